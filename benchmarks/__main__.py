@@ -72,9 +72,7 @@ def _rows(is_quick: bool) -> dict[str, Row]:
     help="With --only: put the rows into the page's run, of this version and machine.",
 )
 @click.option("--fail-fast", is_flag=True, help="End at the first row that fails.")
-def main(
-    quick: bool, wanted: tuple[str, ...], add: bool, fail_fast: bool
-) -> None:
+def main(quick: bool, wanted: tuple[str, ...], add: bool, fail_fast: bool) -> None:
     """Run the rows, print their figures, and write the page."""
     rows = _rows(quick)
     if unknown := set(wanted) - rows.keys():

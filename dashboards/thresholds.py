@@ -174,6 +174,14 @@ NODE_DOWN_FOR = timedelta(minutes=5)
 SPOOLING_FOR = timedelta(minutes=10)
 PAUSED_FOR = timedelta(minutes=1)
 
+MIRROR_INCOMPLETE_FOR = timedelta(minutes=10)
+"""A message that a mirror has received late is there at the next audit."""
+
+AUDIT_FAILING_WITHIN = timedelta(minutes=30)
+AUDIT_FAILING_FOR = timedelta(minutes=10)
+"""An audit needs a store or a peer, either of which may be restarted; failures count if
+no audit of the last half hour ended."""
+
 MIRROR_LOSS_WINDOW = timedelta(hours=1)
 MIRROR_LOSSES = 3
 """One loss alone can be the restart of a node."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sds_core.audit.figures import AUDIT_METRICS, AuditFigures
 from sds_core.metrics import Metric, MetricKind
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
@@ -101,6 +102,13 @@ SECTIONS = (
         "node",
         NODE_METRICS,
         NodeFigures(),
+    ),
+    Section(
+        "Audit",
+        "At `/metrics` of `sds-monitor audit --every`, counted since its start.",
+        "",
+        AUDIT_METRICS,
+        AuditFigures(),
     ),
 )
 

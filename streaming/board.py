@@ -12,6 +12,7 @@ from sds_core.observer import blob
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.forgotten import Remainder
 from sds_core.observer.kinds import AnyProtocol
+from sds_core.observer.mirror_audit import MirrorAudit
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.snapshot import JobFigures, Snapshot, Views
@@ -153,6 +154,11 @@ class Board:
         """
         with self._lock:
             self._snapshot = replace(self._snapshot, table=table)
+
+    def set_audit(self, audit: MirrorAudit) -> None:
+        """Set what the newest audit of the mirror found."""
+        with self._lock:
+            self._snapshot = replace(self._snapshot, audit=audit)
 
     def set_observer(self, settings: ObserverSettings) -> None:
         """Set the settings of the model, which the checkpoint has."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import NamedTuple, Self
+from functools import partial
+from typing import NamedTuple
 
 import httpx
 import msgspec
+
+from connectors.polling import Poll
 
 POLL_S = 15.0
 """Time between two questions: rules are evaluated once in 15 to 60 s."""
@@ -113,7 +114,7 @@ def ask(url: str, get: Callable[..., httpx.Response] = httpx.get) -> FiringAlert
     return FiringAlerts(asked=True, problem=problem)
 
 
-class FiringPoll:
+class FiringPoll(Poll[FiringAlerts]):
     """Asks a Prometheus again and again while the block runs.
 
     Args:
@@ -122,37 +123,7 @@ class FiringPoll:
     """
 
     def __init__(self, url: str | None, poll_s: float = POLL_S) -> None:
-        self._url = url
-        self._poll_s = poll_s
-        self._ending = threading.Event()
-        self._newest = FiringAlerts(asked=url is not None)
-        self._thread: threading.Thread | None = None
-
-    def __call__(self) -> FiringAlerts:
-        """Return the alerts that the newest answer had."""
-        return self._newest
-
-    def __enter__(self) -> Self:
-        """Begin to ask."""
-        if self._url is not None:
-            self._thread = threading.Thread(
-                target=self._run, args=(self._url,), name="alerts", daemon=True
-            )
-            self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop asking."""
-        self._ending.set()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _run(self, url: str) -> None:
-        while not self._ending.is_set():
-            self._newest = ask(url)
-            self._ending.wait(self._poll_s)
+        first = FiringAlerts(asked=url is not None)
+        super().__init__(
+            None if url is None else partial(ask, url), first, poll_s, "alerts"
+        )

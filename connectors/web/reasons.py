@@ -17,6 +17,7 @@ _RUNBOOKS = {
     "bloom_saturated": "SdsBloomNearSaturation",
     "tap_hole": "SdsTapBlind",
     "no_records": "SdsTapSilent",
+    "audit_incomplete": "SdsMirrorIncomplete",
 }
 
 

@@ -14,6 +14,7 @@ from dashboards.panels.series import per_second, per_step
 
 _ANY = ""
 _ABSENT = "no mirror"
+_NO_AUDIT = "no audit"
 
 
 def mirror() -> list[Panel]:
@@ -145,6 +146,95 @@ def mirror() -> list[Panel]:
             ),
             _by_instance("sds_mirror_spooled_bytes"),
             width=8,
+        ),
+    ]
+
+
+def audits() -> list[Panel]:
+    """Return panels of audits, which compare mirrors with stores or with each other."""
+    ended = select("sds_audit_last_success_timestamp_seconds", _ANY)
+    until = select("sds_audit_compared_until_timestamp_seconds", _ANY)
+    return [
+        figure(
+            Text(
+                "Missing here",
+                "Messages that the mirror lacks and the other side has, by the newest "
+                "audits. Channels of which recent ones are missing are blind.",
+            ),
+            Query(
+                queries.total(select("sds_audit_missing_messages", _ANY, side="here"))
+            ),
+            steps=colours.ANY_IS_BAD,
+            absent=_NO_AUDIT,
+        ),
+        figure(
+            Text(
+                "Missing there",
+                "Messages that the mirror has and the other side lacks. Of a store "
+                "some are normal: it refuses messages that are older than 20 s.",
+            ),
+            Query(
+                queries.total(select("sds_audit_missing_messages", _ANY, side="there"))
+            ),
+            absent=_NO_AUDIT,
+        ),
+        figure(
+            Text(
+                "Not compared",
+                "Records of the mirror without hash or time of their message.",
+            ),
+            Query(queries.total(select("sds_audit_unidentified_records", _ANY))),
+            absent=_NO_AUDIT,
+        ),
+        figure(
+            Text(
+                "Last audit",
+                "When the oldest of the newest audits ended.",
+                "dateTimeFromNow",
+            ),
+            Query(f"1000 * min({ended})"),
+            absent=_NO_AUDIT,
+        ),
+        figure(
+            Text(
+                "Compared up to",
+                "Sender's time up to which messages were compared: a minute before "
+                "the audit, unless --settle says otherwise.",
+                "dateTimeFromNow",
+            ),
+            Query(f"1000 * min({until})"),
+            absent=_NO_AUDIT,
+        ),
+        figure(
+            Text(
+                "Mirrored again",
+                "Messages that audits with --fix wrote to the mirror, in the chosen "
+                "range.",
+            ),
+            Query(_counted("sds_audit_remirrored_total")),
+            absent=_NO_AUDIT,
+        ),
+        lines(
+            Text(
+                "Messages compared",
+                "Messages of each side in the newest audit.",
+            ),
+            Query(
+                queries.greatest(
+                    select("sds_audit_messages", _ANY), "instance", "side"
+                ),
+                "{{instance}} {{side}}",
+            ),
+            width=12,
+        ),
+        lines(
+            Text(
+                "Audits",
+                "Audits per step of the graph, by how they ended.",
+            ),
+            per_step("sds_audit_runs_total", _ANY, "{{result}}", "result"),
+            bars=True,
+            width=12,
         ),
     ]
 

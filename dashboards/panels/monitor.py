@@ -9,7 +9,7 @@ from dashboards.panels import colours, queries
 from dashboards.panels.base import Link, Panel, Query, Text
 from dashboards.panels.charts import figure, heat, lines
 from dashboards.panels.frame import Frame, Section, assemble, status_page
-from dashboards.panels.mirror import mirror, nodes
+from dashboards.panels.mirror import audits, mirror, nodes
 from dashboards.panels.queries import JOB, select
 from dashboards.panels.series import per_step
 from dashboards.panels.tables import Column, rows
@@ -41,6 +41,7 @@ def monitor(links: Links) -> models.Dashboard:
             Section("Taps and dead letters", _taps()),
             Section("Mirror", mirror()),
             Section("Nodes of the mirror", nodes()),
+            Section("Audits of mirrors", audits()),
         ],
     )
 

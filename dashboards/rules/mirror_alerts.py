@@ -68,6 +68,28 @@ def mirror_alerts(pace: Pace) -> Iterator[Alert]:
         "are lost as soon as the caches of its nodes overflow.",
         at.PAUSED_FOR,
     )
+    missing = 'sds_audit_missing_messages{side="here"}'
+    yield _alert(
+        "SdsMirrorIncomplete",
+        Severity.WARNING,
+        f"{missing} > 0",
+        "An audit found that the mirror lacks messages.",
+        'The mirror lacks {{ printf "%.0f" $value }} messages that the other side of '
+        "audit {{ $labels.instance }} has.",
+        at.MIRROR_INCOMPLETE_FOR,
+    )
+    within = pace(at.AUDIT_FAILING_WITHIN)
+    failed = f'increase(sds_audit_runs_total{{result="failed"}}[{within}])'
+    ended = f"changes(sds_audit_last_success_timestamp_seconds[{within}])"
+    yield _alert(
+        "SdsAuditFailing",
+        Severity.WARNING,
+        f"sum without (result) ({failed}) > 0\nunless on (job, instance) {ended} > 0",
+        "Audits of the mirror fail.",
+        "No audit of {{ $labels.instance }} has ended in the last "
+        f"{LIFE(at.AUDIT_FAILING_WITHIN)}.",
+        at.AUDIT_FAILING_FOR,
+    )
     losses = (
         f"increase(sds_mirror_probable_losses_total[{pace(at.MIRROR_LOSS_WINDOW)}])"
     )

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
@@ -28,6 +29,9 @@ SILENT_MS = 60_000
 
 def judge_blindness(snapshot: Snapshot, wall_ms: int | None = None) -> Snapshot:
     """Return the snapshot, with the verdict BLIND for views that no tap sees whole.
+
+    A channel is blind too while an audit says that the mirror lacks a recent message of
+    it.
 
     What was found about a message while or shortly after all taps of its view had a
     hole counts in no other verdict, as `coincides_with_hole` says.
@@ -54,7 +58,8 @@ def judge_blindness(snapshot: Snapshot, wall_ms: int | None = None) -> Snapshot:
         name: _troubled(tap, snapshot.clock_ms, settings)
         for name, tap in snapshot.taps.items()
     }
-    if not silent and all(span is None for span in troubled.values()):
+    is_complete = not snapshot.audit.newest_missing_ms
+    if not silent and is_complete and all(one is None for one in troubled.values()):
         return snapshot
 
     # Thousands of channels share few sets of taps.
@@ -74,10 +79,37 @@ def judge_blindness(snapshot: Snapshot, wall_ms: int | None = None) -> Snapshot:
         prefix: replace(views, totals=judged(views.totals))
         for prefix, views in snapshot.others.items()
     }
+    channels = judged(snapshot.channels)
+    if not is_complete:
+        channels = _audited(channels, snapshot)
     return replace(
         snapshot,
-        channels=judged(snapshot.channels),
+        channels=channels,
         others=MappingProxyType(others),
+    )
+
+
+def _audited(
+    channels: Mapping[str, ChannelTotals], snapshot: Snapshot
+) -> Mapping[str, ChannelTotals]:
+    """Return the channels, of which those are blind that lack a recent message.
+
+    Messages of other protocols have no hash by which an audit would compare them.
+    """
+    window_ms = snapshot.observer.verdict_window_ms
+
+    def judged(name: str, totals: ChannelTotals) -> ChannelTotals:
+        missing_ms = snapshot.audit.missing_ms(name)
+        if (
+            missing_ms is None
+            or missing_ms + window_ms < snapshot.clock_ms
+            or totals.verdict in (Verdict.WARMING_UP, Verdict.BLIND)
+        ):
+            return totals
+        return _blinded(totals, "audit_incomplete", missing_ms)
+
+    return MappingProxyType(
+        {name: judged(name, totals) for name, totals in channels.items()}
     )
 
 

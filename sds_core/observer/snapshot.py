@@ -15,6 +15,7 @@ from sds_core.observer.forgotten import Remainder
 from sds_core.observer.freshness import Freshness
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.kinds import Kind
+from sds_core.observer.mirror_audit import NO_AUDIT, MirrorAudit
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
@@ -135,6 +136,7 @@ class Snapshot:
         muted: Channels that are muted now.
         observer: Settings of the model, those of the checkpoint.
         remainder: What forgotten channels had counted; None if none was forgotten.
+        audit: What the newest audit of the mirror found.
     """
 
     primed: bool = False
@@ -152,6 +154,7 @@ class Snapshot:
     muted: frozenset[str] = frozenset()
     observer: ObserverSettings = DEFAULTS
     remainder: Remainder[ChannelTotals] | None = None
+    audit: MirrorAudit = NO_AUDIT
 
     @property
     def views(self) -> Mapping[str, Views[ViewTotals]]:

@@ -73,8 +73,8 @@ span_options = option_group(
             "--to",
             "to_ms",
             type=Time(),
-            help="Sender's time at which the audit ends, exclusive; by default --settle "
-            "before now.",
+            help="Sender's time at which the audit ends, exclusive; by default "
+            "--settle before now.",
         ),
         setting(
             "--last",

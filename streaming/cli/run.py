@@ -157,6 +157,13 @@ _job_options = option_group(
     help="List on the page the alerts that fire in this Prometheus.",
 )
 @setting(
+    "--audit",
+    metavar="URL",
+    callback=_checked_url,
+    help="Where `sds-monitor audit --every` serves its metrics: channels of which the "
+    "mirror lacks a recent message are blind.",
+)
+@setting(
     "--heartbeat",
     is_flag=True,
     help="Write heartbeats, for a topic whose taps write none.",
@@ -182,6 +189,7 @@ def command(
     reading: ReadingSettings,
     address: Address,
     prometheus: str | None,
+    audit: str | None,
     heartbeat: bool,
     report: Path | None,
     retry_for: float | None,
@@ -204,6 +212,7 @@ def command(
         reading.session,
         address,
         prometheus,
+        audit,
         heartbeat,
         report,
         channels,

@@ -1,9 +1,10 @@
-"""All metrics that monitor and mirror declare."""
+"""All metrics that monitor, mirror and audit declare."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from sds_core.audit.figures import AUDIT_METRICS
 from sds_core.metrics import Metric
 from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
 from sds_core.observer.mvds.figures import GROUP_FIGURES
@@ -19,5 +20,6 @@ ALL_METRICS: tuple[Metric[Any], ...] = (
     *SNAPSHOT_METRICS,
     *MIRROR_METRICS,
     *NODE_METRICS,
+    *AUDIT_METRICS,
 )
 """In the order in which they are exported."""

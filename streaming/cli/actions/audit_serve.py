@@ -157,8 +157,14 @@ def serve(
         state.mkdir(parents=True, exist_ok=True)
         with end_requested() as early:
             asyncio.run(_serve(kafka, state, address, keep_days, early.is_set()))
-    except (ListenFailed, StorageError, TopicReplaced) as error:
+    except (ListenFailed, StorageError) as error:
         raise click.UsageError(str(error)) from error
+    except TopicReplaced as error:
+        message = (
+            f"{state} has read another topic {error.topic} (id {error.known}), which "
+            f"was deleted and made anew (id {error.found}): use a new --state"
+        )
+        raise click.UsageError(message) from error
     except OSError as error:
         if isinstance(error, KafkaUnreachable):
             raise

@@ -145,7 +145,7 @@ class StoreSide:
         record = incoming_of(pubsub_topic, message, channel, Source.STORE)
         said = AuditedMessage(
             message.timestamp_ns,
-            record.hash,
+            record.message_hash,
             pubsub_topic,
             message.content_topic,
             channel or "",

@@ -11,6 +11,7 @@ from rich.console import Console
 from connectors.history.errors import DamagedHistory, NoHistory
 from connectors.kafka.heartbeat import heartbeats
 from connectors.web import words
+from connectors.web.audit_poll import AuditPoll
 from connectors.web.server import AddressUnusable, PortInUse
 from sds_core.observer.blob import UnknownBlobVersion
 from sds_core.observer.kinds import UnknownKind
@@ -43,6 +44,7 @@ def run(
     session: SessionSettings,
     address: Address,
     prometheus: str | None,
+    audit: str | None,
     heartbeat: bool,
     report: Path | None,
     channels: Path | None,
@@ -57,6 +59,7 @@ def run(
         address: Address of page and metrics.
         prometheus: URL of the Prometheus that evaluates the alerts; None if there is
             none.
+        audit: URL of a repeated audit of the mirror; None if there is none.
         heartbeat: Whether to write heartbeats to the topic.
         report: File for the report at the end; None to write none.
         channels: File of channels, read again on SIGHUP; None if there is none.
@@ -77,6 +80,7 @@ def run(
                 ending,
             ),
             heartbeats(settings.source.kafka) if heartbeat else nullcontext(),
+            AuditPoll(audit) as newest_audit,
             progress_display(Console(), log_format, url, _progress_line) as display,
         ):
             silence = SilenceLog()
@@ -85,6 +89,8 @@ def run(
                 table = None if table_file is None else table_file.reload_if_requested()
                 if table is not None:
                     pending.board.set_table(table)
+                if audit is not None:
+                    pending.board.set_audit(newest_audit())
                 snapshot = current_snapshot(pending.board, wall_ms)
                 silence.observe(snapshot.job.kafka)
                 display(snapshot)

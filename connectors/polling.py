@@ -1,0 +1,64 @@
+"""Asks another program again and again, in a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+Answer = TypeVar("Answer")
+
+
+class Poll(Generic[Answer]):
+    """The newest answer, while the block runs.
+
+    Args:
+        ask: Asks once; raises nothing. None to ask nobody.
+        first: What is returned before the first answer.
+        poll_s: Time between two questions, seconds.
+        name: Name of the thread.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[], Answer] | None,
+        first: Answer,
+        poll_s: float,
+        name: str,
+    ) -> None:
+        self._ask = ask
+        self._poll_s = poll_s
+        self._name = name
+        self._ending = threading.Event()
+        self._newest = first
+        self._thread: threading.Thread | None = None
+
+    def __call__(self) -> Answer:
+        """Return the newest answer."""
+        return self._newest
+
+    def __enter__(self) -> Self:
+        """Begin to ask."""
+        if self._ask is not None:
+            self._thread = threading.Thread(
+                target=self._run, args=(self._ask,), name=self._name, daemon=True
+            )
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop asking."""
+        self._ending.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self, ask: Callable[[], Answer]) -> None:
+        while not self._ending.is_set():
+            self._newest = ask()
+            self._ending.wait(self._poll_s)

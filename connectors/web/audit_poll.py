@@ -1,0 +1,76 @@
+"""Reads the newest result of `sds-monitor audit --every` (connectors/web/audit_app.py).
+
+While the audit does not answer, its last result counts.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import msgspec
+
+from connectors.polling import Poll
+from connectors.web.audit_app import NEWEST
+from sds_core.observer.mirror_audit import NO_AUDIT, MirrorAudit
+
+_log = logging.getLogger("sds-monitor")
+
+POLL_S = 15.0
+"""Time between two questions, seconds."""
+
+_TIMEOUT_S = 5.0
+
+
+class _Newest(msgspec.Struct):
+    newest_missing_ms: dict[str, int]
+
+
+class _Answer(msgspec.Struct):
+    audit: _Newest | None
+
+
+class AuditPoll(Poll[MirrorAudit]):
+    """What the newest audit found.
+
+    Args:
+        url: URL of the audit; None if there is none.
+        poll_s: Time between two questions, seconds.
+        get: Sends a request.
+    """
+
+    def __init__(
+        self,
+        url: str | None,
+        poll_s: float = POLL_S,
+        get: Callable[..., httpx.Response] = httpx.get,
+    ) -> None:
+        ask = None if url is None else _Asking(url, get)
+        super().__init__(ask, NO_AUDIT, poll_s, "audit")
+
+
+class _Asking:
+    """Asks once, and returns the last answer if there is no new one."""
+
+    def __init__(self, url: str, get: Callable[..., Any]) -> None:
+        self._url = url.rstrip("/") + NEWEST
+        self._get = get
+        self._last = NO_AUDIT
+        self._is_answering = True
+
+    def __call__(self) -> MirrorAudit:
+        try:
+            response = self._get(self._url, timeout=_TIMEOUT_S)
+            response.raise_for_status()
+            answer = msgspec.json.decode(response.content, type=_Answer)
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            if self._is_answering:
+                _log.warning("the audit at %s does not answer: %s", self._url, error)
+            self._is_answering = False
+            return self._last
+        self._is_answering = True
+        if answer.audit is not None:
+            self._last = MirrorAudit(answer.audit.newest_missing_ms)
+        return self._last
