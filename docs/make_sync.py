@@ -1,0 +1,401 @@
+"""Compares ways to synchronise messages, for docs/sync.md.
+
+``python -m docs.make_sync`` measures and writes docs/sync.json and the page's tables;
+it takes some minutes. With ``--page`` it makes the tables of the figures in that file.
+Bytes and rounds of the same versions are the same again.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from benchmarks.prolly.contenders import least_bytes
+from benchmarks.prolly.measure import (
+    ALL_KEYS,
+    FAN_OUTS,
+    SIDES,
+    STRETCH_NUMBER,
+    STRETCHES,
+    TUNED_DIFFERENCES,
+    measure,
+)
+from benchmarks.prolly.results import Cell, SyncRun, Timing, read_run, write_run
+from benchmarks.prolly.workload import SHAPES, SIZES, cells
+
+PAGE = Path(__file__).with_name("sync.md")
+BEGIN = "<!-- Made by .venv/bin/python -m docs.make_sync. -->"
+END = "<!-- End of the figures. -->"
+
+MOST_BYTES = 1.5
+"""Goal: bytes of the batched protocol as a multiple of negentropy's."""
+
+MOST_MS = 100.0
+"""Goal: processor time of a difference of 100 in a million."""
+
+_IDLE = 0.5
+"""Load below which the machine has nothing else to do."""
+
+_UNITS = ("ns", "s")
+_ABSENT = "-"
+
+
+def block(run: SyncRun) -> str:
+    """Return the figures of a run, between their markers."""
+    parts = [
+        _about(run),
+        _goals(run),
+        *(_bytes(run, number) for number in SIZES),
+        _processor(run),
+        _units(run),
+        _sides(run),
+        _fan_outs(run),
+        _alone(run),
+        _stretches(run),
+    ]
+    return "\n\n".join([BEGIN, *parts, END])
+
+
+def current(page: str) -> str:
+    """Return the figures that a page has, with their markers.
+
+    Raises:
+        ValueError: The page has no markers.
+    """
+    return page[page.index(BEGIN) : page.index(END) + len(END)]
+
+
+def _about(run: SyncRun) -> str:
+    versions = ", ".join(f"{name} {number}" for name, number in run.versions.items())
+    lines = [
+        "### The run",
+        "",
+        f"sds-monitor {run.version}, {run.date}, {run.minutes:g} minutes.",
+        f"{run.machine}; load before the run {run.load:g}.",
+        f"{versions}.",
+        f"Every figure is the median of {run.seeds} sets of messages, each of its own "
+        "seed.",
+        *(f"Not measured: {name} ({why})." for name, why in run.skipped.items()),
+        *(["**Other programs ran on the machine.**"] if run.load > _IDLE else []),
+    ]
+    return "\n".join(lines)
+
+
+def _goals(run: SyncRun) -> str:
+    head = ("what", "aim", "this run", "")
+    return "\n".join(["### Goals", "", *_table(head, goals(run))])
+
+
+def goals(run: SyncRun) -> Iterator[tuple[str, str, str, str]]:
+    """Yield what was wanted, the aim, what this run has, and whether it is enough."""
+    pairs = [
+        (place, ours, theirs)
+        for place in cells()
+        if (ours := run.find("main", "batched", *place)) is not None
+        and (theirs := _rival(run, "main", *place)) is not None
+    ]
+    for name, shapes, aim in (
+        ("bytes against negentropy, recent and burst", SHAPES[1:], MOST_BYTES),
+        ("bytes against negentropy, scattered", SHAPES[:1], None),
+    ):
+        ratios = [
+            ours.bytes / theirs.bytes
+            for (_, _, shape), ours, theirs in pairs
+            if shape in shapes
+        ]
+        most = "no aim" if aim is None else f"at most {aim:g} x"
+        if not ratios:
+            yield name, most, "not measured", ""
+            continue
+        within = sum(one <= MOST_BYTES for one in ratios)
+        yield (
+            name,
+            most,
+            f"{min(ratios):.2f} to {max(ratios):.2f} x, median "
+            f"{statistics.median(ratios):.2f} x; "
+            f"{within} of {len(ratios)} rows within {MOST_BYTES:g} x",
+            "" if aim is None else _outcome(max(ratios) <= aim),
+        )
+    fewer = sum(ours.rounds < theirs.rounds for _, ours, theirs in pairs)
+    same = sum(ours.rounds == theirs.rounds for _, ours, theirs in pairs)
+    yield (
+        "rounds against negentropy",
+        "fewer",
+        f"fewer in {fewer}, as many in {same}, more in {len(pairs) - fewer - same} "
+        f"of {len(pairs)} rows",
+        _outcome(bool(pairs) and fewer == len(pairs)),
+    )
+    largest = SIZES[-1]
+    of_all = f"of {TUNED_DIFFERENCES} in {largest:,}"
+    walks = [run.timing("ours", f"difference {shape}", largest) for shape in SHAPES]
+    slowest = max((_median(one) for one in walks), default=0.0)
+    yield (
+        f"processor time of a difference {of_all}, both trees at hand",
+        f"under {MOST_MS:g} ms",
+        f"{slowest:.3g} ms",
+        _outcome(slowest < MOST_MS),
+    )
+    places = [(largest, TUNED_DIFFERENCES, shape) for shape in SHAPES]
+    sessions = [run.find("main", "batched", *place) for place in places]
+    longest = max((one.cpu_ms for one in sessions if one), default=0.0)
+    yield (
+        f"processor time of a batched synchronisation {of_all}, both sides",
+        f"under {MOST_MS:g} ms",
+        f"{longest:.3g} ms",
+        _outcome(longest < MOST_MS),
+    )
+
+
+def _bytes(run: SyncRun, number: int) -> str:
+    keys = run.find("keys", ALL_KEYS, number, TUNED_DIFFERENCES, "scattered")
+    lines = [f"### Bytes and rounds, {number:,} messages", ""]
+    if keys is not None:
+        lines += [
+            f"All keys at once: {keys.bytes:,.0f} bytes, {keys.rounds:g} round, "
+            f"{_ms(keys.cpu_ms)} ms of processor time.",
+            "",
+        ]
+    head = (
+        "which",
+        "differences",
+        "least",
+        "batched",
+        "rounds",
+        "negentropy",
+        "rounds",
+        "batched / negentropy",
+        "document",
+        "rounds",
+    )
+    rows = []
+    for place in cells():
+        size, count, shape = place
+        if size != number:
+            continue
+        ours = run.find("main", "batched", *place)
+        theirs = _rival(run, "main", *place)
+        rows.append(
+            (
+                shape,
+                f"{count:,}",
+                f"{least_bytes(count):,}",
+                *_traffic(ours),
+                *_traffic(theirs),
+                _ratio(ours, theirs),
+                *_traffic(run.find("main", "document", *place)),
+            )
+        )
+    return "\n".join([*lines, *_table(head, rows)])
+
+
+def _processor(run: SyncRun) -> str:
+    head = (
+        "which",
+        "differences",
+        *(f"{name}, {number:,}" for number in SIZES for name in _CONTENDERS),
+    )
+    counts = [(shape, count) for number, count, shape in cells() if number == SIZES[-1]]
+    rows = [
+        (
+            shape,
+            f"{count:,}",
+            *(
+                _spent(_found(run, name, number, count, shape))
+                for number in SIZES
+                for name in _CONTENDERS
+            ),
+        )
+        for shape, count in counts
+    ]
+    lines = [
+        "### Processor time of a synchronisation, both sides, ms",
+        "",
+        "Without the building of trees and lists.",
+        "",
+    ]
+    return "\n".join([*lines, *_table(head, rows)])
+
+
+_CONTENDERS = ("batched", "negentropy", "document")
+
+
+def _found(
+    run: SyncRun, contender: str, number: int, count: int, shape: str
+) -> Cell | None:
+    if contender == "negentropy":
+        return _rival(run, "main", number, count, shape)
+    return run.find("main", contender, number, count, shape)
+
+
+def _units(run: SyncRun) -> str:
+    number = SIZES[-1]
+    head = ("which", "differences", *(f"times in {unit}" for unit in _UNITS))
+    rows = [
+        (
+            shape,
+            f"{count:,}",
+            *(
+                _traffic(run.find("main", f"negentropy {unit}", size, count, shape))[0]
+                for unit in _UNITS
+            ),
+        )
+        for size, count, shape in cells()
+        if size == number
+    ]
+    lines = [f"### Bytes of negentropy by the unit of its times, {number:,} messages"]
+    return "\n".join([*lines, "", *_table(head, rows)])
+
+
+def _sides(run: SyncRun) -> str:
+    number = SIZES[-1]
+    head = ("which", "who lacks them", *_HEADS)
+    rows = []
+    for shape in SHAPES:
+        for side in SIDES:
+            place = (number, TUNED_DIFFERENCES, shape, side)
+            ours = run.find("sides", "batched", *place)
+            theirs = _rival(run, "sides", *place)
+            cells_of = (ours, theirs, run.find("sides", "document", *place))
+            rows.append((shape, side, *(one for c in cells_of for one in _traffic(c))))
+    title = f"### Who lacks {TUNED_DIFFERENCES} of {number:,} messages"
+    return "\n".join([title, "", *_table(head, rows)])
+
+
+_HEADS = ("batched", "rounds", "negentropy", "rounds", "document", "rounds")
+
+
+def _fan_outs(run: SyncRun) -> str:
+    number = SIZES[-1]
+    head = ["fan-out", "build, s"]
+    for name in ("batched", "document"):
+        for shape in SHAPES:
+            head += [f"{name}, {shape}", "rounds"]
+    rows = []
+    for fan_out in FAN_OUTS:
+        built = _median(run.timing(f"fan-out {fan_out}", "build", number))
+        row = [str(fan_out), f"{built / 1_000:.2f}"]
+        for name in ("batched", "document"):
+            for shape in SHAPES:
+                place = (number, TUNED_DIFFERENCES, shape, str(fan_out))
+                row += _traffic(run.find("fan-out", name, *place))
+        rows.append(row)
+    title = f"### Fan-out: bytes for {TUNED_DIFFERENCES} of {number:,} messages"
+    return "\n".join([title, "", *_table(head, rows)])
+
+
+def _alone(run: SyncRun) -> str:
+    lines = [
+        "### One side alone: processor time, ms",
+        "",
+        "*ours* is the tree of this project in Python; *prollytree* the package's in "
+        "Rust, *negentropy* the list that the crate sorts and seals.",
+        f"A difference is one of {TUNED_DIFFERENCES} messages.",
+        "",
+    ]
+    names = {(one.contender, one.what): None for one in run.timings}
+    rows = [
+        (
+            contender,
+            what,
+            *(_timing(run.timing(contender, what, number)) for number in SIZES),
+        )
+        for contender, what in sorted(names)
+        if not contender.startswith("fan-out")
+    ]
+    head = ("of", "what", *(f"{number:,} messages" for number in SIZES))
+    return "\n".join([*lines, *_table(head, rows)])
+
+
+def _stretches(run: SyncRun) -> str:
+    head = ("chosen hashes", "batched", "rounds", "ms", "document", "rounds", "ms")
+    rows = []
+    for length in STRETCHES:
+        place = (STRETCH_NUMBER, 1, "burst", str(length))
+        row = [f"{length:,}"]
+        for name in ("batched", "document"):
+            cell = run.find("stretch", name, *place)
+            row += [*_traffic(cell), _spent(cell)]
+        rows.append(row)
+    lines = [
+        f"### One difference among chosen hashes, {STRETCH_NUMBER:,} messages",
+        "",
+        "So many neighbours have hashes that are no boundaries; the message in their "
+        "midst is missing.",
+        "",
+    ]
+    return "\n".join([*lines, *_table(head, rows)])
+
+
+def _rival(
+    run: SyncRun, table: str, number: int, count: int, shape: str, variant: str = ""
+) -> Cell | None:
+    """Return negentropy's sessions, with times in the unit that needs fewer bytes."""
+    place = (number, count, shape, variant)
+    both = [run.find(table, f"negentropy {unit}", *place) for unit in _UNITS]
+    return min((one for one in both if one), key=lambda one: one.bytes, default=None)
+
+
+def _traffic(cell: Cell | None) -> tuple[str, str]:
+    if cell is None:
+        return _ABSENT, _ABSENT
+    return f"{cell.bytes:,.0f}", f"{cell.rounds:g}"
+
+
+def _ratio(ours: Cell | None, theirs: Cell | None) -> str:
+    if ours is None or theirs is None:
+        return _ABSENT
+    return f"{ours.bytes / theirs.bytes:.2f}"
+
+
+def _spent(cell: Cell | None) -> str:
+    return _ABSENT if cell is None else _ms(cell.cpu_ms)
+
+
+def _timing(one: Timing | None) -> str:
+    if one is None:
+        return _ABSENT
+    if one.median_ms is None:
+        return f"wrong: {one.note}"
+    return _ms(one.median_ms)
+
+
+def _median(one: Timing | None) -> float:
+    return 0.0 if one is None or one.median_ms is None else one.median_ms
+
+
+def _ms(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _outcome(is_met: bool) -> str:
+    return "met" if is_met else "missed"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    return lines + [f"| {' | '.join(row)} |" for row in rows]
+
+
+def make_page() -> None:
+    """Write the figures of docs/sync.json into the page."""
+    page = PAGE.read_text(encoding="utf-8")
+    page = page.replace(current(page), block(read_run()))
+    PAGE.write_text(page, encoding="utf-8")
+
+
+@click.command(help=__doc__)
+@click.option("--page", "only_page", is_flag=True, help="Measure nothing.")
+def main(only_page: bool) -> None:
+    """Measure, and make the page."""
+    if not only_page:
+        write_run(measure(lambda line: click.echo(line, err=True)))
+    make_page()
+    for name, aim, found, outcome in goals(read_run()):
+        click.echo(f"{name}: {found} ({aim}) {outcome}")
+
+
+if __name__ == "__main__":
+    main()
