@@ -1,0 +1,1 @@
+"""Mirrors and stores with the same messages, for audits."""
