@@ -229,7 +229,7 @@ def _item(node: Node) -> tuple[int, bytes]:
 
 @pytest.mark.rule("sync-get-non-boundary", "sync-step-5a")
 def test_non_boundary_nodes_are_those_just_one_level_below() -> None:
-    """Of each start node; the last child, its boundary, has the key of the node itself."""
+    """Of each start node; its last child, the boundary, has the key of the node."""
     tree = tree_of(60)
     level = [child for child in tree.root.children if child.level]
     starts = [

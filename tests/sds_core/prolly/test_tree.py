@@ -62,7 +62,9 @@ def test_every_node_is_as_defined(messages: set[Item], fan_out: int) -> None:
 
 @pytest.mark.rule("sync-populate", "sync-future-batch")
 @given(
-    changes=st.lists(st.tuples(st.sets(ITEMS, max_size=12), st.sets(ITEMS, max_size=8))),
+    changes=st.lists(
+        st.tuples(st.sets(ITEMS, max_size=12), st.sets(ITEMS, max_size=8))
+    ),
     fan_out=FAN_OUTS,
 )
 def test_changes_lead_to_the_tree_of_the_messages(
@@ -109,7 +111,9 @@ def test_a_range_of_time_is_the_tree_of_its_messages(
 ) -> None:
     """From inclusive to exclusive."""
     tree = ProllyTree(messages, q).between(start, end)
-    assert_is_tree_of(tree, {one for one in messages if start <= one.timestamp_ns < end})
+    assert_is_tree_of(
+        tree, {one for one in messages if start <= one.timestamp_ns < end}
+    )
 
 
 @given(messages=SETS, item=ITEMS, q=FAN_OUTS)
@@ -212,7 +216,9 @@ def test_a_change_makes_few_new_buckets(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr("sds_core.prolly.builder.Bucket", Counted)
     for size in (1_000, 30_000):
-        tree = ProllyTree(Item(10 * n, n.to_bytes(32, "little")) for n in range(1, size))
+        tree = ProllyTree(
+            Item(10 * n, n.to_bytes(32, "little")) for n in range(1, size)
+        )
         made = 0
         for number in range(50):
             item = Item(10 * number * size // 60 + 1, b"\x05" * 32)
