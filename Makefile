@@ -99,6 +99,10 @@ ablation: install ## What each kind of repair brings: docs/reliable-channel.md (
 mvds-delivery: install ## What a delivery by MVDS takes at each loss: docs/mvds.md (2 min)
 	$(PYTHON) -m docs.make_mvds_delivery
 
+.PHONY: sync-bench
+sync-bench: install ## Synchronisation beside other ways: docs/sync.md (5 min, uses cargo)
+	$(PYTHON) -m docs.make_sync
+
 .PHONY: bench
 bench: install ## The job beside other ways to read a topic: docs/performance.md (30 min)
 	$(PYTHON) -m benchmarks $(BENCH_OPTIONS)

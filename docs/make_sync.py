@@ -13,10 +13,11 @@ from pathlib import Path
 
 import click
 
-from benchmarks.prolly.contenders import least_bytes
+from benchmarks.prolly.contenders import LONG_BYTES, least_bytes
 from benchmarks.prolly.measure import (
     ALL_KEYS,
     FAN_OUTS,
+    OTHER_TREE,
     SIDES,
     STRETCH_NUMBER,
     STRETCHES,
@@ -25,6 +26,10 @@ from benchmarks.prolly.measure import (
 )
 from benchmarks.prolly.results import Cell, SyncRun, Timing, read_run, write_run
 from benchmarks.prolly.workload import SHAPES, SIZES, cells
+from sds_core.prolly.batched.lists import FINGERPRINT_BYTES
+from sds_core.prolly.document.server import MAX_START_NODES
+from sds_core.prolly.hashing import DEFAULT_FAN_OUT
+from sds_core.prolly.limits import DEFAULT_LIMITS
 
 PAGE = Path(__file__).with_name("sync.md")
 BEGIN = "<!-- Made by .venv/bin/python -m docs.make_sync. -->"
@@ -51,6 +56,7 @@ def block(run: SyncRun) -> str:
         *(_bytes(run, number) for number in SIZES),
         _processor(run),
         _units(run),
+        _long(run),
         _sides(run),
         _fan_outs(run),
         _alone(run),
@@ -78,6 +84,10 @@ def _about(run: SyncRun) -> str:
         f"{versions}.",
         f"Every figure is the median of {run.seeds} sets of messages, each of its own "
         "seed.",
+        f"Fan-out {DEFAULT_FAN_OUT}; fingerprints of {FINGERPRINT_BYTES} bytes; frames "
+        f"of at most {DEFAULT_LIMITS.frame_bytes // 2**20} MiB; "
+        f"{DEFAULT_LIMITS.nodes:,} nodes and messages accepted of a peer; "
+        f"{MAX_START_NODES} start nodes in a request of the document's protocol.",
         *(f"Not measured: {name} ({why})." for name, why in run.skipped.items()),
         *(["**Other programs ran on the machine.**"] if run.load > _IDLE else []),
     ]
@@ -249,6 +259,26 @@ def _units(run: SyncRun) -> str:
     return "\n".join([*lines, "", *_table(head, rows)])
 
 
+def _long(run: SyncRun) -> str:
+    number = SIZES[-1]
+    head = (
+        "which",
+        f"batched, {FINGERPRINT_BYTES} bytes",
+        f"batched, {LONG_BYTES} bytes",
+        f"negentropy, {LONG_BYTES} bytes",
+        f"{LONG_BYTES} bytes both, ratio",
+    )
+    rows = []
+    for shape in SHAPES:
+        place = (number, TUNED_DIFFERENCES, shape)
+        long, theirs = run.find("long", "batched", *place), _rival(run, "main", *place)
+        found = (run.find("main", "batched", *place), long, theirs)
+        bytes_of = (_traffic(one)[0] for one in found)
+        rows.append((shape, *bytes_of, _ratio(long, theirs)))
+    title = f"### Length of fingerprints: {TUNED_DIFFERENCES} of {number:,} messages"
+    return "\n".join([title, "", *_table(head, rows)])
+
+
 def _sides(run: SyncRun) -> str:
     number = SIZES[-1]
     head = ("which", "who lacks them", *_HEADS)
@@ -302,8 +332,9 @@ def _alone(run: SyncRun) -> str:
             what,
             *(_timing(run.timing(contender, what, number)) for number in SIZES),
         )
-        for contender, what in sorted(names)
-        if not contender.startswith("fan-out")
+        for of in ("ours", "negentropy", OTHER_TREE)
+        for contender, what in names
+        if contender == of
     ]
     head = ("of", "what", *(f"{number:,} messages" for number in SIZES))
     return "\n".join([*lines, *_table(head, rows)])

@@ -10,9 +10,14 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from typing import Final, NamedTuple, TypeVar
+from unittest.mock import patch
 
 from benchmarks.prolly.workload import Workload
+from sds_core.prolly.batched import client as batched_client
+from sds_core.prolly.batched import lists as batched_lists
+from sds_core.prolly.batched import server as batched_server
 from sds_core.prolly.batched.client import BatchedClient
 from sds_core.prolly.batched.server import BatchedServer
 from sds_core.prolly.document.client import DocumentClient
@@ -24,6 +29,9 @@ from sds_core.prolly.outcome import Client, Outcome, Server
 from sds_core.prolly.tree import ProllyTree
 
 _T = TypeVar("_T")
+
+LONG_BYTES: Final = 16
+"""Length of a fingerprint of negentropy."""
 
 _HEAD_BYTES: Final = 5
 _HASH_BITS: Final = HASH_BYTES * 8
@@ -65,6 +73,19 @@ def batched(here: ProllyTree, there: ProllyTree, workload: Workload) -> Session:
     rng = random.Random("salts")  # noqa: S311 - a benchmark
     client, made_ms = timed(lambda: BatchedClient(here, rng.randbytes))
     return _run("batched", client, BatchedServer(there), workload, made_ms)
+
+
+def batched_long(here: ProllyTree, there: ProllyTree, workload: Workload) -> Session:
+    """Run our own protocol with fingerprints as long as those of negentropy.
+
+    Raises:
+        WrongResult: The result is not the exact difference.
+    """
+    with ExitStack() as stack:
+        for module in (batched_client, batched_server, batched_lists):
+            changed = patch.object(module, "FINGERPRINT_BYTES", LONG_BYTES)
+            stack.enter_context(changed)
+        return batched(here, there, workload)
 
 
 def document(here: ProllyTree, there: ProllyTree, workload: Workload) -> Session:

@@ -19,6 +19,7 @@ from benchmarks.prolly.contenders import (
     WrongResult,
     all_keys,
     batched,
+    batched_long,
     document,
     timed,
 )
@@ -40,7 +41,7 @@ from sds_core.prolly.item import Item, pack
 from sds_core.prolly.outcome import Outcome
 from sds_core.prolly.tree import ProllyTree
 
-SEEDS: Final = 3
+SEEDS: Final = 5
 FAN_OUTS: Final = (4, 8, 16, 32, 64)
 TUNED_DIFFERENCES: Final = 100
 SIDES: Final = ("client", "server", "half each")
@@ -145,6 +146,7 @@ def _size(
             _alone(run, items, seed, whole)
             if number == SIZES[-1]:
                 _sides(run, items, seed, whole, ranges)
+                _long(run, items, seed, whole)
                 _fan_outs(run, items, seed)
         for unit, one in ranges.items():
             for spent_ms in one.build_ms[:1]:
@@ -223,6 +225,15 @@ def _sides(
         for side in SIDES:
             work = Workload(items, *split[side])
             _cell(run, "sides", shape, work, whole, ranges, side)
+
+
+def _long(run: SyncRun, items: Sequence[Item], seed: int, whole: ProllyTree) -> None:
+    """The same with longer fingerprints: which part of the difference is theirs?"""
+    for shape in SHAPES:
+        lacked = differing(len(items), TUNED_DIFFERENCES, shape, seed)
+        here = whole.changed(delete=[items[at] for at in lacked])
+        cell = Cell("long", "batched", len(items), TUNED_DIFFERENCES, shape, "", [])
+        run.add(cell, batched_long(here, whole, Workload(items, lacked)))
 
 
 def _fan_outs(run: SyncRun, items: Sequence[Item], seed: int) -> None:
