@@ -25,7 +25,8 @@ _FORMAT: Final = Format(
     """
 CREATE TABLE tree (
     only_one INTEGER PRIMARY KEY CHECK (only_one = 0),
-    fan_out INTEGER NOT NULL
+    fan_out INTEGER NOT NULL,
+    root BLOB NOT NULL
 );
 CREATE TABLE bucket (
     key BLOB PRIMARY KEY,
@@ -115,6 +116,7 @@ class SqliteTree:
         """
         changes = changed_buckets(self.tree, tree)
         with self._writing() as database:
+            database.execute("UPDATE tree SET root = ?", (tree.root.merkle,))
             database.executemany(
                 "DELETE FROM bucket WHERE key = ?", [(key,) for key in changes.removed]
             )
@@ -169,17 +171,25 @@ class SqliteTree:
         try:
             with self._database:
                 self._database.execute(
-                    "INSERT OR IGNORE INTO tree VALUES (0, ?)", (fan_out,)
+                    "INSERT OR IGNORE INTO tree VALUES (0, ?, ?)",
+                    (fan_out, ProllyTree().root.merkle),
                 )
-            (stored,) = self._database.execute("SELECT fan_out FROM tree").fetchone()
+            stored, root = self._database.execute(
+                "SELECT fan_out, root FROM tree"
+            ).fetchone()
             if stored != fan_out:
                 raise OtherFanOutStored(self.path, stored, fan_out)
             rows = self._database.execute("SELECT * FROM bucket ORDER BY key")
-            return tree_of((StoredBucket(*row) for row in rows), fan_out)
+            tree = tree_of((StoredBucket(*row) for row in rows), fan_out)
         except StorageError:
             raise
         except (sqlite3.DatabaseError, ValueError) as error:
             raise StorageUnreadable(self.path, str(error)) from error
+        if tree.root.merkle != root:
+            raise StorageUnreadable(
+                self.path, "its buckets do not have its root's hash"
+            )
+        return tree
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

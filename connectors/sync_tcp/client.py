@@ -28,6 +28,8 @@ ATTEMPTS = 5
 
 RECORDS_PER_REQUEST = 500
 
+_LONGEST_RETRY_S = 5.0
+
 _Result = TypeVar("_Result")
 
 
@@ -125,7 +127,11 @@ class Peer:
         retrying = AsyncRetrying(
             retry=retry_if_exception_type((OSError, TimeoutError, _Ended)),
             stop=stop_after_attempt(ATTEMPTS),
-            wait=wait_exponential_jitter(initial=0.2, max=5.0, jitter=0.2),
+            wait=wait_exponential_jitter(
+                multiplier=self._timeouts.retry_s,
+                max=_LONGEST_RETRY_S,
+                jitter=self._timeouts.retry_s,
+            ),
             reraise=True,
         )
         try:

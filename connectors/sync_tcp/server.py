@@ -78,7 +78,7 @@ class SyncServer:
         self._records = records
         self._limits = limits
         self._timeouts = timeouts
-        self._open = 0
+        self._sessions: set[asyncio.Task[None]] = set()
         self.figures = ServerFigures()
 
     @asynccontextmanager
@@ -98,6 +98,9 @@ class SyncServer:
             yield Address(address.host, port)
         finally:
             server.close()
+            for session in self._sessions:
+                session.cancel()
+            await asyncio.gather(*self._sessions, return_exceptions=True)
 
     async def _serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -106,9 +109,11 @@ class SyncServer:
             reader, writer, self._limits.frame_bytes, self._timeouts.step_s
         )
         self.figures.connections += 1
-        self._open += 1
+        session = asyncio.current_task()
+        assert session is not None  # noqa: S101 - asyncio calls this as a task
+        self._sessions.add(session)
         try:
-            if self._open > MAX_CONNECTIONS:
+            if len(self._sessions) > MAX_CONNECTIONS:
                 text = f"{MAX_CONNECTIONS} peers are connected already"
                 raise LimitExceeded(text)
             async with asyncio.timeout(self._timeouts.session_s):
@@ -119,8 +124,8 @@ class SyncServer:
             self.figures.refused += 1
             _log.info("a peer's connection broke: %s", error or type(error).__name__)
         finally:
-            self._open -= 1
             await stream.close()
+            self._sessions.discard(session)
 
     async def _answer_all(self, stream: FrameStream) -> None:
         server: Server | None = None

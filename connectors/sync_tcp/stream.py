@@ -21,11 +21,14 @@ class Timeouts(NamedTuple):
         connect_s: For the connection.
         step_s: In which the other side must send or take a part.
         session_s: For all that one connection does.
+        retry_s: Before a second connection; each further wait is twice as long, and at
+            most 5 s.
     """
 
     connect_s: float = 10.0
     step_s: float = 30.0
     session_s: float = 600.0
+    retry_s: float = 0.2
 
 
 DEFAULT_TIMEOUTS = Timeouts()

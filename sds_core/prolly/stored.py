@@ -72,6 +72,9 @@ def changed_buckets(before: ProllyTree, after: ProllyTree) -> BucketChanges:
 def tree_of(buckets: Iterable[StoredBucket], fan_out: int) -> ProllyTree:
     """Return the tree of stored buckets, in order of their keys.
 
+    A bucket of the tail alone may be left out. Whether a whole bucket is lost shows
+    only in the root.
+
     Raises:
         DamagedBucket: A bucket does not have its hash, or is not one of such a tree.
         BadFanOut: The fan-out is out of range.
@@ -95,6 +98,4 @@ def tree_of(buckets: Iterable[StoredBucket], fan_out: int) -> ProllyTree:
             raise DamagedBucket(stored.key)
         builder.take(bucket)
         last = bucket.key
-    if last not in (b"", TAIL_KEY):
-        raise DamagedBucket(last)
     return tree.with_root(builder.finish())

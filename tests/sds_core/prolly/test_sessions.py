@@ -78,7 +78,7 @@ def test_two_sides_end_with_the_same_messages(
     steps: list[tuple[bool, set[Item], int | None]],
     fan_out: int,
 ) -> None:
-    """Messages arrive at both, connections break, either asks; then one whole session."""
+    """Messages arrive, connections break, either side asks; then a whole session."""
     sides = [ProllyTree(fan_out=fan_out), ProllyTree(fan_out=fan_out)]
     everything: set[Item] = set()
     for is_first, arrived, break_after in [*steps, (True, set(), None)]:
