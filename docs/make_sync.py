@@ -129,15 +129,21 @@ def goals(run: SyncRun) -> Iterator[tuple[str, str, str, str]]:
             f"{within} of {len(ratios)} rows within {MOST_BYTES:g} x",
             "" if aim is None else _outcome(max(ratios) <= aim),
         )
-    fewer = sum(ours.rounds < theirs.rounds for _, ours, theirs in pairs)
-    same = sum(ours.rounds == theirs.rounds for _, ours, theirs in pairs)
-    yield (
-        "rounds against negentropy",
-        "fewer",
-        f"fewer in {fewer}, as many in {same}, more in {len(pairs) - fewer - same} "
-        f"of {len(pairs)} rows",
-        _outcome(bool(pairs) and fewer == len(pairs)),
-    )
+    for name, shapes in (("recent and burst", SHAPES[1:]), ("scattered", SHAPES[:1])):
+        rounds = [
+            (ours.rounds, theirs.rounds)
+            for (_, _, shape), ours, theirs in pairs
+            if shape in shapes
+        ]
+        fewer = sum(ours < theirs for ours, theirs in rounds)
+        same = sum(ours == theirs for ours, theirs in rounds)
+        yield (
+            f"rounds against negentropy, {name}",
+            "fewer",
+            f"fewer in {fewer}, as many in {same}, more in "
+            f"{len(rounds) - fewer - same} of {len(rounds)} rows",
+            _outcome(bool(rounds) and fewer == len(rounds)),
+        )
     largest = SIZES[-1]
     of_all = f"of {TUNED_DIFFERENCES} in {largest:,}"
     walks = [run.timing("ours", f"difference {shape}", largest) for shape in SHAPES]
