@@ -24,6 +24,7 @@ _KEYWORD: Final = re.compile(
 _KEYWORDS: Final = 10
 """Number of the keywords above, as the sentence that lists them has all."""
 
+_SENTENCE: Final = re.compile(r"[^.]+\.?")
 _HEADING: Final = re.compile(r"(?:^|(?<=\s))#{1,6} +(?:\d+\. +)?")
 _CODE: Final = re.compile(r"```(\w*)(.*?)```", re.DOTALL)
 _DESCRIPTION: Final = re.compile(r'\bdescription: *"([^"]*)"')
@@ -82,15 +83,42 @@ def sections(text: str, headings: Iterable[str]) -> list[str]:
     heading = next(expected, None)
     for part in _HEADING.split(_CODE.sub(_descriptions, _DATE.sub("", text))):
         if heading is not None and part.startswith(heading):
-            found.append(part.removeprefix(heading))
+            found.append(_without_list(part.removeprefix(heading)))
             last, heading = heading, next(expected, None)
-        elif 0 < len(set(_KEYWORD.findall(part))) < _KEYWORDS:
+        elif _KEYWORD.search(_without_list(part)):
             message = f"there are keywords below {part[:40]!r}"
             raise ValueError(message)
     if heading is not None:
         message = f"there is no heading {heading!r} after {last!r}"
         raise ValueError(message)
     return found
+
+
+def with_marks(text: str, headings: Iterable[str]) -> str:
+    """Return a document with marks before its headings.
+
+    Args:
+        text: A whole document, whose headings are bare lines.
+        headings: These lines.
+
+    Raises:
+        ValueError: A heading is not exactly one line.
+    """
+    lines = text.splitlines()
+    for heading in headings:
+        if lines.count(heading) != 1:
+            message = f"{heading!r} is {lines.count(heading)} lines"
+            raise ValueError(message)
+        lines[lines.index(heading)] = f"## {heading}"
+    return "\n".join(lines)
+
+
+def _without_list(text: str) -> str:
+    """Return a text without the sentence that lists all keywords."""
+    return _SENTENCE.sub(
+        lambda one: "" if len(set(_KEYWORD.findall(one[0]))) == _KEYWORDS else one[0],
+        text,
+    )
 
 
 def _descriptions(code: re.Match[str]) -> str:
@@ -166,7 +194,7 @@ def main() -> None:
             f'sha256 = "{sha256(raw).hexdigest()}"'
         )
         names = [section.heading or section.title for section in document.sections]
-        texts = sections(raw.decode(), names)
+        texts = sections(with_marks(raw.decode(), document.headings), names)
         for section, text in zip(document.sections, texts, strict=True):
             keywords, items = counted(text)
             counts = ", ".join(f'"{one}" = {keywords[one]}' for one in sorted(keywords))

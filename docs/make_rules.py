@@ -27,11 +27,11 @@ TESTS = ROOT / "tests"
 _HEAD = """\
 # Rules
 
-Which rules of SDS, SDS-R, the Reliable Channel API and MVDS are followed, and which tests show it?
+Which rules of SDS, SDS-R, the Reliable Channel API, MVDS and WAKU2-SYNC are followed, and which tests show it?
 
 Made from `docs/rules/` and the markers of the tests by `.venv/bin/python -m docs.make_rules`; do not edit it by hand.
 
-The tables hold every rule for a [participant](participant.md) (`sds_core/message_channel`), a [reliable channel](reliable-channel.md) (`sds_core/reliable_channel`) or an [MVDS node](mvds.md) (`sds_core/mvds`) in our own words, and the tests that cover it, or why none does.
+The tables hold every rule for a [participant](participant.md) (`sds_core/message_channel`), a [reliable channel](reliable-channel.md) (`sds_core/reliable_channel`), an [MVDS node](mvds.md) (`sds_core/mvds`) or both sides of a [synchronisation](sync.md) (`sds_core/prolly`) in our own words, and the tests that cover it, or why none does.
 A second line in a cell says what ours does differently or more precisely.
 MUST, SHOULD and MAY are RFC 2119 keywords; RULE is a statement without one (list item, formula, other requirement), SUGGESTION is advice.
 Rules with one number and different letters share one keyword of the document, and so does a rule that names another one below its keyword.
@@ -102,11 +102,20 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The rules of one document, and the name of its file."""
+    """The rules of one document.
+
+    Attributes:
+        title: heading on the page.
+        file: name of the document's file.
+        about: what has no rules.
+        headings: lines of the file that are headings, if they have no marks.
+        sections: sections with rules, in order.
+    """
 
     title: str
     file: str
     about: str
+    headings: tuple[str, ...] = ()
     sections: tuple[Section, ...] = msgspec.field(name="section")
 
 
@@ -200,7 +209,13 @@ def documents() -> tuple[Document, ...]:
     """
     return tuple(
         msgspec.toml.decode((RULES / name).read_bytes(), type=Document)
-        for name in ("sds.toml", "sds-r.toml", "reliable-channel.toml", "mvds.toml")
+        for name in (
+            "sds.toml",
+            "sds-r.toml",
+            "reliable-channel.toml",
+            "mvds.toml",
+            "waku2-sync.toml",
+        )
     )
 
 

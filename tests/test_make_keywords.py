@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from docs.make_keywords import Counted, counted, sections
+from docs.make_keywords import Counted, counted, sections, with_marks
 
 LISTED = "MUST, MUST NOT, REQUIRED, SHALL, SHALL NOT, SHOULD, SHOULD NOT, RECOMMENDED,"
 LISTED += " MAY, and OPTIONAL say what binds."
@@ -94,6 +94,28 @@ def test_keywords_below_a_heading_without_rules_are_an_error() -> None:
     """The table would lack them."""
     with pytest.raises(ValueError, match="there are keywords below 'Pot It MUST"):
         sections("## Cups It MAY. ## Pot It MUST.", ["Cups"])
+
+
+def test_the_sentence_that_lists_the_keywords_is_not_counted() -> None:
+    """Also where a section with rules begins with it."""
+    (text,) = sections(f"## Cups\n{LISTED} They MUST hold.", ["Cups"])
+    assert counted(text).keywords == {"MUST": 1}
+
+
+def test_headings_without_marks_are_whole_lines() -> None:
+    """Words within a line are none."""
+    text = with_marks("Tea\nOur Cups MAY.\nCups\nThey hold.\n", ["Tea", "Cups"])
+    assert [one.split() for one in sections(text, ["Tea", "Cups"])] == [
+        ["Our", "Cups", "MAY."],
+        ["They", "hold."],
+    ]
+
+
+@pytest.mark.parametrize("text", ["Tea pot", "Tea\nTea"])
+def test_heading_that_is_not_one_line_is_an_error(text: str) -> None:
+    """The document is another one."""
+    with pytest.raises(ValueError, match="'Tea' is [02] lines"):
+        with_marks(text, ["Tea"])
 
 
 def test_missing_heading_is_an_error() -> None:

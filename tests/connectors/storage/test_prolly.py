@@ -27,6 +27,7 @@ def opened(path: Path) -> SqliteTree:
     return SqliteTree(path / "tree.sqlite", 16)
 
 
+@pytest.mark.rule("sync-future-store")
 def test_a_tree_is_there_again(tmp_path: Path) -> None:
     """With its values and notes; each change is on what was there."""
     with opened(tmp_path) as stored:

@@ -244,7 +244,8 @@ def test_non_boundary_nodes_are_those_just_one_level_below() -> None:
     assert [one.merkle_hash for one in found_nodes] == [one.merkle for one in expected]
 
 
-@pytest.mark.rule("sync-step-5", "sync-step-6", "sync-roles", "sync-any-tree")
+@pytest.mark.rule("sync-roles", "sync-any-tree", "sync-list")
+@pytest.mark.rule("sync-step-5", "sync-step-6")
 @given(here=SETS, there=SETS, fan_out=FAN_OUTS)
 def test_the_client_finds_what_each_side_lacks(
     here: set[Item], there: set[Item], fan_out: int
@@ -268,7 +269,7 @@ def test_unequal_heights_are_compared_on_a_common_level(here: int, there: int) -
     assert set(client.outcome.only_there) == set(theirs) - set(ours)
 
 
-@pytest.mark.rule("sync-step-5b")
+@pytest.mark.rule("sync-get-non-boundary", "sync-step-5a", "sync-step-5b")
 def test_equal_subtrees_are_not_traversed() -> None:
     """Equal trees need the root alone; one difference one node of each level."""
     tree = tree_of(5_000, fan_out=8)

@@ -53,7 +53,7 @@ def assert_is_tree_of(tree: ProllyTree, messages: set[Item]) -> None:
     assert len(tree) == len(messages)
 
 
-@pytest.mark.rule("sync-tail", "sync-merkle", "sync-populate")
+@pytest.mark.rule("sync-fake-root", "sync-merkle", "sync-populate")
 @given(messages=SETS, fan_out=FAN_OUTS)
 def test_every_node_is_as_defined(messages: set[Item], fan_out: int) -> None:
     """Tails at every level, boundaries by hash, Merkle hashes of all children."""
@@ -164,6 +164,7 @@ def test_a_higher_root_has_only_tails_above_the_real_one(
     assert node.merkle == tree.root.merkle
 
 
+@pytest.mark.rule("sync-step-1")
 def test_two_messages_of_one_nanosecond_are_two() -> None:
     """In order of their hashes."""
     first, second = Item(5, bytes(32)), Item(5, b"\1" + bytes(31))
