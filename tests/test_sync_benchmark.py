@@ -163,6 +163,14 @@ def test_goal_is_met_by_the_worst_row(ours: int, outcome: str) -> None:
     assert found["rounds against negentropy, recent and burst"] == "missed"
 
 
+def test_what_was_not_measured_is_neither_met_nor_missed() -> None:
+    """As negentropy where there is no cargo; the tables have dashes."""
+    assert {(found, result) for _, _, found, result in make_sync.goals(run())} == {
+        ("not measured", "")
+    }
+    assert "| scattered | 1 | 32 | - | - | - |" in make_sync.block(run())
+
+
 def test_timed_takes_processor_time() -> None:
     """In milliseconds."""
     value, spent_ms = contenders.timed(lambda: sum(range(300_000)))
