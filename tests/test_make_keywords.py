@@ -114,7 +114,7 @@ def test_headings_without_marks_are_whole_lines() -> None:
 @pytest.mark.parametrize("text", ["Tea pot", "Tea\nTea"])
 def test_heading_that_is_not_one_line_is_an_error(text: str) -> None:
     """The document is another one."""
-    with pytest.raises(ValueError, match="'Tea' is [02] lines"):
+    with pytest.raises(ValueError, match=r"'Tea' is [02] lines"):
         with_marks(text, ["Tea"])
 
 

@@ -7,10 +7,10 @@ from hypothesis import given
 
 from sds_core.prolly.document.client import DocumentClient
 from sds_core.prolly.document.server import DocumentServer
+from sds_core.prolly.errors import UnexpectedMessage
 from sds_core.prolly.frames import Frame, Kind, frame_of, message_in
 from sds_core.prolly.hashing import leaf_hash
 from sds_core.prolly.item import TAIL_TIMESTAMP_NS, Item, pack
-from sds_core.prolly.limits import DEFAULT_LIMITS
 from sds_core.prolly.node import Node
 from sds_core.prolly.proto import waku2_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
@@ -199,24 +199,26 @@ def test_a_time_of_two_messages_means_the_first_in_order_of_hashes() -> None:
 
 @pytest.mark.rule("sync-node-refs")
 def test_references_lead_to_the_nodes_around() -> None:
-    """Left, right, up and down."""
+    """Left, right, up and down, of every node but the tails."""
     tree = tree_of(60)
-    node: Node | None = tree.raised(tree.root.level)
-    assert node is not None
-    while node.level > 1:
-        node = node.children[0]
-    start = reference(node, Item(*_item(node)))
-    for one in below(tree, start):
-        here = tree.first_node_at(one.level, one.timestamp)
-        assert here is not None
-        left, right = tree.left_of(here), tree.right_of(here)
-        parent = tree.parent(here)
-        assert one.left == (0 if left is None else _time(left))
-        assert right is not None
-        assert one.right == _time(right)
-        assert parent is not None
-        assert one.up == _time(parent)
-        assert one.down == (one.timestamp if one.level else 0)
+    levels = set()
+    above: list[Node] = [tree.root]
+    while above[0].level:
+        for parent in above:
+            is_tail = _time(parent) == TAIL_TIMESTAMP_NS
+            item = None if is_tail else Item(*_item(parent))
+            for one in below(tree, reference(parent, item)):
+                here = tree.first_node_at(one.level, one.timestamp)
+                assert here is not None
+                left, right = tree.left_of(here), tree.right_of(here)
+                assert one.left == (0 if left is None else _time(left))
+                assert right is not None
+                assert one.right == _time(right)
+                assert one.up == _time(parent)
+                assert one.down == (one.timestamp if one.level else 0)
+                levels.add(one.level)
+        above = [child for parent in above for child in parent.children]
+    assert len(levels) > 2
 
 
 def _time(node: Node) -> int:
@@ -297,8 +299,5 @@ def test_equal_subtrees_are_not_traversed() -> None:
 
 def test_frames_of_other_kinds_are_no_requests() -> None:
     """An answer, for instance."""
-    from sds_core.prolly.errors import UnexpectedMessage
-
     with pytest.raises(UnexpectedMessage, match="is no request"):
         DocumentServer(tree_of(3)).receive(Frame(Kind.EXCHANGE_ROOT_RESPONSE, b""))
-    assert DEFAULT_LIMITS.frame_bytes == 16 * 1024 * 1024
