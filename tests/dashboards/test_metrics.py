@@ -12,7 +12,12 @@ import yaml
 from prometheus_client import CollectorRegistry
 from prometheus_client.registry import Collector
 
-from connectors.prometheus.collector import MirrorCollector, SnapshotCollector
+from connectors.prometheus.collector import (
+    AuditCollector,
+    MirrorCollector,
+    SnapshotCollector,
+)
+from sds_core.audit.figures import AuditFigures
 from sds_core.metrics import Metric, MetricKind
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.observer.mvds.kind import MVDS
@@ -49,6 +54,7 @@ def exported() -> set[str]:
     collectors: list[Collector] = [
         SnapshotCollector(lambda: snapshot),
         MirrorCollector(figures),
+        AuditCollector(AuditFigures()),
     ]
     found = set()
     for collector in collectors:

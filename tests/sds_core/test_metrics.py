@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from sds_core.audit.figures import AUDIT_METRICS, AuditFigures
+from sds_core.audit.result import AuditResult
 from sds_core.metrics import Metric, MetricKind
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
@@ -45,6 +47,9 @@ def source_of(metric: Metric[Any]) -> Any:
         return TapTotals(5_000, 3, 4)
     if metric in MIRROR_METRICS:
         return MirrorFigures(oldest_spooled_ms=1_500)
+    if metric in AUDIT_METRICS:
+        result = AuditResult("store", 1, 2_500_000_000, 3, 4, (), ())
+        return AuditFigures(result, 1_500)
     if metric in NODE_METRICS:
         return NodeFigures(swept_ms=1_500)
     job = JobFigures(
@@ -81,7 +86,7 @@ def test_name_and_help_follow_the_conventions(metric: Metric[Any]) -> None:
     allowed = {
         "kind", "dialect", "cause", "evidence", "outcome", "redundant", "verdict",
         "reason", "version", "source", "part", "direction", "step", "conformant",
-        "name", "objective", "epoch", "type", "empty",
+        "name", "objective", "epoch", "type", "empty", "side", "result",
     }  # fmt: skip
     assert set(metric.labels) <= allowed
 

@@ -17,7 +17,12 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from connectors.prometheus import exposition
-from connectors.prometheus.collector import MirrorCollector, SnapshotCollector
+from connectors.prometheus.collector import (
+    AuditCollector,
+    MirrorCollector,
+    SnapshotCollector,
+)
+from sds_core.audit.figures import AuditFigures
 from sds_core.mirror.figures import MirrorFigures
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
@@ -61,6 +66,7 @@ MONITOR = Snapshot(
 COLLECTORS = {
     "types": Families(),
     "mirror": MirrorCollector(MirrorFigures()),
+    "audit": AuditCollector(AuditFigures()),
     "monitor": SnapshotCollector(lambda: MONITOR),
 }
 

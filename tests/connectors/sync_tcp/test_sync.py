@@ -31,7 +31,7 @@ from sds_core.prolly.tree import ProllyTree
 from tests.support.prolly.sessions import BOTH, Protocol
 
 LOOPBACK = Address("127.0.0.1", 0)
-SHORT = Timeouts(connect_s=5.0, step_s=0.3, session_s=5.0, retry_s=0.01)
+SHORT = Timeouts(connect_s=5.0, step_s=5.0, session_s=20.0, retry_s=0.01)
 ITEMS = [Item(10 * n, n.to_bytes(32, "little")) for n in range(1, 3_000)]
 TREE = ProllyTree(ITEMS)
 LACKING = TREE.changed(delete=ITEMS[::50])
@@ -214,7 +214,7 @@ def test_a_slow_peer_loses_its_connection() -> None:
     """One that sends half a frame, and no more."""
 
     async def run() -> None:
-        server = server_of(TREE)
+        server = server_of(TREE, timeouts=SHORT._replace(step_s=0.1))
         async with server.listening(LOOPBACK) as address:
             assert await talk(address, b"\0\0") == b""
             assert server.figures.refused == 1

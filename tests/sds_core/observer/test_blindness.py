@@ -12,6 +12,7 @@ from sds_core.observer.blindness import (
     judge_blindness,
 )
 from sds_core.observer.freshness import Freshness
+from sds_core.observer.mirror_audit import MirrorAudit
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.sds.evidence import Evidence, Found
 from sds_core.observer.sds.totals import ChannelTotals
@@ -444,3 +445,41 @@ def test_evidence_that_began_fifteen_seconds_after_a_hole_is_excused() -> None:
     for after_ms, verdict in ((15_000, Verdict.OK), (15_001, Verdict.FAILING)):
         found = {"lost": [(HOLE_MS + after_ms, NOW_MS, 1)]}
         assert excused(RECOVERED_TAP, **found)[0] is verdict
+
+
+def audited(
+    missing: Mapping[str, int], verdict: Verdict = Verdict.OK
+) -> dict[str, tuple[Verdict, str]]:
+    """The verdicts on two channels after an audit."""
+    totals = ChannelTotals(verdict=verdict, verdict_reason="as it was")
+    snapshot = Snapshot(
+        primed=True,
+        clock_ms=NOW_MS,
+        channels={"town": totals, "village": totals},
+        audit=MirrorAudit(missing),
+    )
+    found = judge_blindness(snapshot).channels
+    return {name: (one.verdict, one.verdict_reason) for name, one in found.items()}
+
+
+def test_a_channel_of_which_the_mirror_lacks_a_recent_message_is_blind() -> None:
+    """For as long as the message is in the window; the other channel is not."""
+    window_ms = DEFAULTS.verdict_window_ms
+    blind, as_it_was = (Verdict.BLIND, "audit_incomplete"), (Verdict.OK, "as it was")
+    assert audited({}) == {"town": as_it_was, "village": as_it_was}
+    recent = {"town": NOW_MS - window_ms}
+    assert audited(recent) == {"town": blind, "village": as_it_was}
+    old = {"town": NOW_MS - window_ms - 1}
+    assert audited(old) == {"town": as_it_was, "village": as_it_was}
+
+
+def test_a_missing_message_of_an_unknown_channel_blinds_all() -> None:
+    """It may be of any of them."""
+    found = audited({"": NOW_MS, "town": 1})
+    assert {verdict for verdict, _ in found.values()} == {Verdict.BLIND}
+
+
+def test_an_audit_does_not_end_a_warm_up_or_another_blindness() -> None:
+    """These have their own reasons."""
+    for verdict in (Verdict.WARMING_UP, Verdict.BLIND):
+        assert audited({"": NOW_MS}, verdict)["town"] == (verdict, "as it was")
