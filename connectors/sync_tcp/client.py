@@ -112,11 +112,13 @@ class Peer:
                     request = pb.RecordsRequest(message_hashes=part)
                     await stream.write([frame_of(request)])
                     # Long answers come in parts, and the last one is empty.
+                    missing = set(part)
                     while records := await _records(stream):
                         for record in records:
-                            if record.message_hash not in part:
-                                text = "a record that was not asked for"
+                            if record.message_hash not in missing:
+                                text = "a record that was not asked for, or twice"
                                 raise UnexpectedMessage(text)
+                            missing.discard(record.message_hash)
                             found[record.message_hash] = record
                     del wanted[: len(part)]
 

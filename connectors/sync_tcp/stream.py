@@ -96,8 +96,12 @@ class FrameStream:
                 await self._writer.drain()
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connection; drop what the other side does not take in time."""
         self._writer.close()
-        with suppress(OSError, TimeoutError):
-            async with asyncio.timeout(self._step_s):
-                await self._writer.wait_closed()
+        try:
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(self._step_s):
+                    await self._writer.wait_closed()
+        finally:
+            # A peer that reads nothing would hold the unsent bytes for ever.
+            self._writer.transport.abort()
