@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from google.protobuf.message import Message
 
@@ -27,6 +28,10 @@ from sds_core.prolly.node import Node
 from sds_core.prolly.outcome import Outcome
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
+
+_MANY_MORE: Final = 6
+"""If the server has so many times as many unequal nodes, nearly all that is below them
+is missing here: to compare it would cost more than to receive what both have."""
 
 
 class BatchedClient:
@@ -115,9 +120,13 @@ class BatchedClient:
     def _stepped(self, step: pb.Step) -> Iterable[Message]:
         self._allowance.use(len(step.fingerprints) // FINGERPRINT_BYTES)
         ours = children_of(self._differing(step))
-        compared = compare(self._salt, ours, step.fingerprints)
         level = step.level - 1
-        if compared.theirs and compared.ours and level:
+        if step.skips_level and level:
+            ours = children_of(ours)
+            level -= 1
+        compared = compare(self._salt, ours, step.fingerprints)
+        is_mostly_theirs = _count(compared.theirs) >= _MANY_MORE * len(compared.ours)
+        if compared.theirs and level and not is_mostly_theirs:
             self._list = children_of(compared.ours)
             return [
                 pb.Step(
@@ -191,3 +200,8 @@ class BatchedClient:
         self._outcome = Outcome(
             [item for item in lacking if item in self._own], sorted(only_there)
         )
+
+
+def _count(bitmap: bytes) -> int:
+    """Return how many nodes a bitmap marks."""
+    return int.from_bytes(bitmap, "little").bit_count()

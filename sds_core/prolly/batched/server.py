@@ -33,6 +33,9 @@ from sds_core.prolly.tree import ProllyTree
 ITEMS_PER_MESSAGE: Final = 20_000
 """Some 800 kB."""
 
+_MOST_SKIPPED: Final = 512
+"""A longer list of two levels at once, 3 kB, would cost more than a round."""
+
 
 class BatchedServer:
     """Answers one client.
@@ -109,6 +112,7 @@ class BatchedServer:
         ours, theirs = compared
         if level and ours and theirs:
             self._list = children_of(ours)
+            skips_level = self._skip_level(level)
             if len(self._list) * FINGERPRINT_BYTES < self._limits.frame_bytes // 2:
                 return [
                     pb.Step(
@@ -116,10 +120,25 @@ class BatchedServer:
                         differing=theirs,
                         fingerprints=fingerprints(self._salt, self._list),
                         root=self._take_root(),
+                        skips_level=skips_level,
                     )
                 ]
         # Nothing is left to compare, or it is too much for a frame.
         return self._items(ours, level, theirs)
+
+    def _skip_level(self, level: int) -> bool:
+        """List the level below instead, if that saves a round; returns whether it did.
+
+        If the client lists the leaves, the server's answer is the messages; if the
+        server lists them, the client must ask for these.
+        """
+        if self._root is None or level < 2 or level % 2 == 0:
+            return False
+        lower = children_of(self._list)
+        if len(lower) > _MOST_SKIPPED:
+            return False
+        self._list = lower
+        return True
 
     def _items(
         self, nodes: Sequence[Node], level: int = 0, differing: bytes = b""

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(sds_core/prolly/proto/batched_sync.proto\x12\x17sds_core.prolly.batched\"|\n\x04Open\x12\x0c\n\x04salt\x18\x01 \x01(\x0c\x12\x0f\n\x07\x66\x61n_out\x18\x02 \x01(\r\x12\x10\n\x08start_ns\x18\x03 \x01(\x03\x12\x0e\n\x06\x65nd_ns\x18\x04 \x01(\x03\x12\x0c\n\x04root\x18\x05 \x01(\x0c\x12\x0e\n\x06height\x18\x06 \x01(\r\x12\x15\n\rtail_children\x18\x07 \x03(\x0c\"$\n\x04Root\x12\x0c\n\x04root\x18\x01 \x01(\x0c\x12\x0e\n\x06height\x18\x02 \x01(\r\"k\n\x04Step\x12\r\n\x05level\x18\x01 \x01(\r\x12\x11\n\tdiffering\x18\x02 \x01(\x0c\x12\x14\n\x0c\x66ingerprints\x18\x03 \x01(\x0c\x12+\n\x04root\x18\x04 \x01(\x0b\x32\x1d.sds_core.prolly.batched.Root\"\x16\n\x04Want\x12\x0e\n\x06wanted\x18\x01 \x01(\x0c\"\x9a\x01\n\x05Items\x12\x18\n\x10time_differences\x18\x01 \x03(\x04\x12\x16\n\x0emessage_hashes\x18\x02 \x01(\x0c\x12\r\n\x05level\x18\x03 \x01(\r\x12\x11\n\tdiffering\x18\x04 \x01(\x0c\x12\x10\n\x08has_more\x18\x05 \x01(\x08\x12+\n\x04root\x18\x06 \x01(\x0b\x32\x1d.sds_core.prolly.batched.Root\"(\n\x0eRecordsRequest\x12\x16\n\x0emessage_hashes\x18\x01 \x03(\x0c\"y\n\x06Record\x12\x14\n\x0cmessage_hash\x18\x01 \x01(\x0c\x12\x10\n\x03key\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x12\r\n\x05value\x18\x03 \x01(\x0c\x12\x30\n\x07headers\x18\x04 \x03(\x0b\x32\x1f.sds_core.prolly.batched.HeaderB\x06\n\x04_key\"%\n\x06Header\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c\"C\n\x0fRecordsResponse\x12\x30\n\x07records\x18\x01 \x03(\x0b\x32\x1f.sds_core.prolly.batched.Record\"\x19\n\x07Refusal\x12\x0e\n\x06reason\x18\x01 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(sds_core/prolly/proto/batched_sync.proto\x12\x17sds_core.prolly.batched\"|\n\x04Open\x12\x0c\n\x04salt\x18\x01 \x01(\x0c\x12\x0f\n\x07\x66\x61n_out\x18\x02 \x01(\r\x12\x10\n\x08start_ns\x18\x03 \x01(\x03\x12\x0e\n\x06\x65nd_ns\x18\x04 \x01(\x03\x12\x0c\n\x04root\x18\x05 \x01(\x0c\x12\x0e\n\x06height\x18\x06 \x01(\r\x12\x15\n\rtail_children\x18\x07 \x03(\x0c\"$\n\x04Root\x12\x0c\n\x04root\x18\x01 \x01(\x0c\x12\x0e\n\x06height\x18\x02 \x01(\r\"\x80\x01\n\x04Step\x12\r\n\x05level\x18\x01 \x01(\r\x12\x11\n\tdiffering\x18\x02 \x01(\x0c\x12\x14\n\x0c\x66ingerprints\x18\x03 \x01(\x0c\x12+\n\x04root\x18\x04 \x01(\x0b\x32\x1d.sds_core.prolly.batched.Root\x12\x13\n\x0bskips_level\x18\x05 \x01(\x08\"\x16\n\x04Want\x12\x0e\n\x06wanted\x18\x01 \x01(\x0c\"\x9a\x01\n\x05Items\x12\x18\n\x10time_differences\x18\x01 \x03(\x04\x12\x16\n\x0emessage_hashes\x18\x02 \x01(\x0c\x12\r\n\x05level\x18\x03 \x01(\r\x12\x11\n\tdiffering\x18\x04 \x01(\x0c\x12\x10\n\x08has_more\x18\x05 \x01(\x08\x12+\n\x04root\x18\x06 \x01(\x0b\x32\x1d.sds_core.prolly.batched.Root\"(\n\x0eRecordsRequest\x12\x16\n\x0emessage_hashes\x18\x01 \x03(\x0c\"y\n\x06Record\x12\x14\n\x0cmessage_hash\x18\x01 \x01(\x0c\x12\x10\n\x03key\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x12\r\n\x05value\x18\x03 \x01(\x0c\x12\x30\n\x07headers\x18\x04 \x03(\x0b\x32\x1f.sds_core.prolly.batched.HeaderB\x06\n\x04_key\"%\n\x06Header\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c\"C\n\x0fRecordsResponse\x12\x30\n\x07records\x18\x01 \x03(\x0b\x32\x1f.sds_core.prolly.batched.Record\"\x19\n\x07Refusal\x12\x0e\n\x06reason\x18\x01 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,20 +35,20 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_OPEN']._serialized_end=193
   _globals['_ROOT']._serialized_start=195
   _globals['_ROOT']._serialized_end=231
-  _globals['_STEP']._serialized_start=233
-  _globals['_STEP']._serialized_end=340
-  _globals['_WANT']._serialized_start=342
-  _globals['_WANT']._serialized_end=364
-  _globals['_ITEMS']._serialized_start=367
-  _globals['_ITEMS']._serialized_end=521
-  _globals['_RECORDSREQUEST']._serialized_start=523
-  _globals['_RECORDSREQUEST']._serialized_end=563
-  _globals['_RECORD']._serialized_start=565
-  _globals['_RECORD']._serialized_end=686
-  _globals['_HEADER']._serialized_start=688
-  _globals['_HEADER']._serialized_end=725
-  _globals['_RECORDSRESPONSE']._serialized_start=727
-  _globals['_RECORDSRESPONSE']._serialized_end=794
-  _globals['_REFUSAL']._serialized_start=796
-  _globals['_REFUSAL']._serialized_end=821
+  _globals['_STEP']._serialized_start=234
+  _globals['_STEP']._serialized_end=362
+  _globals['_WANT']._serialized_start=364
+  _globals['_WANT']._serialized_end=386
+  _globals['_ITEMS']._serialized_start=389
+  _globals['_ITEMS']._serialized_end=543
+  _globals['_RECORDSREQUEST']._serialized_start=545
+  _globals['_RECORDSREQUEST']._serialized_end=585
+  _globals['_RECORD']._serialized_start=587
+  _globals['_RECORD']._serialized_end=708
+  _globals['_HEADER']._serialized_start=710
+  _globals['_HEADER']._serialized_end=747
+  _globals['_RECORDSRESPONSE']._serialized_start=749
+  _globals['_RECORDSRESPONSE']._serialized_end=816
+  _globals['_REFUSAL']._serialized_start=818
+  _globals['_REFUSAL']._serialized_end=843
 # @@protoc_insertion_point(module_scope)

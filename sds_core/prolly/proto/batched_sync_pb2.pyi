@@ -33,16 +33,18 @@ class Root(_message.Message):
     def __init__(self, root: _Optional[bytes] = ..., height: _Optional[int] = ...) -> None: ...
 
 class Step(_message.Message):
-    __slots__ = ("level", "differing", "fingerprints", "root")
+    __slots__ = ("level", "differing", "fingerprints", "root", "skips_level")
     LEVEL_FIELD_NUMBER: _ClassVar[int]
     DIFFERING_FIELD_NUMBER: _ClassVar[int]
     FINGERPRINTS_FIELD_NUMBER: _ClassVar[int]
     ROOT_FIELD_NUMBER: _ClassVar[int]
+    SKIPS_LEVEL_FIELD_NUMBER: _ClassVar[int]
     level: int
     differing: bytes
     fingerprints: bytes
     root: Root
-    def __init__(self, level: _Optional[int] = ..., differing: _Optional[bytes] = ..., fingerprints: _Optional[bytes] = ..., root: _Optional[_Union[Root, _Mapping[str, object]]] = ...) -> None: ...
+    skips_level: bool
+    def __init__(self, level: _Optional[int] = ..., differing: _Optional[bytes] = ..., fingerprints: _Optional[bytes] = ..., root: _Optional[_Union[Root, _Mapping[str, object]]] = ..., skips_level: _Optional[bool] = ...) -> None: ...
 
 class Want(_message.Message):
     __slots__ = ("wanted",)
