@@ -64,6 +64,7 @@ async def breaking(target: Address, allowances: list[int]) -> AsyncIterator[Addr
         async def upward() -> None:
             while data := await reader.read(1_000):
                 to_them.write(data)
+            to_them.close()
 
         task = asyncio.create_task(upward())
         with suppress(OSError):
@@ -120,7 +121,7 @@ def test_a_broken_connection_is_opened_again(
         ):
             client = protocol.client(LACKING, DEFAULT_LIMITS)
             done = await Peer(proxy, timeouts=SHORT).synchronise(client)
-            assert server.figures.connections == len(allowances) + 1
+            assert 1 < server.figures.connections <= len(allowances) + 1
             return done
 
     done = asyncio.run(run())
