@@ -156,7 +156,9 @@ def parse(arguments: list[str]) -> None:
         group.make_context("sds-monitor", arguments)
         pytest.fail(f"sds-monitor {name}: there is no such command")
     # A command named alone is no call of it.
-    alone = (click.MissingParameter,) if not rest else ()
+    alone: tuple[type[click.ClickException], ...] = ()
+    if not rest:
+        alone = (click.MissingParameter, click.exceptions.NoArgsIsHelpError)
     with suppress(click.exceptions.Exit, *alone):  # Exit: --help
         command.make_context(name, rest, parent=context)
 

@@ -24,6 +24,7 @@ from streaming.cli.serving import status_server
 from tests.support.accelerated import Play, simulated
 from tests.support.alertmanager import running_alertmanager
 from tests.support.prometheus import Labels, Prometheus, running_prometheus
+from tests.support.running_audit import running_audit
 from tests.support.running_mirror import running_mirror
 from tests.support.waiting import wait_for
 from tests.support.waku_node import ConformanceNode
@@ -100,7 +101,8 @@ def observed(
 ) -> Iterator[Observed]:
     """Run scenarios to their end; the programs answer until the block ends.
 
-    A mirror runs beside them and hears nothing, of which nobody is to be told.
+    A mirror and its audit run beside them and hear nothing, of which nobody is to be
+    told.
 
     Args:
         spark: Runs the job.
@@ -115,6 +117,7 @@ def observed(
     with (
         ConformanceNode() as node,
         running_mirror(node, bootstrap, directory / "mirror") as mirror,
+        running_audit(node, bootstrap, directory / "mirror") as audit,
         status_server(play.shown, "127.0.0.1", 0, play.clock) as monitor_url,
         listening_webhook() as webhook,
         running_alertmanager(
@@ -126,6 +129,7 @@ def observed(
                 {
                     "sds-monitor": monitor_url.removeprefix("http://"),
                     "sds-mirror": mirror,
+                    "sds-audit": audit,
                 },
                 alertmanager,
             ),
