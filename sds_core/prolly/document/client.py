@@ -24,7 +24,7 @@ from sds_core.prolly.document.nodes import (
     key_of,
     written,
 )
-from sds_core.prolly.document.server import MAX_START_NODES
+from sds_core.prolly.document.server import MAX_START_NODES, NODE_BYTES
 from sds_core.prolly.errors import (
     BadNode,
     LimitExceeded,
@@ -39,6 +39,9 @@ from sds_core.prolly.node import Node
 from sds_core.prolly.outcome import Outcome
 from sds_core.prolly.proto import waku2_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
+
+_LONGEST_BUCKET = 8
+"""Longest bucket that is expected, in mean buckets: one in 3,000 is longer."""
 
 
 class _Remote:
@@ -91,6 +94,10 @@ class DocumentClient:
         self._tree = tree
         self._limits = limits
         self._boundary_limit = boundary_limit(tree.fan_out)
+        # So many that the answer fits a frame.
+        answer_nodes = limits.frame_bytes // NODE_BYTES
+        starts = answer_nodes // (_LONGEST_BUCKET * tree.fan_out)
+        self._starts = max(1, min(starts, MAX_START_NODES))
         self._root: _Remote | None = None
         self._outcome: Outcome | None = None
         # What is unequal on the level that is being read.
@@ -186,8 +193,8 @@ class DocumentClient:
         if not self._theirs or not self._theirs[0].level:
             self._finish()
             return ()
-        parts = range(0, len(self._theirs), MAX_START_NODES)
-        self._asked = [self._theirs[at : at + MAX_START_NODES] for at in parts]
+        parts = range(0, len(self._theirs), self._starts)
+        self._asked = [self._theirs[at : at + self._starts] for at in parts]
         self._answered = 0
         return [self._request(nodes) for nodes in self._asked]
 

@@ -19,7 +19,7 @@ from sds_core.prolly.tree import ProllyTree
 MAX_START_NODES = 256
 """Nodes in one `GetNonBoundaryNodesRequest`."""
 
-_NODE_BYTES = 200
+NODE_BYTES = 200
 """More than a node needs on the wire."""
 
 
@@ -38,7 +38,7 @@ class DocumentServer:
 
     def __init__(self, tree: ProllyTree, limits: Limits = DEFAULT_LIMITS) -> None:
         self._tree = tree
-        self._max_nodes = limits.frame_bytes // _NODE_BYTES
+        self._max_nodes = limits.frame_bytes // NODE_BYTES
         self.client_differs: bool | None = None
 
     def receive(self, frame: Frame) -> Sequence[Frame]:
