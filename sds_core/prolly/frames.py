@@ -14,8 +14,12 @@ from google.protobuf.message import DecodeError, Message
 from sds_core.prolly.errors import BadFrame, LimitExceeded, PeerRefused
 from sds_core.prolly.proto import batched_sync_pb2 as batched
 from sds_core.prolly.proto import waku2_sync_pb2 as document
+from sds_core.text import printable, shorten
 
 _HEAD: Final = Struct(">IB")
+
+_LONGEST_REASON: Final = 200
+"""Characters of a refusal that are shown."""
 
 
 class Kind(enum.IntEnum):
@@ -91,7 +95,8 @@ def message_in(frame: Frame) -> Message:
         text = f"{len(frame.body)} bytes are no {frame.kind.name}"
         raise BadFrame(text) from error
     if isinstance(message, batched.Refusal):
-        raise PeerRefused(message.reason[:200])
+        reason = printable(shorten(message.reason, _LONGEST_REASON))
+        raise PeerRefused(reason or "the peer refuses, without a reason")
     return message
 
 

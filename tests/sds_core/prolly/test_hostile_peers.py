@@ -401,6 +401,23 @@ def test_random_bytes_raise_only_errors_of_synchronisation(
                 continue
 
 
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        ("too many peers", "too many peers"),
+        ("", "without a reason"),
+        ("a\nb\x1b[2J", r"a\\nb\\x1b\[2J"),
+        ("x" * 100_000, "^x{133}…x{66}$"),
+    ],
+)
+def test_the_reason_of_a_refusal_is_one_line_of_bounded_length(
+    reason: str, text: str
+) -> None:
+    """It is shown to an operator."""
+    with pytest.raises(PeerRefused, match=text):
+        message_in(frame_of(bb.Refusal(reason=reason)))
+
+
 def test_long_frames_are_refused_by_their_head() -> None:
     """Before their bytes are held."""
     reader = FrameReader(100)

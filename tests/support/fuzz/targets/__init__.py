@@ -7,6 +7,7 @@ from tests.support.fuzz.targets import (
     files,
     http,
     mvds,
+    prolly,
     records,
     reliable_channel,
     rest,
@@ -20,6 +21,7 @@ TARGETS: dict[str, Target] = {
     for module in (
         wire,
         mvds,
+        prolly,
         reliable_channel,
         records,
         rest,
