@@ -36,7 +36,7 @@ from tests.support.deployment import (
 
 DOCKERFILE = ROOT / "deploy/Dockerfile"
 SERVICES = tuple(compose()["services"])
-OURS = ("monitor", "mirror", "simulator")
+OURS = ("monitor", "mirror", "audit", "simulator")
 
 _PINNED = re.compile(r".+:v?\d+\.\d+(\.\d+)?(-[\w.-]+)?")
 
@@ -133,7 +133,11 @@ def test_optional_services_have_profiles() -> None:
     """Without a profile there are neither simulated traffic nor a node."""
     profiles = {name: service(name).get("profiles", []) for name in SERVICES}
     chosen = {name: of for name, of in profiles.items() if of}
-    assert chosen == {"simulator": ["simulator"], "mirror": ["mirror"]}
+    assert chosen == {
+        "simulator": ["simulator"],
+        "mirror": ["mirror"],
+        "audit": ["mirror"],
+    }
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -203,6 +207,23 @@ def test_mirror_gets_its_nodes_from_the_environment(
     assert given["pubsub_topics"] == ("/waku/2/rs/1/0",)
     assert given["content_topics"] == ("/a/1/b/proto", "/a/1/c/proto")
     assert given["cache_messages"] == 1000
+
+
+def test_audit_compares_what_the_mirror_mirrors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The same nodes and topics; its port and probe agree with its flags."""
+    environment = service("audit")["environment"]
+    assert set(environment) < set(service("mirror")["environment"])
+    monkeypatch.setenv("SDS_MONITOR_REST", "http://one:8645 http://two:8645")
+    monkeypatch.setenv("SDS_MONITOR_PUBSUB_TOPIC", "/waku/2/rs/1/0")
+    words = service("audit")["command"]
+    assert words[:2] == ["audit", "compare"]
+    given = parameters(words)
+    assert given["rest"] == ("http://one:8645", "http://two:8645")
+    port = given["metrics_port"]
+    assert service("audit")["ports"] == [f"127.0.0.1:{port}:{port}"]
+    assert f":{port}/healthz" in service("audit")["healthcheck"]["test"][-1]
 
 
 def test_simulator_runs_in_real_time(monkeypatch: pytest.MonkeyPatch) -> None:

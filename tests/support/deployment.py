@@ -117,6 +117,11 @@ def parameters(arguments: list[str]) -> dict[str, Any]:
     context = click.Context(group, info_name="sds-monitor")
     command = group.get_command(context, name)
     assert command is not None, name
+    if isinstance(command, click.Group):
+        name, *rest = rest
+        inner = command.get_command(context, name)
+        assert inner is not None, name
+        command = inner
     # The operator sets it in the environment; docker-compose.yml passes it on.
     with patch.dict(os.environ, {"SDS_MONITOR_REST": "http://node:8645"} | os.environ):
         return command.make_context(name, rest, parent=context).params
