@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from connectors.sync_tcp.address import Address
@@ -89,7 +89,7 @@ class SyncServer:
             ListenFailed: The address cannot be used.
         """
         try:
-            server = await asyncio.start_server(self._serve, *address)
+            server = await asyncio.start_server(self._connected, *address)
         except OSError as error:
             detail = error.strerror or str(error)
             raise ListenFailed(address, detail) from error
@@ -101,6 +101,13 @@ class SyncServer:
             for session in self._sessions:
                 session.cancel()
             await asyncio.gather(*self._sessions, return_exceptions=True)
+
+    async def _connected(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        # asyncio would report a cancelled session as an error.
+        with suppress(asyncio.CancelledError):
+            await self._serve(reader, writer)
 
     async def _serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
