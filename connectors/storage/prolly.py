@@ -114,15 +114,8 @@ class SqliteTree:
         Raises:
             StorageError: It cannot be written.
         """
-        changes = changed_buckets(self.tree, tree)
         with self._writing() as database:
-            database.execute("UPDATE tree SET root = ?", (tree.root.merkle,))
-            database.executemany(
-                "DELETE FROM bucket WHERE key = ?", [(key,) for key in changes.removed]
-            )
-            database.executemany(
-                "INSERT OR REPLACE INTO bucket VALUES (?, ?, ?)", changes.added
-            )
+            self._write_tree(tree)
             database.executemany(
                 "INSERT OR REPLACE INTO value VALUES (?, ?)",
                 [(pack(item), value) for item, value in (values or {}).items()],
@@ -135,6 +128,8 @@ class SqliteTree:
     def prune(self, start_ns: int) -> None:
         """Remove messages, and their values, from before a time, Unix ns.
 
+        All or nothing.
+
         Raises:
             StorageError: It cannot be written.
         """
@@ -143,29 +138,54 @@ class SqliteTree:
             return
         last = self.tree.last()
         assert last is not None  # noqa: S101 - it has a first one
-        self.store(self.tree.between(start_ns, last.timestamp_ns + 1))
+        tree = self.tree.between(start_ns, last.timestamp_ns + 1)
         with self._writing() as database:
+            self._write_tree(tree)
             database.execute(
                 "DELETE FROM value WHERE key < ?", (first_key_at(start_ns),)
             )
+        self.tree = tree
 
     def values(self, message_hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return message hash -> value; those that have one."""
-        found = {}
-        for message_hash in message_hashes:
-            row = self._database.execute(
-                "SELECT value FROM value WHERE substr(key, 9) = ?", (message_hash,)
-            ).fetchone()
-            if row is not None:
-                found[message_hash] = bytes(row[0])
-        return found
+        """Return message hash -> value; those that have one.
+
+        Raises:
+            StorageUnreadable: The file is damaged.
+        """
+        query = "SELECT value FROM value WHERE substr(key, 9) = ?"
+        found = {one: self._bytes(query, one) for one in message_hashes}
+        return {one: value for one, value in found.items() if value is not None}
 
     def note(self, name: str) -> bytes | None:
-        """Return a named value; None if it was never stored."""
-        row = self._database.execute(
-            "SELECT value FROM note WHERE name = ?", (name,)
-        ).fetchone()
-        return None if row is None else bytes(row[0])
+        """Return a named value; None if it was never stored.
+
+        Raises:
+            StorageUnreadable: The file is damaged.
+        """
+        return self._bytes("SELECT value FROM note WHERE name = ?", name)
+
+    def _bytes(self, query: str, key: bytes | str) -> bytes | None:
+        try:
+            row = self._database.execute(query, (key,)).fetchone()
+        except sqlite3.Error as error:
+            raise StorageUnreadable(self.path, str(error)) from error
+        if row is None:
+            return None
+        if not isinstance(row[0], bytes):
+            raise StorageUnreadable(self.path, "a value is no bytes")
+        return row[0]
+
+    def _write_tree(self, tree: ProllyTree) -> None:
+        """Write the changed buckets; within a transaction."""
+        changes = changed_buckets(self.tree, tree)
+        database = self._database
+        database.execute("UPDATE tree SET root = ?", (tree.root.merkle,))
+        database.executemany(
+            "DELETE FROM bucket WHERE key = ?", [(key,) for key in changes.removed]
+        )
+        database.executemany(
+            "INSERT OR REPLACE INTO bucket VALUES (?, ?, ?)", changes.added
+        )
 
     def _load(self, fan_out: int) -> ProllyTree:
         try:
@@ -183,7 +203,8 @@ class SqliteTree:
             tree = tree_of((StoredBucket(*row) for row in rows), fan_out)
         except StorageError:
             raise
-        except (sqlite3.DatabaseError, ValueError) as error:
+        except (sqlite3.DatabaseError, ValueError, TypeError) as error:
+            # A damaged byte can turn bytes into a number.
             raise StorageUnreadable(self.path, str(error)) from error
         if tree.root.merkle != root:
             raise StorageUnreadable(
