@@ -39,7 +39,7 @@ from streaming.cli.log import logger
 from streaming.cli.node_options import NodeOptions, TrafficOptions
 from streaming.cli.output import wall_ms
 from streaming.cli.serving_options import Address as WebAddress
-from streaming.cli.signals import end_requested
+from streaming.cli.signals import end_requested, ending_signals
 
 _NS = 1_000_000
 """Nanoseconds in a millisecond."""
@@ -125,8 +125,8 @@ class Audit:
         """
         try:
             result = asyncio.run(self._run())
-        except (BadAnswer, NodeRefused, SyncError) as error:
-            raise click.ClickException(str(error)) from error
+        except (BadAnswer, NodeRefused, RecordsLost, SyncError) as error:
+            raise click.ClickException(_text(error)) from error
         except (NodeError, PeerUnreachable) as error:
             raise _Unreachable(str(error)) from error
         if as_json:
@@ -151,21 +151,37 @@ class Audit:
         try:
             with (
                 WebServer(create_audit_app(figures), *address) as server,
-                end_requested() as ending,
+                end_requested() as early,
             ):
                 click.echo(f"metrics {server.url}/metrics")
-                while not ending.is_set():
-                    self._repeat_once(figures)
-                    ending.wait(every_s)
+                if not early.is_set():
+                    asyncio.run(self._repeat(figures, every_s))
         except (AddressUnusable, PortInUse) as error:
             raise click.UsageError(str(error)) from error
 
-    def _repeat_once(self, figures: AuditFigures) -> None:
+    async def _repeat(self, figures: AuditFigures, every_s: float) -> None:
+        ending = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in ending_signals():
+            loop.add_signal_handler(number, ending.set)
+        ended = asyncio.create_task(ending.wait())
+        while not ended.done():
+            audit = asyncio.create_task(self._run())
+            # A node that does not answer must not delay the end.
+            await asyncio.wait((audit, ended), return_when=asyncio.FIRST_COMPLETED)
+            if ended.done():
+                audit.cancel()
+            await asyncio.wait((audit,))
+            if not audit.cancelled():
+                self._note(audit, figures)
+            await asyncio.wait((ended,), timeout=every_s)
+
+    def _note(self, audit: asyncio.Task[AuditResult], figures: AuditFigures) -> None:
         try:
-            result = asyncio.run(self._run())
+            result = audit.result()
         except _REPEATABLE as error:
-            figures.failed(str(error))
-            logger.error("the audit failed: %s", error)
+            figures.failed(_text(error))
+            logger.error("the audit failed: %s", _text(error))
             return
         figures.ended(result, wall_ms())
         report = logger.info if result.is_complete else logger.warning
@@ -215,6 +231,15 @@ class Audit:
             if one.value is not None
         ]
         return write(records, self._kafka)
+
+
+def _text(error: BaseException) -> str:
+    if isinstance(error, RecordsLost):
+        return (
+            f"{error.topic}:{error.partition} lost records to retention before they "
+            "were read: audit later messages"
+        )
+    return str(error)
 
 
 def _lines(result: AuditResult) -> Iterator[str]:

@@ -216,5 +216,13 @@ async def _refreshed(
     """Read what is new; while Kafka is away, what is known is served."""
     try:
         await loop.run_in_executor(thread, index.refresh)
-    except (KafkaUnreachable, RecordsLost) as error:
+    except KafkaUnreachable as error:
         logger.warning("%s", error)
+    except RecordsLost as error:
+        # The next look begins with the first record that is left.
+        logger.warning(
+            "%s:%d lost records to retention before they were read: they are not "
+            "compared",
+            error.topic,
+            error.partition,
+        )
