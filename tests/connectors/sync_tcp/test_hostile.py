@@ -236,10 +236,12 @@ def test_a_server_that_ends_closes_its_connections() -> None:
 
     async def run() -> bytes:
         server = SyncServer(lambda: TREE, no_records, timeouts=TIMES)
-        async with server.listening(LOOPBACK) as address:
-            reader, writer = await asyncio.open_connection(*address)
-            await asyncio.sleep(0.05)
-        async with asyncio.timeout(1):
+        # Sooner than a silent peer would be given up.
+        async with asyncio.timeout(TIMES.step_s / 2):
+            async with server.listening(LOOPBACK) as address:
+                reader, writer = await asyncio.open_connection(*address)
+                while not server.figures.connections:
+                    await asyncio.sleep(0.01)
             left = await reader.read()
         writer.close()
         return left
