@@ -14,8 +14,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Final
 
 import msgspec
@@ -143,12 +145,11 @@ def main() -> int:
     rule_ids = sorted({one.rule for one in todo})
     survived = []
     with tempfile.TemporaryDirectory() as directory:
-        copy = Copy(Path(directory))
-        if copy.run(rule_ids) != _PASSED:
+        copies = _copies(Path(directory))
+        if copies[0].run(rule_ids) != _PASSED:
             print("the tests fail without any mutant")
             return 1
-        for number, mutant in enumerate(todo, 1):
-            is_found = copy.is_found(mutant)
+        for number, (mutant, is_found) in enumerate(_tried(todo, copies), 1):
             if not is_found:
                 survived.append(mutant.rule)
             state = "found" if is_found else "SURVIVED"
@@ -156,6 +157,35 @@ def main() -> int:
     if not chosen:
         _write(len(todo), len(rule_ids), survived)
     return 1 if survived else 0
+
+
+def _copies(directory: Path) -> list[Copy]:
+    """Return a copy of the program for each core."""
+    copies = []
+    for number in range(os.cpu_count() or 1):
+        place = directory / str(number)
+        place.mkdir()
+        copies.append(Copy(place))
+    return copies
+
+
+def _tried(
+    todo: Sequence[Mutant], copies: Sequence[Copy]
+) -> Iterator[tuple[Mutant, bool]]:
+    """Yield each mutant, in order, and whether it was found."""
+    free: SimpleQueue[Copy] = SimpleQueue()
+    for copy in copies:
+        free.put(copy)
+
+    def is_found(mutant: Mutant) -> bool:
+        copy = free.get()
+        try:
+            return copy.is_found(mutant)
+        finally:
+            free.put(copy)
+
+    with ThreadPoolExecutor(len(copies)) as threads:
+        yield from zip(todo, threads.map(is_found, todo), strict=True)
 
 
 def _write(count: int, rules: int, survived: list[str]) -> None:
