@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple, TypeVar
 
@@ -17,7 +17,7 @@ from tenacity import (
 from connectors.sync_tcp.address import Address
 from connectors.sync_tcp.errors import PeerUnreachable
 from connectors.sync_tcp.stream import DEFAULT_TIMEOUTS, FrameStream, Timeouts
-from sds_core.prolly.errors import BadFrame, UnexpectedMessage
+from sds_core.prolly.errors import BadFrame, LimitExceeded, UnexpectedMessage
 from sds_core.prolly.frames import Frame, frame_of, message_in
 from sds_core.prolly.limits import DEFAULT_LIMITS, Limits
 from sds_core.prolly.outcome import Client, Outcome
@@ -120,10 +120,17 @@ class Peer:
                                 raise UnexpectedMessage(text)
                             missing.discard(record.message_hash)
                             found[record.message_hash] = record
+                        self._check_size(found.values())
                     del wanted[: len(part)]
 
         await self._persist(attempt)
         return [found[one] for one in dict.fromkeys(message_hashes) if one in found]
+
+    def _check_size(self, records: Iterable[pb.Record]) -> None:
+        limit = self._limits.records_bytes
+        if sum(record.ByteSize() for record in records) > limit:
+            text = f"records of more than {limit} bytes: ask for fewer at once"
+            raise LimitExceeded(text)
 
     async def _persist(self, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
         retrying = AsyncRetrying(

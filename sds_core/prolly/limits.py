@@ -14,10 +14,13 @@ class Limits(NamedTuple):
         nodes: Nodes and messages that are accepted from a peer in all. A node needs
             about 500 bytes, so the default allows some 500 MB; a synchronisation of
             400,000 messages against an empty tree needs it.
+        records_bytes: Whole records that one call accepts. A record of the monitor has
+            at most 4 MiB, so fifty always fit.
     """
 
     frame_bytes: int = 16 * 1024 * 1024
     nodes: int = 1_000_000
+    records_bytes: int = 256 * 1024 * 1024
 
 
 DEFAULT_LIMITS = Limits()

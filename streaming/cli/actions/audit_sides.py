@@ -161,7 +161,7 @@ class PeerSide:
         name: As the operator named it.
     """
 
-    part = 500
+    part = 50
 
     def __init__(self, peer: Peer, name: str) -> None:
         self.name = name

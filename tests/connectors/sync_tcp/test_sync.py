@@ -316,6 +316,24 @@ def test_records_that_were_not_asked_for_are_refused() -> None:
     asyncio.run(run())
 
 
+def test_records_of_a_call_are_limited_in_bytes() -> None:
+    """A peer that sends long ones is refused before they fill the memory."""
+
+    def records(hashes: Sequence[bytes]) -> Iterable[pb.Record]:
+        return [pb.Record(message_hash=one, value=bytes(9_000)) for one in hashes]
+
+    async def run() -> None:
+        server = SyncServer(lambda: TREE, records, timeouts=SHORT)
+        async with server.listening(LOOPBACK) as address:
+            peer = Peer(address, Limits(records_bytes=50_000), SHORT)
+            wanted = [one.message_hash for one in ITEMS[:9]]
+            assert len(await peer.records(wanted[:5])) == 5
+            with pytest.raises(LimitExceeded, match="more than 50000 bytes"):
+                await peer.records(wanted)
+
+    asyncio.run(run())
+
+
 def test_a_client_refuses_long_frames() -> None:
     """Of a server that may send longer ones."""
 
