@@ -93,6 +93,8 @@ class StoreSide:
         self._listings = [StoreListing(node, topics) for node in nodes]
         self._topics = topics
         self._pubsub_topic_of: dict[bytes, str] = {}
+        # Listed messages that a mirror skips: a repeated audit fetches each once.
+        self._skipped: set[bytes] = set()
 
     async def compare(
         self, mirror: Mirrored, start_ns: int, end_ns: int
@@ -106,6 +108,7 @@ class StoreSide:
         for listing in self._listings:
             there |= await listing.hashes(start_ns, end_ns - 1)
         self._pubsub_topic_of = there
+        self._skipped &= there.keys()
         here = sorted(
             one
             for one in mirror.messages.values()
@@ -118,8 +121,13 @@ class StoreSide:
             # Stores never have ephemeral messages.
             if one.item.message_hash not in there and not one.is_ephemeral
         ]
-        missing_here = [one for one in there if one not in mirror.messages]
-        return Differences(len(here), len(there), missing_here, missing_there)
+        missing_here = [
+            one
+            for one in there
+            if one not in mirror.messages and one not in self._skipped
+        ]
+        count = len(there) - len(self._skipped)
+        return Differences(len(here), count, missing_here, missing_there)
 
     async def copy(self, hashes: Sequence[bytes]) -> Sequence[Copied]:
         """Fetch messages, and leave out those that a mirror skips.
@@ -132,7 +140,10 @@ class StoreSide:
         for listing in self._listings:
             for message_hash, found in (await listing.messages(left)).items():
                 del left[message_hash]
-                copied += self._copied(*found)
+                of_mirror = self._copied(*found)
+                if not of_mirror:
+                    self._skipped.add(message_hash)
+                copied += of_mirror
         # A store that lists a message and does not give it: the mirror lacks it.
         copied += [Copied(AuditedMessage(0, one, topic)) for one, topic in left.items()]
         return copied
