@@ -36,6 +36,8 @@ _ORDER = (
     "tests/streaming/test_run_command.py",
     "tests/streaming/test_crash.py",
     "tests/streaming/test_cluster.py",
+    "tests/streaming/test_kafka_away.py",
+    "tests/streaming/audit/test_audit.py",
     COMMANDS,
     BROKER,
     "tests/fuzz/test_decoders.py",
