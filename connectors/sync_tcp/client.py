@@ -17,7 +17,7 @@ from tenacity import (
 from connectors.sync_tcp.address import Address
 from connectors.sync_tcp.errors import PeerUnreachable
 from connectors.sync_tcp.stream import DEFAULT_TIMEOUTS, FrameStream, Timeouts
-from sds_core.prolly.errors import BadFrame, LimitExceeded, UnexpectedMessage
+from sds_core.prolly.errors import BrokenFrame, LimitExceeded, UnexpectedMessage
 from sds_core.prolly.frames import Frame, frame_of, message_in
 from sds_core.prolly.limits import DEFAULT_LIMITS, Limits
 from sds_core.prolly.outcome import Client, Outcome
@@ -169,10 +169,8 @@ class _Ended(Exception):
 async def _answer(stream: FrameStream) -> Frame:
     try:
         frame = await stream.read()
-    except BadFrame as error:
-        if "ended within" in str(error):
-            raise _Ended(str(error)) from error
-        raise
+    except BrokenFrame as error:
+        raise _Ended(str(error)) from error
     if frame is None:
         text = "the connection ended"
         raise _Ended(text)

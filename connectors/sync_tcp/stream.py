@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
-from sds_core.prolly.errors import BadFrame
+from sds_core.prolly.errors import BrokenFrame
 from sds_core.prolly.frames import Frame, FrameReader
 
 _READ_BYTES = 64 * 1024
@@ -76,7 +76,7 @@ class FrameStream:
                 if self._frames.is_between_frames:
                     return None
                 text = "the connection ended within a frame"
-                raise BadFrame(text)
+                raise BrokenFrame(text)
             self.received_bytes += len(data)
             self._read.extend(self._frames.feed(data))
         return self._read.popleft()

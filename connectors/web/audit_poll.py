@@ -6,8 +6,6 @@ While the audit does not answer, its last result counts.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Any
 
 import httpx
 import msgspec
@@ -38,31 +36,24 @@ class AuditPoll(Poll[MirrorAudit]):
     Args:
         url: URL of the audit; None if there is none.
         poll_s: Time between two questions, seconds.
-        get: Sends a request.
     """
 
-    def __init__(
-        self,
-        url: str | None,
-        poll_s: float = POLL_S,
-        get: Callable[..., httpx.Response] = httpx.get,
-    ) -> None:
-        ask = None if url is None else _Asking(url, get)
+    def __init__(self, url: str | None, poll_s: float = POLL_S) -> None:
+        ask = None if url is None else _Asking(url)
         super().__init__(ask, NO_AUDIT, poll_s, "audit")
 
 
 class _Asking:
     """Asks once, and returns the last answer if there is no new one."""
 
-    def __init__(self, url: str, get: Callable[..., Any]) -> None:
+    def __init__(self, url: str) -> None:
         self._url = url.rstrip("/") + NEWEST
-        self._get = get
         self._last = NO_AUDIT
         self._is_answering = True
 
     def __call__(self) -> MirrorAudit:
         try:
-            response = self._get(self._url, timeout=_TIMEOUT_S)
+            response = httpx.get(self._url, timeout=_TIMEOUT_S)
             response.raise_for_status()
             answer = msgspec.json.decode(response.content, type=_Answer)
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:

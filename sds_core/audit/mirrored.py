@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from sds_core.observer.record import RawRecord
-from sds_core.prolly.item import BadItem, Item, pack
+from sds_core.prolly.item import Item, pack
 
 _MOST_DIGITS = 19
 
@@ -49,14 +49,14 @@ def mirrored_message(record: RawRecord) -> MirroredMessage | None:
         return None
     message_hash = headers.get("waku-hash") or b""
     time = headers.get("waku-timestamp") or b""
+    if not (message_hash.startswith(b"0x") and time.isdigit()):
+        raise Unidentified
+    if len(time) > _MOST_DIGITS:
+        raise Unidentified
     try:
-        if not (message_hash.startswith(b"0x") and time.isdigit()):
-            raise Unidentified
-        if len(time) > _MOST_DIGITS:
-            raise Unidentified
         item = Item(int(time), unhexlify(message_hash[2:]))
         pack(item)
-    except (ValueError, BadItem) as error:
+    except ValueError as error:
         raise Unidentified from error
     return MirroredMessage(
         item,

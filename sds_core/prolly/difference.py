@@ -9,7 +9,7 @@ The time follows the difference, not the trees.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from sds_core.prolly.item import TAIL_KEY, Item, unpack
 from sds_core.prolly.node import Node
@@ -46,16 +46,33 @@ def difference(first: ProllyTree, second: ProllyTree) -> Difference:
     if first.fan_out != second.fan_out:
         raise OtherFanOut(first.fan_out, second.fan_out)
     height = max(first.root.level, second.root.level)
-    ours, theirs = unequal([first.raised(height)], [second.raised(height)])
+    ours: Sequence[Node] = [first.raised(height)]
+    theirs: Sequence[Node] = [second.raised(height)]
+    ours, theirs = unequal(ours, theirs)
     for _ in range(height):
         ours, theirs = unequal(children_of(ours), children_of(theirs))
     return Difference(_items(ours), _items(theirs))
 
 
+class HasMerkle(Protocol):
+    """A node of either side."""
+
+    @property
+    def merkle(self) -> bytes | None:
+        """Its Merkle hash; None if it is not known, and so equal to no other."""
+
+
+_Ours = TypeVar("_Ours", bound=HasMerkle)
+_Theirs = TypeVar("_Theirs", bound=HasMerkle)
+
+
 def unequal(
-    ours: Sequence[Node], theirs: Sequence[Node]
-) -> tuple[Sequence[Node], Sequence[Node]]:
-    """Return the nodes of each side that the other does not have."""
+    ours: Sequence[_Ours], theirs: Sequence[_Theirs]
+) -> tuple[list[_Ours], list[_Theirs]]:
+    """Return the nodes of each side that the other does not have.
+
+    Only one side may have nodes of unknown hash.
+    """
     our_hashes = {node.merkle for node in ours}
     their_hashes = {node.merkle for node in theirs}
     return (

@@ -2,6 +2,7 @@
 
     SyncError
     ├── BadFrame            the bytes are no frame, or no message of their kind
+    │   └── BrokenFrame     the stream ended within a frame
     ├── UnexpectedMessage   a message that was not asked for
     ├── BadNode             a node that the tree of an honest peer cannot have
     ├── WrongHash           what the peer sent does not have the hash that it named
@@ -20,6 +21,10 @@ class SyncError(Exception):
 
 class BadFrame(SyncError):
     """Bytes that cannot be read."""
+
+
+class BrokenFrame(BadFrame):
+    """The stream ended within a frame."""
 
 
 class UnexpectedMessage(SyncError):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sds_core.prolly.errors import LimitExceeded
+
 
 class Limits(NamedTuple):
     """Limits of one synchronisation.
@@ -24,3 +26,25 @@ class Limits(NamedTuple):
 
 
 DEFAULT_LIMITS = Limits()
+
+
+class Allowance:
+    """Counts what a peer has sent.
+
+    Args:
+        limits: Has the greatest number of nodes.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._left = self._limit = limits.nodes
+
+    def use(self, number: int) -> None:
+        """Count nodes or messages.
+
+        Raises:
+            LimitExceeded: There were too many by now.
+        """
+        self._left -= number
+        if self._left < 0:
+            text = f"more than {self._limit} nodes and messages were sent"
+            raise LimitExceeded(text)

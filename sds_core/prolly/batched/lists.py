@@ -7,9 +7,8 @@ from hashlib import sha256
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeVar
 
-from sds_core.prolly.errors import BadFrame, BadNode, LimitExceeded
+from sds_core.prolly.errors import BadFrame, BadNode
 from sds_core.prolly.item import HASH_BYTES, Item
-from sds_core.prolly.limits import Limits
 from sds_core.prolly.node import Node, keys_below
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 
@@ -130,25 +129,3 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
         text = f"messages from {items[0].timestamp_ns} to {time_ns} ns are out of range"
         raise BadNode(text)
     return items
-
-
-class Allowance:
-    """Counts what a peer has sent.
-
-    Args:
-        limits: Has the greatest number of nodes.
-    """
-
-    def __init__(self, limits: Limits) -> None:
-        self._left = self._limit = limits.nodes
-
-    def use(self, number: int) -> None:
-        """Count nodes or messages.
-
-        Raises:
-            LimitExceeded: There were too many by now.
-        """
-        self._left -= number
-        if self._left < 0:
-            text = f"more than {self._limit} nodes and messages were sent"
-            raise LimitExceeded(text)

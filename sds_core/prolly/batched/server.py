@@ -12,7 +12,6 @@ from google.protobuf.message import Message
 from sds_core.prolly.batched.lists import (
     FINGERPRINT_BYTES,
     SALT_BYTES,
-    Allowance,
     Compared,
     below,
     compare,
@@ -25,7 +24,7 @@ from sds_core.prolly.errors import BadFrame, UnexpectedMessage
 from sds_core.prolly.frames import Frame, frame_of, message_in
 from sds_core.prolly.hashing import MAX_LEVEL
 from sds_core.prolly.item import HASH_BYTES, unpack
-from sds_core.prolly.limits import DEFAULT_LIMITS, Limits
+from sds_core.prolly.limits import DEFAULT_LIMITS, Allowance, Limits
 from sds_core.prolly.node import Node
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
@@ -97,12 +96,10 @@ class BatchedServer:
         while True:
             self._allowance.use(len(theirs) // FINGERPRINT_BYTES)
             compared = compare(self._salt, ours, theirs)
-            last = len(theirs) // FINGERPRINT_BYTES - 1
-            if not level or compared.theirs != (1 << last).to_bytes(
-                last // 8 + 1, "little"
-            ):
+            places = range(len(theirs) // FINGERPRINT_BYTES)
+            # The last node of a tail's children is the tail, whose own are known.
+            if not level or marked(compared.theirs, places) != [places[-1]]:
                 return self._step(level, compared)
-            # Only the client's tail differs, and its children are known.
             level -= 1
             ours = children_of(compared.ours)
             theirs = tails.of(level)

@@ -17,7 +17,7 @@ from hashlib import sha256
 
 from google.protobuf.message import Message
 
-from sds_core.prolly.difference import children_of
+from sds_core.prolly.difference import children_of, unequal
 from sds_core.prolly.document.nodes import (
     check_non_boundary,
     check_tail,
@@ -27,14 +27,13 @@ from sds_core.prolly.document.nodes import (
 from sds_core.prolly.document.server import MAX_START_NODES, NODE_BYTES
 from sds_core.prolly.errors import (
     BadNode,
-    LimitExceeded,
     UnexpectedMessage,
     WrongHash,
 )
 from sds_core.prolly.frames import Frame, frame_of, message_in
 from sds_core.prolly.hashing import MAX_LEVEL, TAIL_HASH, boundary_limit, leaf_hash
 from sds_core.prolly.item import TAIL_KEY, TAIL_TIMESTAMP_NS, unpack
-from sds_core.prolly.limits import DEFAULT_LIMITS, Limits
+from sds_core.prolly.limits import DEFAULT_LIMITS, Allowance, Limits
 from sds_core.prolly.node import Node
 from sds_core.prolly.outcome import Outcome
 from sds_core.prolly.proto import waku2_sync_pb2 as pb
@@ -106,7 +105,7 @@ class DocumentClient:
         self._asked: list[list[_Remote]] = []
         """Nodes of each request of this level; the answers come in this order."""
         self._answered = 0
-        self._accepted = 0
+        self._allowance = Allowance(limits)
         self._awaits_root = False
         self._climbing: pb.Node | None = None
 
@@ -177,7 +176,8 @@ class DocumentClient:
         if root.level == 0 and root.merkle_hash != TAIL_HASH:
             text = "an empty tree with the hash of another"
             raise WrongHash(text)
-        self._accepted = self._answered = 0
+        self._answered = 0
+        self._allowance = Allowance(self._limits)
         self._asked = []
         self._root = _Remote(root.level, TAIL_KEY, b"", root.merkle_hash)
         self._theirs = [self._root]
@@ -203,10 +203,7 @@ class DocumentClient:
 
     def _children(self, nodes: Sequence[pb.Node]) -> Iterable[Message]:
         """Take the children of the nodes of one request."""
-        self._accepted += len(nodes)
-        if self._accepted > self._limits.nodes:
-            text = f"more than {self._limits.nodes} nodes were sent"
-            raise LimitExceeded(text)
+        self._allowance.use(len(nodes))
         parents = self._asked[self._answered]
         read = iter(nodes)
         node = next(read, None)
@@ -266,10 +263,7 @@ class DocumentClient:
             boundary.merkle = own.merkle
 
     def _drop_equal(self) -> None:
-        ours = {node.merkle for node in self._ours}
-        theirs = {node.merkle for node in self._theirs}
-        self._ours = [node for node in self._ours if node.merkle not in theirs]
-        self._theirs = [node for node in self._theirs if node.merkle not in ours]
+        self._ours, self._theirs = unequal(self._ours, self._theirs)
 
     def _finish(self) -> None:
         assert self._root is not None  # noqa: S101 - a root came

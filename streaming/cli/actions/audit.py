@@ -21,7 +21,7 @@ from connectors.kafka.settings import (
 from connectors.sync_tcp.address import Address
 from connectors.sync_tcp.client import Peer
 from connectors.sync_tcp.errors import PeerUnreachable
-from connectors.waku_rest.connection import BadSettings, NodeSettings
+from connectors.waku_rest.connection import BadSettings
 from connectors.waku_rest.errors import BadAnswer, NodeError, NodeRefused
 from connectors.waku_rest.store_query import in_parts
 from connectors.web.audit_app import create_audit_app
@@ -33,7 +33,7 @@ from sds_core.text import counted, iso_time, printable
 from sds_core.waku import BadContentTopic
 from streaming.cli import FINDING, UNREACHABLE
 from streaming.cli.actions.audit_sides import Copied, PeerSide, Side, StoreSide
-from streaming.cli.actions.mirror import topics_to_mirror
+from streaming.cli.actions.mirror import node_settings, topics_to_mirror
 from streaming.cli.audit_options import AuditSpan
 from streaming.cli.log import logger
 from streaming.cli.node_options import NodeOptions, TrafficOptions
@@ -70,10 +70,7 @@ def store_side(nodes: NodeOptions, traffic: TrafficOptions) -> Side:
         click.UsageError: Nodes or topics are invalid.
     """
     try:
-        settings = [
-            NodeSettings(url, nodes.timeout_s, nodes.authorization or "", nodes.ca_file)
-            for url in dict.fromkeys(url.rstrip("/") for url in nodes.urls)
-        ]
+        settings = node_settings(nodes)
         topics = topics_to_mirror(traffic)
     except (BadContentTopic, BadSettings) as error:
         raise click.UsageError(str(error)) from error

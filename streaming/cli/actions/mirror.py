@@ -56,12 +56,7 @@ def mirror_settings(
     try:
         settings = replace(
             mirroring,
-            nodes=tuple(
-                NodeSettings(
-                    url, nodes.timeout_s, nodes.authorization or "", nodes.ca_file
-                )
-                for url in dict.fromkeys(url.rstrip("/") for url in nodes.urls)
-            ),
+            nodes=node_settings(nodes),
             topics=topics_to_mirror(traffic),
         )
     except (BadContentTopic, BadSettings) as error:
@@ -76,6 +71,18 @@ def mirror_settings(
         message = "--listen filter needs --content-topic"
         raise click.UsageError(message)
     return settings
+
+
+def node_settings(nodes: NodeOptions) -> tuple[NodeSettings, ...]:
+    """Return the settings of each node once.
+
+    Raises:
+        BadSettings: A URL or the authorization is invalid.
+    """
+    return tuple(
+        NodeSettings(url, nodes.timeout_s, nodes.authorization or "", nodes.ca_file)
+        for url in dict.fromkeys(url.rstrip("/") for url in nodes.urls)
+    )
 
 
 def topics_to_mirror(traffic: TrafficOptions) -> dict[str, tuple[str, ...]]:
