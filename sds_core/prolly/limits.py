@@ -13,8 +13,8 @@ class Limits(NamedTuple):
     Attributes:
         frame_bytes: Longest frame that is read or sent. Requests and answers are
             divided so that they stay below it.
-        nodes: Nodes and messages that are accepted from a peer in all. A node needs
-            about 500 bytes, so the default allows some 500 MB; a synchronisation of
+        nodes: Nodes and messages that are accepted from a peer in all. Each needs
+            less than 500 bytes, so the default allows 500 MB; a synchronisation of
             400,000 messages against an empty tree needs it.
         records_bytes: Whole records that one call accepts. A record of the monitor has
             at most 4 MiB, so fifty always fit.
