@@ -50,8 +50,9 @@ def _assert_messages(figures: Mapping[str, Any]) -> None:
         assert count == acknowledged[evidence]
     if "ack_latencies" in figures:
         assert len(figures["ack_latencies"]) == acknowledged["definite"]
-    # What is older than the horizon counts as a frame only.
-    assert figures["frames"]["content"] >= (
+    # A record that is later than the horizon counts as a frame only.
+    frames = figures["frames"]
+    assert frames["content"] + frames["sync"] >= (
         messages
         + sum(figures["rebroadcasts"].values())
         + figures["message_id_collisions"]

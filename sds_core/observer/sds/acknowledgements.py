@@ -79,20 +79,6 @@ class Acknowledgements:
         """Whether the message is within the horizon, so that frames still affect it."""
         return clock_ms <= message.seen_ms + self._settings.horizon_ms
 
-    def is_too_old(self, frame: SeenFrame, clock_ms: int) -> bool:
-        """Whether the frame or its message is older than the horizon.
-
-        Such a frame is only counted: what preceded it may have been forgotten.
-        """
-        if frame.time_ms < clock_ms - self._settings.horizon_ms:
-            return True
-        message = self._messages.get(frame.named.fingerprint)
-        return (
-            frame.kind is FrameKind.CONTENT
-            and message is not None
-            and not self.is_recent(message, clock_ms)
-        )
-
     def first_copy(self, frame: SeenFrame, clock_ms: int) -> Message:
         """Begin to follow a message whose first copy was seen."""
         sender = self._participants.index(frame.sender)

@@ -11,19 +11,22 @@ from sds_core.observer.sds.deliveries import DeliveriesState
 from sds_core.observer.sds.filters import FilterTrace
 from sds_core.observer.sds.health import HealthState
 from sds_core.observer.sds.history_heads import HistoryHead
+from sds_core.observer.sds.old_ids import OldIdsState
 from sds_core.observer.sds.participants import Participant
 from sds_core.observer.sds.segments import SegmentsState
+from sds_core.observer.sds.start_filters import StartFilter
 from sds_core.observer.table import PackedTable
 from sds_core.wire import Dialect
 
-BLOB_VERSION = 6
+BLOB_VERSION = 7
 """Version of `ChannelView.to_blob`; every version from 1 on can be read.
 
 Version 3 adds one field at the end of the state of version 2. A release that writes 2
 would ignore the field and lose the minutes that end meanwhile, so it must refuse.
 Version 4 adds the checksum; version 5 has tables of messages, gaps and requests.
 Version 6 stores no bytes for the ids, hashes and witnesses of a message without any,
-and has the segments of messages.
+and has the segments of messages. Version 7 has the ids of sync frames and of messages
+that are forgotten otherwise, and the filters of the warm-up.
 """
 
 CHECKSUM_SINCE = 4
@@ -54,3 +57,6 @@ class ChannelState(msgspec.Struct, array_like=True):
     # Clock at the latest record; None in a state from before 0.8.0.
     heard_ms: int | None = None
     segments: SegmentsState = msgspec.field(default_factory=SegmentsState)
+    syncs: PackedTable = msgspec.field(default_factory=PackedTable)
+    old_ids: OldIdsState = msgspec.field(default_factory=OldIdsState)
+    start_filters: list[StartFilter] = []

@@ -92,7 +92,7 @@ class Deliveries:
         by: int,
         clock_ms: int,
         is_newest: bool,
-        was_named_before: bool,
+        proves_lack: bool,
     ) -> None:
         """Judge what a participant has and lacks, by its first copy.
 
@@ -104,9 +104,8 @@ class Deliveries:
             by: Participant index or `UNKNOWN`.
             clock_ms: The channel's clock.
             is_newest: Whether the frame's filter is the participant's newest.
-            was_named_before: Whether the frame was named before any tap saw it. It was
-                then composed long before, and the participant may have received since
-                what it lacks: no delivery becomes lost by it.
+            proves_lack: Whether the frame was composed about when it was seen: what
+                it then does not hold, the participant lacked.
         """
         self.forget_old(clock_ms)
         if by == UNKNOWN:
@@ -131,7 +130,7 @@ class Deliveries:
             self._delivered(receiver, by, message, frame.time_ms, clock_ms)
         if frame.filter is not None:
             self._read_filter(
-                receiver, by, frame, frame.filter, clock_ms, is_newest, was_named_before
+                receiver, by, frame, frame.filter, clock_ms, is_newest, proves_lack
             )
         self._health.pairs_ended(self._ended() - before, clock_ms)
 
@@ -163,7 +162,7 @@ class Deliveries:
         filter_: Filter,
         clock_ms: int,
         is_newest: bool,
-        was_named_before: bool,
+        proves_lack: bool,
     ) -> None:
         """Judge each waiting message by a filter; see `first_copy_by`.
 
@@ -181,7 +180,7 @@ class Deliveries:
             if message.dialect is dialect
         ]
         held = filter_.contain([message.message_id for message in messages])
-        proves = frame.kind is not FrameKind.EPHEMERAL
+        proves = proves_lack and frame.kind is not FrameKind.EPHEMERAL
         # What was sent before a roll-over may be missing from the filter alone.
         since_ms = self._filters.rolled_ms(by)
         grace_ms = time_ms - self._settings.delivery_grace_ms
@@ -190,8 +189,6 @@ class Deliveries:
         if receiver.returns[0] >= overdue_ms:
             # Back for a short time: it had none to catch up, unless it was back before.
             overdue_ms = min(overdue_ms, receiver.returns[1])
-        if was_named_before:
-            overdue_ms = 0
         missing, lost = receiver.missing, receiver.lost
         # Each is an incident; the participant's next frame shows the others.
         left = _LOSSES_PER_FRAME

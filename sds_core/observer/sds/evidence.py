@@ -32,6 +32,7 @@ class Counts(NamedTuple):
         expired: Whether a repair episode expired.
         saturated: Whether a participant's newest filter is too full.
         content: Whether there was content.
+        attributed: Whether some of it named its sender.
     """
 
     messages: int
@@ -43,6 +44,7 @@ class Counts(NamedTuple):
     expired: bool
     saturated: bool
     content: bool
+    attributed: bool
 
 
 def verdict_of(counts: Counts, settings: ObserverSettings) -> tuple[Verdict, str]:
@@ -65,6 +67,8 @@ def verdict_of(counts: Counts, settings: ObserverSettings) -> tuple[Verdict, str
         return Verdict.DEGRADED, "bloom_saturated"
     if not counts.content:
         return Verdict.QUIET, "quiet"
+    if not counts.attributed:
+        return Verdict.OK, "no_senders"
     return Verdict.OK, "ok"
 
 
@@ -72,7 +76,8 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
     """The events behind a verdict that is bad, with their times.
 
     Attributes:
-        messages, pairs, saturated, content: See `Counts`.
+        messages, pairs, saturated, content, attributed: See `Counts`; in states of
+            releases before 0.13 `attributed` is missing.
         lost, undelivered, unacknowledged: All of them.
         recovered, expired: Of those found in one step the one that began last.
         gaps: The gaps that are open; the one that began last stands for all.
@@ -93,6 +98,7 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
     gaps: list[Found]
     lacking: list[tuple[str, list[Found]]] = []
     lacking_others: int = 0
+    attributed: bool = True
 
     def verdict_without(
         self, excused: Excused, settings: ObserverSettings
@@ -117,6 +123,7 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
             bool(count(self.expired)),
             self.saturated,
             self.content,
+            self.attributed,
         )
         return verdict_of(counts, settings)
 

@@ -58,6 +58,8 @@ class HealthState(msgspec.Struct, array_like=True):
             repair episodes that expired in it, when the one that began last began, by
             the end of the step, ascending.
         newest_gap_ms: When the gap that opened last was first named.
+        last_attributed_ms: Clock at the latest content frame that names its sender;
+            None as above.
     """
 
     first_ms: int | None = None
@@ -76,6 +78,16 @@ class HealthState(msgspec.Struct, array_like=True):
     recovered: dict[int, int] = {}
     expired: dict[int, int] = {}
     newest_gap_ms: int = 0
+    last_attributed_ms: int | None = None
+
+
+_LATEST = (
+    "last_content_ms",
+    "last_attributed_ms",
+    "last_expired_ms",
+    "last_recovered_ms",
+)
+"""Fields that are None if there is no such event in the window."""
 
 
 class Health:
@@ -110,9 +122,11 @@ class Health:
         first_ms = self._state.first_ms
         return first_ms is None or clock_ms <= first_ms + self._settings.warm_up_ms
 
-    def content(self, clock_ms: int) -> None:
-        """Record a content frame."""
+    def content(self, clock_ms: int, is_attributed: bool) -> None:
+        """Record a content frame, and whether it names its sender."""
         self._state.last_content_ms = clock_ms
+        if is_attributed:
+            self._state.last_attributed_ms = clock_ms
         self._leaves_after(clock_ms)
 
     def deadline_passed(self, deadline_ms: int, unacknowledged: bool) -> None:
@@ -270,6 +284,7 @@ class Health:
             [(began_ms, end_ms, 1) for end_ms, began_ms in state.expired.items()],
             gaps,
             *self._lacking(name),
+            state.last_attributed_ms is not None,
         )
 
     def _lacking(
@@ -315,6 +330,7 @@ class Health:
             state.last_expired_ms is not None,
             bool(state.saturated),
             state.last_content_ms is not None,
+            state.last_attributed_ms is not None,
         )
         return verdict_of(counts, self._settings)
 
@@ -338,11 +354,7 @@ class Health:
     def _next_edge_ms(self) -> int:
         """Deadline at which the next event leaves the window; `_NEVER` if none does."""
         state = self._state
-        latest = (
-            state.last_content_ms,
-            state.last_expired_ms,
-            state.last_recovered_ms,
-        )
+        latest = (getattr(state, name) for name in _LATEST)
         times = [ms for ms in latest if ms is not None]
         times += state.losses.values()
         times += state.saturated.values()
@@ -377,12 +389,10 @@ class Health:
         for began in (state.recovered, state.expired):
             for end_ms in [end for end in began if end < edge_ms]:
                 del began[end_ms]
-        if state.last_content_ms is not None and state.last_content_ms < edge_ms:
-            state.last_content_ms = None
-        if state.last_expired_ms is not None and state.last_expired_ms < edge_ms:
-            state.last_expired_ms = None
-        if state.last_recovered_ms is not None and state.last_recovered_ms < edge_ms:
-            state.last_recovered_ms = None
+        for name in _LATEST:
+            latest_ms = getattr(state, name)
+            if latest_ms is not None and latest_ms < edge_ms:
+                setattr(state, name, None)
 
 
 def _begin_last(began: dict[int, int], time_ms: int, began_ms: int) -> None:

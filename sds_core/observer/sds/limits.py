@@ -28,3 +28,5 @@ class LeftOut(StrEnum):
     PARTICIPANT = "participant"
     RESPONSE = "response_timing"
     SEGMENT_SET = "segment_set"
+    OLD_ID = "old_id"
+    START_FILTER = "start_filter"

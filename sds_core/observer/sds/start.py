@@ -6,7 +6,9 @@ from sds_core.observer.sds.filters import Filters
 from sds_core.observer.sds.gaps import Gaps
 from sds_core.observer.sds.history_heads import HistoryHeads
 from sds_core.observer.sds.messages import Message, MessageTable
-from sds_core.observer.sds.seen_frames import SeenFrame
+from sds_core.observer.sds.seen_frames import Named, SeenFrame
+from sds_core.observer.sds.start_filters import StartFilters
+from sds_core.observer.sds.sync_table import SyncTable
 from sds_core.wire import Dialect, FrameKind
 
 
@@ -20,6 +22,8 @@ class Start:
         gaps: Ids that were not seen.
         filters: Filters of the participants.
         heads: Their causal histories.
+        start_filters: Filters of the warm-up.
+        syncs: Sync frames that were seen, by fingerprint.
     """
 
     def __init__(
@@ -29,15 +33,20 @@ class Start:
         gaps: Gaps,
         filters: Filters,
         heads: HistoryHeads,
+        start_filters: StartFilters,
+        syncs: SyncTable,
     ) -> None:
         self._highest = highest
         self._messages = messages
         self._gaps = gaps
         self._filters = filters
         self._heads = heads
+        self._start_filters = start_filters
+        self._syncs = syncs
 
     def in_warm_up(self, frame: SeenFrame) -> None:
-        """Record the Lamport timestamp of a frame of the warm-up."""
+        """Record the Lamport timestamp and the filter of a frame of the warm-up."""
+        self._start_filters.in_warm_up(frame)
         if frame.kind is not FrameKind.EPHEMERAL:
             highest = self._highest.get(frame.dialect, 0)
             self._highest[frame.dialect] = max(highest, frame.lamport)
@@ -47,11 +56,21 @@ class Start:
 
         Args:
             key: Its fingerprint.
-            message: The message, if it was seen.
+            message: The content message, if it was seen.
         """
-        if message is None:
+        seen = self._syncs.get(key) if message is None else message
+        if seen is None:
             return not self._gaps.is_after_start(key)
-        return message.lamport <= self._highest.get(message.dialect, 0)
+        return seen.lamport <= self._highest.get(seen.dialect, 0)
+
+    def was_held(self, frame: SeenFrame, named: Named) -> bool:
+        """Whether a filter of the warm-up holds an id that a frame names.
+
+        False for all but nim-sds: the order of other histories is proof enough.
+        """
+        return frame.dialect is Dialect.NIM and self._start_filters.held(
+            named.message_id
+        )
 
     def first_copy_by(self, frame: SeenFrame, by: int) -> int:
         """Record the causal history of a first copy.

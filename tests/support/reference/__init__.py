@@ -11,7 +11,7 @@ Where that page leaves a choice, this follows it (all records have a hash, or no
 - opportunities are frames after the message in topic order;
 - without hashes only the latest broadcast of the same bytes is compared;
 - a filter says nothing about messages of the other dialect;
-- a message that was named before it was seen shows no delivery to be lost;
+- a frame that was named before it was seen shows nothing that its sender lacks;
 - a filter of another size is one that rolled over;
 - a roll-over that leaves as many bits set shows by four ids: the first three, and the
   newest, that the participant's newest filters were the first to show.

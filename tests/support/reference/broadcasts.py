@@ -26,9 +26,7 @@ class Broadcasts:
         self.seen = self._without_duplicates(records)
         self.broadcasts = [one for one in self.seen if not self._is_replica(one)]
         self.first_copies = [
-            one
-            for one in self.broadcasts
-            if not one.is_content or self._first_copy(one.message_id) is one
+            one for one in self.broadcasts if self.original(one) is one
         ]
         self.messages = [one for one in self.first_copies if one.is_content]
         self.collisions = [
@@ -41,9 +39,7 @@ class Broadcasts:
         self.rebroadcasts = [
             one
             for one in self.broadcasts
-            if one.is_content
-            and one is not self.first(one)
-            and one not in self.collisions
+            if one is not self.original(one) and one not in self.collisions
         ]
 
     def _without_duplicates(self, records: Sequence[Record]) -> list[Seen]:
@@ -83,6 +79,38 @@ class Broadcasts:
     def _first_copy(self, message_id: str) -> Seen | None:
         for one in self.broadcasts:
             if one.is_content and one.message_id == message_id:
+                return one
+        return None
+
+    def original(self, one: Seen) -> Seen:
+        """The first copy of what a broadcast repeats or collides with, or itself."""
+        if one.is_content:
+            return self.first(one)
+        if one.is_ephemeral:
+            return one
+        return self._original_syncs()[one.place]
+
+    @functools.cache  # noqa: B019
+    def _original_syncs(self) -> dict[int, Seen]:
+        """The first copy of the sync frame of each place: ids may be used again."""
+        newest: dict[str, Seen] = {}
+        originals: dict[int, Seen] = {}
+        for one in self.broadcasts:
+            if one.is_content or one.is_ephemeral:
+                continue
+            before = newest.get(one.message_id)
+            if before is None or (before.sender, before.lamport) != (
+                one.sender,
+                one.lamport,
+            ):
+                newest[one.message_id] = one
+            originals[one.place] = newest[one.message_id]
+        return originals
+
+    def first_with_id(self, message_id: str) -> Seen | None:
+        """The first frame with an id that has a place in the channel's order."""
+        for one in self.broadcasts:
+            if not one.is_ephemeral and one.message_id == message_id:
                 return one
         return None
 

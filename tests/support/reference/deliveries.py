@@ -87,11 +87,7 @@ class Deliveries(Filters):
             for one in self._frames_after(m, participant)
             if (shown is None or one.place < shown.place) and self.is_missing(m, one)
         ]
-        late = [
-            one
-            for one in missing
-            if self.is_overdue(missing[0], one) and not self.was_named_before(one)
-        ]
+        late = [one for one in missing if self.is_overdue(missing[0], one)]
         return Delivery(
             m,
             participant,
@@ -101,8 +97,8 @@ class Deliveries(Filters):
         )
 
     def was_named_before(self, one: Seen) -> bool:
-        """Whether a message was named before any tap saw it."""
-        return one.is_content and any(
+        """Whether a frame was named before any tap saw it."""
+        return any(
             other.place < one.place and one.message_id in other.history()
             for other in self.broadcasts
         )
@@ -127,6 +123,7 @@ class Deliveries(Filters):
         ]
         return (
             not one.is_ephemeral
+            and not self.was_named_before(one)
             and one.dialect is m.dialect
             and one.lamport > m.lamport
             and one.at > m.at + 5_000

@@ -31,7 +31,7 @@ class Reference(Verdict, Capacity):
         retracted = {
             i
             for i, (outcome, _) in gaps.items()
-            if outcome == "lost" and self._first_copy(i) is not None
+            if outcome == "lost" and self.first_with_id(i) is not None
         }
         episodes = [self.episodes(i) for i in asked]
         answers = [a for found, _, _ in episodes for a in found]
@@ -117,7 +117,7 @@ class Reference(Verdict, Capacity):
             for i in named
             if (gap := self.gap(i)) is not None
             and gap[0] == "lost"
-            and self._first_copy(i) is None
+            and self.first_with_id(i) is None
         }
         unacknowledged = {
             ("unacknowledged", m.message_id, nobody)

@@ -29,7 +29,7 @@ class Gaps(Deliveries):
 
     def is_seen(self, message_id: str, at: Seen) -> bool:
         """Whether a tap had shown an id by the time of a frame, or the frame does."""
-        first = self._first_copy(message_id)
+        first = self.first_with_id(message_id)
         return message_id == at.message_id or (
             first is not None and first.place <= at.place
         )
@@ -55,6 +55,8 @@ class Gaps(Deliveries):
         naming = self.naming(message_id)
         if naming is None:
             return None
+        if naming.dialect is Dialect.NIM and self._was_held(message_id):
+            return None
         history = naming.history()
         place = history.index(message_id)
         if any(self.is_after_start(one, naming.place) for one in history[:place]):
@@ -65,6 +67,14 @@ class Gaps(Deliveries):
             return naming
         return None
 
+    def _was_held(self, message_id: str) -> bool:
+        """Whether a filter of nim-sds held an id in the warm-up."""
+        return any(
+            one.holds(message_id)
+            for one in self.broadcasts
+            if one.clock <= self.warm_up_end() and one.dialect is Dialect.NIM
+        )
+
     def is_after_start(self, message_id: str, place: int, named: bool = True) -> bool:
         """Whether an id is known at a place to have been sent after the warm-up.
 
@@ -73,7 +83,7 @@ class Gaps(Deliveries):
             place: In the topic.
             named: Whether the frame there counts if it names the unseen id first.
         """
-        first = self._first_copy(message_id)
+        first = self.first_with_id(message_id)
         if first is not None and first.place <= place:
             return first.lamport > self.l0(first.dialect)
         naming = self.naming(message_id)
@@ -116,7 +126,7 @@ class Gaps(Deliveries):
         opening = self.opening(message_id)
         if opening is None:
             return None
-        first = self._first_copy(message_id)
+        first = self.first_with_id(message_id)
         until = self.end if first is None else first.clock
         if until <= opening.clock + 2_000:
             return None

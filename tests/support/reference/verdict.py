@@ -56,7 +56,7 @@ class Verdict(Acknowledgements, Gaps, Repairs):
             if gap is None or opening is None:
                 continue
             deadline = opening.clock + 300_000
-            first = self._first_copy(message_id)
+            first = self.first_with_id(message_id)
             arrival = after(self.end) if first is None else first.moment
             yield Span(
                 "gap", after(opening.clock + 2_000), min(arrival, after(deadline))
@@ -87,6 +87,8 @@ class Verdict(Acknowledgements, Gaps, Repairs):
         for one in self.broadcasts:
             if one.is_content:
                 yield Span("content", one.moment, out_of_window(one.clock))
+                if one.sender:
+                    yield Span("attributed", one.moment, out_of_window(one.clock))
         for m in self.messages:
             deadline = m.clock + 120_000
             # Deadlines lie in the window to the whole second, rounded up.
@@ -135,7 +137,9 @@ class Verdict(Acknowledgements, Gaps, Repairs):
             return "degraded", "repair_expired"
         if standing["saturated"]:
             return "degraded", "bloom_saturated"
-        return ("ok", "ok") if standing["content"] else ("quiet", "quiet")
+        if not standing["content"]:
+            return "quiet", "quiet"
+        return "ok", "ok" if standing["attributed"] else "no_senders"
 
     def last_moment(self) -> Moment:
         """The end, with every frame before it."""

@@ -88,13 +88,13 @@ def test_rebroadcasts_and_collisions_have_bytes(channel: Channel) -> None:
     assert channel.totals.message_id_collisions == 1
 
 
-def test_message_that_is_forgotten_has_bytes(channel: Channel) -> None:
-    """Older than the horizon it is only counted as a frame, with its bytes."""
+def test_rebroadcast_of_an_old_message_has_bytes(channel: Channel) -> None:
+    """Also if its first copy is beyond the horizon."""
     frame = channel.content("m", "bob", AT, waku_hash="1")
     channel.sync("bob", AT + 3_500_000, history=["m"])  # Keeps it known.
     act = counted(channel, lambda: channel.take(frame, AT + 3_600_001, waku_hash="2"))
     assert act == of(frame)
-    assert channel.totals.rebroadcasts_retry == 0
+    assert channel.totals.rebroadcasts_retry == 1
 
 
 def test_unreadable_filter_has_bytes(channel: Channel) -> None:

@@ -246,3 +246,18 @@ def test_unacknowledged_comes_before_an_expired_repair(channel: Channel) -> None
     channel.clock(deadline + 100_000)
     assert channel.totals.repair_expired == 1
     assert channel.verdict == ("degraded", "unacknowledged")
+
+
+def test_channel_without_names_of_senders_says_what_cannot_be_seen() -> None:
+    """Nobody can be seen to acknowledge, so `ok` alone would say too much."""
+    channel = Channel()
+    channel.content("a", "", at=0)
+    channel.content("b", "", at=40_000)
+    assert channel.verdict == ("ok", "no_senders")
+    channel.content("c", "anna", at=41_000)
+    assert channel.verdict == ("ok", "ok")
+    channel.content("d", "", at=600_000)
+    channel.clock(641_001)
+    assert channel.verdict == ("ok", "no_senders")
+    channel.clock(1_200_001)
+    assert channel.verdict == ("quiet", "quiet")

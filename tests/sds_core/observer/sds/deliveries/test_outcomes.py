@@ -270,6 +270,16 @@ def test_message_that_was_named_before_it_was_seen_loses_nothing(
     assert outcomes(sent) == {"lost": 1}
 
 
+def test_message_that_was_named_before_it_was_seen_shows_no_lack(
+    sent: Channel,
+) -> None:
+    """What it lacks may have been sent after it."""
+    sent.sync("carol", at=T0 + 1_000, lamport=1_001, history=["old"])
+    sent.content("old", "bob", at=LACKED, lamport=1_002, holds=())
+    sent.sync("bob", at=LACKED + 10_000, lamport=1_003, holds=["m"])
+    assert outcomes(sent) == {"first_pass": 1}
+
+
 def test_participant_back_for_long_that_still_lacks_a_message_lost_it(
     sent: Channel,
 ) -> None:

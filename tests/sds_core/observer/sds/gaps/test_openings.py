@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect
 from tests.support.channel import START_LAMPORT, Channel
+from tests.support.frames import bloom
 from tests.support.observer.gaps import NAMED, OVERDUE, SETTLED, outcomes
 
 # Before the monitor's first sight.
@@ -315,3 +317,43 @@ def test_heads_of_histories_are_followed_for_a_limited_number() -> None:
     channel = Channel.after_warm_up(ObserverSettings(followed=1))
     channel.content("anchor", "anna", at=60_000, lamport=START_LAMPORT + 1)
     assert named_later(channel, "x", "y") == 0
+
+
+# Histories of nim-sds are in the order of delivery.
+
+
+def late_start(held: list[str], dialect: Dialect) -> Channel:
+    """A channel whose first record comes from a participant that holds some ids."""
+    channel = Channel(dialect=dialect)
+    channel.sync("sue", at=0, lamport=START_LAMPORT, holds=held)
+    channel.content("anchor", "anna", at=60_000, lamport=START_LAMPORT + 1)
+    channel.sync("bob", at=NAMED, lamport=200, history=["anchor", "x"])
+    channel.clock(SETTLED)
+    return channel
+
+
+def test_id_that_a_filter_of_the_warm_up_holds_opens_no_gap() -> None:
+    """It was sent before the start, and delivered to bob after `anchor`."""
+    assert late_start(["x"], Dialect.NIM).totals.gaps_opened == 0
+
+
+def test_id_that_no_filter_of_the_warm_up_holds_opens_a_gap() -> None:
+    """What was sent afterwards is in none of them."""
+    assert late_start(["y"], Dialect.NIM).totals.gaps_opened == 1
+
+
+def test_filters_of_the_warm_up_do_not_matter_where_histories_have_an_order() -> None:
+    """In the specification they are in the order of Lamport timestamps."""
+    assert late_start(["x"], Dialect.SPEC).totals.gaps_opened == 1
+
+
+def test_filter_that_holds_anything_hides_no_gap() -> None:
+    """A stranger may send one; it is left out, and counted."""
+    channel = Channel(dialect=Dialect.NIM)
+    full = bloom(dialect=Dialect.NIM, bits_set=100_000)
+    channel.sync("eve", at=0, lamport=START_LAMPORT, filter_=full)
+    channel.content("anchor", "anna", at=60_000, lamport=START_LAMPORT + 1)
+    channel.sync("bob", at=NAMED, lamport=200, history=["anchor", "x"])
+    channel.clock(SETTLED)
+    assert channel.totals.gaps_opened == 1
+    assert channel.totals.left_out == {LeftOut.START_FILTER: 1}

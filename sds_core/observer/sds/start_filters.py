@@ -1,0 +1,95 @@
+"""What participants held when the monitor first saw a channel (docs/figures.md, 6).
+
+Causal histories of nim-sds are in the order of delivery, so an id from before the start
+may stand behind later ones. A filter of the warm-up shows that it was there before.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from sds_core.observer.sds.frame_filter import Filter
+from sds_core.observer.sds.limits import LeftOut
+from sds_core.observer.sds.seen_frames import SeenFrame
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.settings import ObserverSettings
+from sds_core.wire import Dialect, count_set_bits
+
+_MOST_SIZES = 2
+"""Filters of different sizes that are stored: a library has one."""
+
+_MOST_BYTES = 65_536
+"""Bytes of a filter that is stored, at most: nim-sds sends 17,980 by default."""
+
+
+class StartFilter(msgspec.Struct, array_like=True):
+    """The union of the filters of one size.
+
+    Attributes:
+        m_bits, k: Size in bits and number of hash functions.
+        bits: Packed bits in the order of nim-sds.
+    """
+
+    m_bits: int
+    k: int
+    bits: bytes
+
+
+class StartFilters:
+    """Joins the filters that nim-sds sends during the warm-up.
+
+    Args:
+        settings: Limit the false-positive rate of the union.
+        totals: Count what the limits leave out.
+        filters: The unions; part of the state, which this keeps changing.
+    """
+
+    def __init__(
+        self,
+        settings: ObserverSettings,
+        totals: ChannelTotals,
+        filters: list[StartFilter],
+    ) -> None:
+        self._limit = settings.saturated_rate
+        self._totals = totals
+        self._filters = filters
+
+    def in_warm_up(self, frame: SeenFrame) -> None:
+        """Add the filter of a frame of the warm-up."""
+        added = frame.filter
+        if added is None or added.dialect is not Dialect.NIM:
+            return
+        if not self._add(added):
+            self._totals.leave_out(LeftOut.START_FILTER)
+
+    def held(self, message_id: str) -> bool:
+        """Whether a filter of the warm-up holds an id; may be a false positive."""
+        return any(
+            Filter(Dialect.NIM, one.m_bits, one.k, one.bits, 0).contains(message_id)
+            for one in self._filters
+        )
+
+    def _add(self, added: Filter) -> bool:
+        """Add a filter; returns False if a limit leaves it out."""
+        used_bytes = -(-added.m_bits // 64) * 8
+        if used_bytes > _MOST_BYTES:
+            return False
+        size = added.m_bits, added.k
+        same = [one for one in self._filters if (one.m_bits, one.k) == size]
+        if not same and len(self._filters) >= _MOST_SIZES:
+            return False
+        bits = np.frombuffer(added.bits, np.uint8, used_bytes)
+        if same:
+            bits = bits | np.frombuffer(same[0].bits, np.uint8)
+        joined = bits.tobytes()
+        set_bits = count_set_bits(Dialect.NIM, joined, added.m_bits)
+        # A filter that holds anything would hide all missing dependencies.
+        union = Filter(Dialect.NIM, *size, joined, set_bits)
+        if union.false_positive_rate() > self._limit:
+            return False
+        if same:
+            same[0].bits = joined
+        else:
+            self._filters.append(StartFilter(*size, joined))
+        return True
