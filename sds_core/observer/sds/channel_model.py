@@ -6,8 +6,6 @@ of batches: `ChannelView` calls it.
 
 from __future__ import annotations
 
-import enum
-
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.incidents import Incident, Incidents
 from sds_core.observer.sds.acknowledgements import (
@@ -19,14 +17,15 @@ from sds_core.observer.sds.channel_state import ChannelState
 from sds_core.observer.sds.copies import Copies, Copy
 from sds_core.observer.sds.deliveries import Deliveries
 from sds_core.observer.sds.filters import Filters
-from sds_core.observer.sds.gap_states import GapEvent, GapState
-from sds_core.observer.sds.gap_table import Gap, GapTable
+from sds_core.observer.sds.gap_states import GapEvent
+from sds_core.observer.sds.gap_table import GapTable
 from sds_core.observer.sds.gaps import Gaps
 from sds_core.observer.sds.health import Health
 from sds_core.observer.sds.history_heads import HistoryHeads
 from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.messages import MessageTable
 from sds_core.observer.sds.old_ids import OldIds
+from sds_core.observer.sds.own_ids import OwnIds, Sight
 from sds_core.observer.sds.participant_figures import pack_participants
 from sds_core.observer.sds.participants import Participants
 from sds_core.observer.sds.repairs import Repairs
@@ -35,7 +34,7 @@ from sds_core.observer.sds.seen_frames import Named, SeenFrame
 from sds_core.observer.sds.segments import Segments
 from sds_core.observer.sds.start import Start
 from sds_core.observer.sds.start_filters import StartFilters
-from sds_core.observer.sds.sync_table import SeenSync, SyncTable
+from sds_core.observer.sds.sync_table import SyncTable
 from sds_core.observer.sds.timing import RepairTiming
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
@@ -50,20 +49,6 @@ _COUNTED = {
     for dialect in Dialect
 }
 """Keys of `ChannelTotals.frames`."""
-
-
-class _Sight(enum.Enum):
-    """How a broadcast relates to earlier ones with its id."""
-
-    FIRST = enum.auto()
-    FIRST_AFTER_NAMING = enum.auto()
-    """A causal history named the id before any tap saw it."""
-    AGAIN = enum.auto()
-    OLD = enum.auto()
-    """A rebroadcast, of a message whose first copy is beyond the horizon."""
-
-
-_FIRST_COPIES = frozenset({_Sight.FIRST, _Sight.FIRST_AFTER_NAMING})
 
 
 class ChannelModel:
@@ -87,7 +72,7 @@ class ChannelModel:
         self._gap_table = gaps = GapTable(state.gaps)
         self._request_table = requests = RequestTable(state.requests)
         self._syncs = syncs = SyncTable(state.syncs)
-        self._old_ids = OldIds(settings.remembered, totals, state.old_ids)
+        self._old_ids = old_ids = OldIds(settings.remembered, totals, state.old_ids)
         self._deadlines = deadlines = Deadlines()
         self._incidents = incidents = Incidents()
         self._participants = participants = Participants(settings, state.participants)
@@ -128,6 +113,20 @@ class ChannelModel:
             self._repairs,
             incidents,
             gaps,
+        )
+        self._own_ids = OwnIds(
+            settings,
+            totals,
+            participants,
+            self._acknowledgements,
+            syncs,
+            old_ids,
+            self._gaps,
+            self._repairs,
+            self._timing,
+            self._capacity,
+            self._segments,
+            health,
         )
         self._start = Start(
             state.highest_lamports,
@@ -246,8 +245,8 @@ class ChannelModel:
             # What preceded it may have been forgotten.
             return
         by = self._participants.index(frame.sender)
-        sight = self._follow_own_id(frame)
-        if sight is not _Sight.OLD:
+        sight = self._own_ids.follow(frame, clock_ms)
+        if sight is not Sight.OLD:
             self._follow_others(frame, by, sight, clock_ms)
         for named, held in frame.requests:
             if self._repairs.requested(
@@ -257,12 +256,12 @@ class ChannelModel:
         self._evict()
 
     def _follow_others(
-        self, frame: SeenFrame, by: int, sight: _Sight, clock_ms: int
+        self, frame: SeenFrame, by: int, sight: Sight, clock_ms: int
     ) -> None:
         """Follow what a frame shows of other messages."""
-        is_first_copy = sight in _FIRST_COPIES
+        is_first_copy = sight is not Sight.AGAIN
         # A frame that was named before it was seen was composed long before its time.
-        proves_lack = sight is _Sight.FIRST
+        proves_lack = sight is Sight.FIRST
         after_start = 0
         if is_first_copy:
             self._first_copy_by(frame, by, clock_ms, proves_lack)
@@ -308,103 +307,6 @@ class ChannelModel:
         if self._health.in_warm_up(clock_ms):
             self._start.in_warm_up(frame)
 
-    def _follow_own_id(self, frame: SeenFrame) -> _Sight:
-        """Follow the frame's own id."""
-        if frame.kind is FrameKind.EPHEMERAL:
-            return _Sight.FIRST
-        if frame.kind is FrameKind.SYNC:
-            return self._follow_sync(frame)
-        key, clock_ms = frame.named.fingerprint, self._state.clock_ms
-        known = self._acknowledgements.get(key)
-        if known is None:
-            if key not in self._old_ids:
-                return self._first_copy(frame)
-            self._again(frame)
-            return _Sight.OLD
-        known.latest_ms = clock_ms
-        sender = self._participants.index(frame.sender)
-        if (known.sender, known.lamport) == (sender, frame.lamport):
-            self._again(frame)
-        else:
-            self._totals.message_id_collisions += 1
-        is_recent = self._acknowledgements.is_recent(known, clock_ms)
-        return _Sight.AGAIN if is_recent else _Sight.OLD
-
-    def _follow_sync(self, frame: SeenFrame) -> _Sight:
-        """Follow the id of a sync frame; other sync frames may have the same id."""
-        key, clock_ms = frame.named.fingerprint, self._state.clock_ms
-        sender = self._participants.index(frame.sender)
-        known = self._syncs.get(key)
-        if known is not None and (known.sender, known.lamport) == (
-            sender,
-            frame.lamport,
-        ):
-            known.latest_ms = clock_ms
-            self._again(frame)
-            return _Sight.AGAIN
-        if known is None and key in self._old_ids:
-            self._again(frame)
-            return _Sight.OLD
-        gap = self._arrived(frame)
-        is_named = gap is not None or (known is not None and known.is_named)
-        self._syncs[key] = SeenSync(
-            clock_ms, sender, frame.lamport, frame.dialect, is_named
-        )
-        self._check_response(frame)
-        return _Sight.FIRST if gap is None else _Sight.FIRST_AFTER_NAMING
-
-    def _again(self, frame: SeenFrame) -> None:
-        """Count a rebroadcast by its cause."""
-        key, clock_ms = frame.named.fingerprint, self._state.clock_ms
-        if self._repairs.is_live(key, clock_ms):
-            self._totals.rebroadcasts_repair += 1
-        else:
-            self._totals.rebroadcasts_retry += 1
-            self._capacity.sent_by(self._participants.index(frame.sender), clock_ms)
-        self._check_response(frame)
-
-    def _first_copy(self, frame: SeenFrame) -> _Sight:
-        """Begin to follow a content message; it fills the gap that waits for it."""
-        clock_ms = self._state.clock_ms
-        message = self._acknowledgements.first_copy(frame, clock_ms)
-        gap = self._arrived(frame)
-        self._check_response(frame)
-        if frame.segment is not None:
-            self._segments.first_copy(frame.segment, clock_ms)
-        if gap is None:
-            return _Sight.FIRST
-        message.was_named_before = True
-        message.hint = gap.hint
-        for by, time_ms in gap.mentions:
-            self._acknowledgements.mentioned(message, by, time_ms, clock_ms)
-        return _Sight.FIRST_AFTER_NAMING
-
-    def _arrived(self, frame: SeenFrame) -> Gap | None:
-        """End the gap that waits for a first copy; returns it as it was."""
-        gap = self._gaps.arrived(frame, self._state.clock_ms)
-        if gap is not None and gap.state is GapState.LOST:
-            self._health.retracted(frame.named.fingerprint)
-        return gap
-
-    def _check_response(self, frame: SeenFrame) -> None:
-        """Count a broadcast of a message as a response if it was requested."""
-        key, clock_ms = frame.named.fingerprint, self._state.clock_ms
-        if not self._repairs.responded(key, frame.time_ms, clock_ms):
-            return
-        self._capacity.response(frame)
-        if frame.dialect is Dialect.SPEC and frame.sender:
-            if len(self._participants) > self._settings.timed_participants:
-                # Each of them would have to be tried.
-                self._totals.leave_out(LeftOut.RESPONSE)
-                return
-            self._timing.responded(
-                frame.sender,
-                frame.named.message_id,
-                self._repairs.requests_ms(key),
-                self._participants.names(),
-                frame.time_ms,
-            )
-
     def _time_request(self, frame: SeenFrame, named: Named, by: int) -> None:
         """Check the time of a participant's first request for an id."""
         message = self._acknowledgements.get(named.fingerprint)
@@ -431,6 +333,7 @@ class ChannelModel:
             naming = GapEvent.NAMED_IN_WARM_UP
         first_after = len(frame.history) - after_start
         acknowledgements, messages = self._acknowledgements, self._messages
+        own_ids = self._own_ids
         oldest_ms = clock_ms - self._settings.horizon_ms
         for place, named in enumerate(frame.history):
             key = named.fingerprint
@@ -450,20 +353,12 @@ class ChannelModel:
                     message.hint = message.hint or named.hint
                     if not message.definite:
                         acknowledgements.mentioned(message, by, time_ms, clock_ms)
-            elif key != frame.named.fingerprint and not self._was_seen(key):
+            elif key != frame.named.fingerprint and not own_ids.was_seen(key, clock_ms):
                 is_after = naming is GapEvent.NAMED_AFTER_START
                 event = naming
                 if is_after and self._start.was_held(frame, named):
                     event = before_start
                 self._gaps.named(named, event, frame, by, clock_ms)
-
-    def _was_seen(self, key: int) -> bool:
-        """Whether an id that is named is of a sync frame or forgotten message."""
-        sync = self._syncs.get(key)
-        if sync is not None:
-            sync.latest_ms, sync.is_named = self._state.clock_ms, True
-            return True
-        return key in self._old_ids
 
     def _forget(self, clock_ms: int) -> None:
         """Forget entries older than the horizon.
@@ -486,25 +381,14 @@ class ChannelModel:
         Happens right after the frame that exceeded the limit, in the same batch.
         """
         for entries, forget in (
-            (self._messages, self._forget_message),
+            (self._messages, self._own_ids.forget),
             (self._gap_table, self._gaps.forget),
-            (self._syncs, self._forget_sync),
+            (self._syncs, self._own_ids.forget_sync),
         ):
             while len(entries) > self._settings.remembered:
                 forget(entries.first())
                 self._totals.remembered_evicted += 1
         self._repairs.evict()
-
-    def _forget_message(self, key: int) -> None:
-        """Forget all of a content message but that it was seen."""
-        self._acknowledgements.forget(key)
-        self._old_ids.add(key)
-
-    def _forget_sync(self, key: int) -> None:
-        """Forget a sync frame; one that was named may be named again."""
-        if self._syncs[key].is_named:
-            self._old_ids.add(key)
-        del self._syncs[key]
 
     def _sweep(self, sweep_ms: int) -> None:
         """Forget what was neither seen nor named for the horizon."""
@@ -512,9 +396,9 @@ class ChannelModel:
         state.swept_ms = sweep_ms
         edge_ms = sweep_ms - self._settings.horizon_ms
         for key in self._messages.silent_since(edge_ms):
-            self._forget_message(key)
+            self._own_ids.forget(key)
         for key in self._syncs.silent_since(edge_ms):
-            self._forget_sync(key)
+            self._own_ids.forget_sync(key)
         for key in self._gap_table.not_named_since(edge_ms):
             self._gaps.forget(key)
         self._deliveries.forget_old(sweep_ms)

@@ -34,6 +34,9 @@ from sds_core.observer.settings import DEFAULTS, ObserverSettings
 _OLD_VERSION = 4
 """Newest version of blobs whose messages are not a table."""
 
+_SENDERS_SINCE = 7
+"""First version that knows whether content named its sender."""
+
 _MOMENTARY = {"evidence": None, "participant_table": b""}
 """Figures of the present alone, as minutes and the last totals have them."""
 
@@ -85,6 +88,8 @@ class ChannelView:
             if version <= _OLD_VERSION:
                 return cls(settings, totals, version_4.channel_state(rest))
             state = msgspec.msgpack.decode(rest, type=ChannelState)
+            if version < _SENDERS_SINCE:
+                state.health.last_attributed_ms = state.health.last_content_ms
             return cls(settings, totals, state)
 
     def to_blob(self) -> bytes:

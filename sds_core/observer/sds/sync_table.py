@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from sds_core.observer.columns import integers
-from sds_core.observer.table import SIGNED, UNSIGNED, PackedTable, Table
+from sds_core.observer.table import RISING, SIGNED, UNSIGNED, PackedTable, Table
 from sds_core.wire import Dialect
 
 
@@ -19,6 +19,7 @@ class SeenSync(msgspec.Struct):
     """The newest first copy of a sync frame with one id.
 
     Attributes:
+        seen_ms: The channel's clock when it was seen, Unix ms.
         latest_ms: The channel's clock when it was last seen or named, Unix ms.
         sender: Participant index or `UNKNOWN`.
         lamport: Lamport timestamp, in the unit of its dialect.
@@ -26,6 +27,7 @@ class SeenSync(msgspec.Struct):
         is_named: Whether a causal history has named it, so that it may be named again.
     """
 
+    seen_ms: int
     latest_ms: int
     sender: int
     lamport: int
@@ -35,25 +37,33 @@ class SeenSync(msgspec.Struct):
 
 _NIM, _NAMED = (1 << bit for bit in range(2))
 
-_LATEST, _SENDER, _LAMPORT, _FLAGS = range(4)
+_SEEN, _LATEST, _SENDER, _LAMPORT, _FLAGS = range(5)
 """Columns of the table."""
 
 
 class _SyncCodec:
     """All of a sync frame lies in columns."""
 
-    packings = (SIGNED, SIGNED, UNSIGNED, UNSIGNED)
+    packings = (RISING, SIGNED, SIGNED, UNSIGNED, UNSIGNED)
 
     def split(self, entry: SeenSync) -> tuple[tuple[int, ...], bytes]:
         """See `Codec`."""
         flags = (entry.dialect is Dialect.NIM) * _NIM | entry.is_named * _NAMED
-        return (entry.latest_ms, entry.sender, entry.lamport, flags), b""
+        return (
+            entry.seen_ms,
+            entry.latest_ms,
+            entry.sender,
+            entry.lamport,
+            flags,
+        ), b""
 
     def join(self, key: int, values: Sequence[int], rest: bytes) -> SeenSync:
         """See `Codec`."""
-        latest_ms, sender, lamport, flags = values
+        seen_ms, latest_ms, sender, lamport, flags = values
         dialect = Dialect.NIM if flags & _NIM else Dialect.SPEC
-        return SeenSync(latest_ms, sender, lamport, dialect, bool(flags & _NAMED))
+        return SeenSync(
+            seen_ms, latest_ms, sender, lamport, dialect, bool(flags & _NAMED)
+        )
 
 
 class SyncTable(Table[SeenSync]):
