@@ -81,7 +81,7 @@ def test_repeated_sync_frame_is_a_rebroadcast(channel: Channel, sync: Frame) -> 
     totals = channel.totals
     assert (totals.rebroadcasts_repair, totals.rebroadcasts_retry) == (1, 1)
     assert (totals.repair_answered, totals.repair_redundant) == (1, 0)
-    assert totals.frames["sync.nim"] == 5  # Two of the warm-up, as of both dialects.
+    assert totals.frames["sync.nim"] == 5
 
 
 def test_other_sync_frame_with_the_same_id_is_a_first_copy(channel: Channel) -> None:
