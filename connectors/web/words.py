@@ -74,6 +74,8 @@ _REASONS = {
     "bloom_saturated": "bloom filter too full",
     "unanswered": "requests brought no message",
     "quiet": "no messages lately",
+    "no_senders": "nothing amiss, but frames name no sender: acknowledgement "
+    "cannot be seen",
     "ok": "nothing amiss",
 }
 
