@@ -224,8 +224,11 @@ class Acknowledgements:
         definite, self._definite = self._definite, []
         return definite
 
-    def forget(self, key: int) -> None:
-        """Forget a message. One still in flight ends as unwitnessed: no fault."""
+    def forget(self, key: int) -> Message:
+        """Forget and return a message.
+
+        One still in flight ends as unwitnessed: no fault.
+        """
         message = self._messages[key]
         del self._messages[key]
         self._deliveries.forget(message)
@@ -235,6 +238,7 @@ class Acknowledgements:
             self._totals.unwitnessed += 1
         self._unacknowledged.pop(key, None)
         self._unjudged.discard(key)
+        return message
 
     def oldest_in_flight_ms(self) -> int | None:
         """Event time of the oldest message in flight; None if there is none."""

@@ -17,6 +17,7 @@ from sds_core.observer.sds.channel_state import ChannelState
 from sds_core.observer.sds.copies import Copies, Copy
 from sds_core.observer.sds.deliveries import Deliveries
 from sds_core.observer.sds.filters import Filters
+from sds_core.observer.sds.forgotten_messages import ForgottenMessages
 from sds_core.observer.sds.gap_states import GapEvent
 from sds_core.observer.sds.gap_table import GapTable
 from sds_core.observer.sds.gaps import Gaps
@@ -24,17 +25,16 @@ from sds_core.observer.sds.health import Health
 from sds_core.observer.sds.history_heads import HistoryHeads
 from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.messages import MessageTable
-from sds_core.observer.sds.old_ids import OldIds
 from sds_core.observer.sds.own_ids import OwnIds, Sight
 from sds_core.observer.sds.participant_figures import pack_participants
 from sds_core.observer.sds.participants import Participants
 from sds_core.observer.sds.repairs import Repairs
 from sds_core.observer.sds.requests import RequestTable
 from sds_core.observer.sds.seen_frames import Named, SeenFrame
+from sds_core.observer.sds.seen_ids import SeenIdTable
 from sds_core.observer.sds.segments import Segments
 from sds_core.observer.sds.start import Start
 from sds_core.observer.sds.start_filters import StartFilters
-from sds_core.observer.sds.sync_table import SyncTable
 from sds_core.observer.sds.timing import RepairTiming
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
@@ -71,8 +71,8 @@ class ChannelModel:
         self._messages = messages = MessageTable(state.messages)
         self._gap_table = gaps = GapTable(state.gaps)
         self._request_table = requests = RequestTable(state.requests)
-        self._syncs = syncs = SyncTable(state.syncs)
-        self._old_ids = old_ids = OldIds(settings.remembered, totals, state.old_ids)
+        self._seen_ids = seen_ids = SeenIdTable(state.seen_ids)
+        forgotten = ForgottenMessages(settings, totals, state.forgotten)
         self._deadlines = deadlines = Deadlines()
         self._incidents = incidents = Incidents()
         self._participants = participants = Participants(settings, state.participants)
@@ -119,8 +119,8 @@ class ChannelModel:
             totals,
             participants,
             self._acknowledgements,
-            syncs,
-            old_ids,
+            seen_ids,
+            forgotten,
             self._gaps,
             self._repairs,
             self._timing,
@@ -135,7 +135,8 @@ class ChannelModel:
             filters,
             self._heads,
             StartFilters(settings, totals, state.start_filters),
-            syncs,
+            seen_ids,
+            forgotten,
         )
 
     def pack(self) -> ChannelState:
@@ -146,8 +147,7 @@ class ChannelModel:
         state.messages = self._messages.packed()
         state.gaps = self._gap_table.packed()
         state.requests = self._request_table.packed()
-        state.syncs = self._syncs.packed()
-        state.old_ids = self._old_ids.state()
+        state.seen_ids = self._seen_ids.packed()
         return state
 
     def apply(self, frame: SeenFrame) -> bool:
@@ -383,7 +383,7 @@ class ChannelModel:
         for entries, forget in (
             (self._messages, self._own_ids.forget),
             (self._gap_table, self._gaps.forget),
-            (self._syncs, self._own_ids.forget_sync),
+            (self._seen_ids, self._own_ids.forget_seen_id),
         ):
             while len(entries) > self._settings.remembered:
                 forget(entries.first())
@@ -397,8 +397,8 @@ class ChannelModel:
         edge_ms = sweep_ms - self._settings.horizon_ms
         for key in self._messages.silent_since(edge_ms):
             self._own_ids.forget(key)
-        for key in self._syncs.silent_since(edge_ms):
-            self._own_ids.forget_sync(key)
+        for key in self._seen_ids.silent_since(edge_ms):
+            self._own_ids.forget_seen_id(key)
         for key in self._gap_table.not_named_since(edge_ms):
             self._gaps.forget(key)
         self._deliveries.forget_old(sweep_ms)

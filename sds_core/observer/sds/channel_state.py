@@ -9,9 +9,9 @@ from sds_core.observer.sds.capacity import EpochState
 from sds_core.observer.sds.copies import CopiesState
 from sds_core.observer.sds.deliveries import DeliveriesState
 from sds_core.observer.sds.filters import FilterTrace
+from sds_core.observer.sds.forgotten_messages import ForgottenState
 from sds_core.observer.sds.health import HealthState
 from sds_core.observer.sds.history_heads import HistoryHead
-from sds_core.observer.sds.old_ids import OldIdsState
 from sds_core.observer.sds.participants import Participant
 from sds_core.observer.sds.segments import SegmentsState
 from sds_core.observer.sds.start_filters import StartFilter
@@ -25,8 +25,8 @@ Version 3 adds one field at the end of the state of version 2. A release that wr
 would ignore the field and lose the minutes that end meanwhile, so it must refuse.
 Version 4 adds the checksum; version 5 has tables of messages, gaps and requests.
 Version 6 stores no bytes for the ids, hashes and witnesses of a message without any,
-and has the segments of messages. Version 7 has the ids of sync frames and of messages
-that are forgotten otherwise, and the filters of the warm-up.
+and has the segments of messages. Version 7 has sync frames, bounds of what is
+forgotten, and the filters of the warm-up.
 """
 
 CHECKSUM_SINCE = 4
@@ -57,6 +57,6 @@ class ChannelState(msgspec.Struct, array_like=True):
     # Clock at the latest record; None in a state from before 0.8.0.
     heard_ms: int | None = None
     segments: SegmentsState = msgspec.field(default_factory=SegmentsState)
-    syncs: PackedTable = msgspec.field(default_factory=PackedTable)
-    old_ids: OldIdsState = msgspec.field(default_factory=OldIdsState)
+    seen_ids: PackedTable = msgspec.field(default_factory=PackedTable)
+    forgotten: ForgottenState = msgspec.field(default_factory=ForgottenState)
     start_filters: list[StartFilter] = []

@@ -89,10 +89,15 @@ class Gaps:
             gap.message_id = named.message_id
             self._await(key, gap)
 
-    def is_after_start(self, key: int) -> bool:
-        """Whether an unseen id was sent after the start: it is, or was, a gap."""
+    def after_start_since_ms(self, key: int) -> int | None:
+        """Clock since when an unseen id is, or was, a gap, Unix ms.
+
+        None if it is not known to have been sent after the start.
+        """
         gap = self._gaps.get(key)
-        return gap is not None and gap.state in AFTER_START
+        if gap is None or gap.state not in AFTER_START:
+            return None
+        return gap.since_ms
 
     def named_by_other_ms(self, key: int, by: int) -> int | None:
         """Event time at which another participant first named an unseen id.

@@ -28,5 +28,4 @@ class LeftOut(StrEnum):
     PARTICIPANT = "participant"
     RESPONSE = "response_timing"
     SEGMENT_SET = "segment_set"
-    OLD_ID = "old_id"
     START_FILTER = "start_filter"

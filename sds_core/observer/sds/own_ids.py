@@ -6,17 +6,17 @@ import enum
 
 from sds_core.observer.sds.acknowledgements import Acknowledgements
 from sds_core.observer.sds.capacity import Capacity
+from sds_core.observer.sds.forgotten_messages import ForgottenMessages
 from sds_core.observer.sds.gap_states import GapState
 from sds_core.observer.sds.gap_table import Gap
 from sds_core.observer.sds.gaps import Gaps
 from sds_core.observer.sds.health import Health
 from sds_core.observer.sds.limits import LeftOut
-from sds_core.observer.sds.old_ids import OldIds
 from sds_core.observer.sds.participants import Participants
 from sds_core.observer.sds.repairs import Repairs
 from sds_core.observer.sds.seen_frames import SeenFrame
+from sds_core.observer.sds.seen_ids import SeenId, SeenIdTable
 from sds_core.observer.sds.segments import Segments
-from sds_core.observer.sds.sync_table import SeenSync, SyncTable
 from sds_core.observer.sds.timing import RepairTiming
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
@@ -46,8 +46,8 @@ class OwnIds:
         totals: ChannelTotals,
         participants: Participants,
         acknowledgements: Acknowledgements,
-        syncs: SyncTable,
-        old_ids: OldIds,
+        seen_ids: SeenIdTable,
+        forgotten: ForgottenMessages,
         gaps: Gaps,
         repairs: Repairs,
         timing: RepairTiming,
@@ -59,8 +59,8 @@ class OwnIds:
         self._totals = totals
         self._participants = participants
         self._acknowledgements = acknowledgements
-        self._syncs = syncs
-        self._old_ids = old_ids
+        self._seen_ids = seen_ids
+        self._forgotten = forgotten
         self._gaps = gaps
         self._repairs = repairs
         self._timing = timing
@@ -81,13 +81,12 @@ class OwnIds:
             return self._follow_sync(frame, clock_ms)
         key = frame.named.fingerprint
         known = self._acknowledgements.get(key)
-        if known is None:
-            if key not in self._old_ids:
-                return self._first_copy(frame, clock_ms)
-            self._again(frame, clock_ms)
-            return Sight.OLD
-        known.latest_ms = clock_ms
         sender = self._participants.index(frame.sender)
+        if known is None:
+            if self._came_back(frame, sender, clock_ms):
+                return Sight.OLD
+            return self._first_copy(frame, clock_ms)
+        known.latest_ms = clock_ms
         if (known.sender, known.lamport) == (sender, frame.lamport):
             self._again(frame, clock_ms)
         else:
@@ -95,46 +94,45 @@ class OwnIds:
         return self._age(known.seen_ms, clock_ms)
 
     def was_seen(self, key: int, clock_ms: int) -> bool:
-        """Whether an id that is named is of a sync frame or a forgotten message.
+        """Whether an id that is named was seen, and is no message.
 
         Args:
             key: Its fingerprint.
-            clock_ms: The channel's clock; the sync frame is remembered from then on.
+            clock_ms: The channel's clock; the id is remembered from then on.
         """
-        sync = self._syncs.get(key)
-        if sync is not None:
-            sync.latest_ms, sync.is_named = clock_ms, True
-            return True
-        return key in self._old_ids
+        seen = self._seen_ids.get(key)
+        if seen is None:
+            return False
+        seen.latest_ms, seen.is_named = clock_ms, True
+        return True
 
     def forget(self, key: int) -> None:
-        """Forget all of a content message but that it was seen."""
-        self._acknowledgements.forget(key)
-        self._old_ids.add(key)
+        """Forget a content message."""
+        message = self._acknowledgements.forget(key)
+        self._forgotten.add(message.seen_ms, message.sender, message.lamport)
 
-    def forget_sync(self, key: int) -> None:
-        """Forget a sync frame; one that was named may be named again."""
-        if self._syncs[key].is_named:
-            self._old_ids.add(key)
-        del self._syncs[key]
+    def forget_seen_id(self, key: int) -> None:
+        """Forget an id that is no message."""
+        seen = self._seen_ids[key]
+        # Only nim-sds names sync frames: others are in no history.
+        if seen.is_named or seen.dialect is Dialect.NIM:
+            self._forgotten.add(seen.seen_ms, seen.sender, seen.lamport)
+        del self._seen_ids[key]
 
     def _follow_sync(self, frame: SeenFrame, clock_ms: int) -> Sight:
         """Follow a sync frame; another one may have had the same id."""
         key = frame.named.fingerprint
         sender = self._participants.index(frame.sender)
-        known = self._syncs.get(key)
-        if known is None and key in self._old_ids:
-            self._again(frame, clock_ms)
-            return Sight.OLD
-        if known is not None and (known.sender, known.lamport) == (
-            sender,
-            frame.lamport,
-        ):
+        known = self._seen_ids.get(key)
+        if known is None:
+            if self._came_back(frame, sender, clock_ms):
+                return Sight.OLD
+        elif (known.sender, known.lamport) == (sender, frame.lamport):
             known.latest_ms = clock_ms
             self._again(frame, clock_ms)
             return self._age(known.seen_ms, clock_ms)
         gap = self._arrived(frame, clock_ms)
-        self._syncs[key] = SeenSync(
+        self._seen_ids[key] = SeenId(
             clock_ms,
             clock_ms,
             sender,
@@ -144,6 +142,39 @@ class OwnIds:
         )
         self._check_response(frame, clock_ms)
         return Sight.FIRST if gap is None else Sight.FIRST_AFTER_NAMING
+
+    def _came_back(self, frame: SeenFrame, sender: int, clock_ms: int) -> bool:
+        """Count a rebroadcast of what is forgotten; returns whether it is one.
+
+        It was requested, or came back before. Otherwise a stranger's high Lamport
+        timestamp would make rebroadcasts of all that a participant sends.
+        """
+        key, lamport = frame.named.fingerprint, frame.lamport
+        seen = self._seen_ids.get(key)
+        if seen is not None and seen.is_content:
+            if (seen.sender, seen.lamport) != (sender, lamport):
+                return False
+            seen.latest_ms = clock_ms
+        elif (
+            not self._repairs.is_live(key, clock_ms)
+            or self._gaps.after_start_since_ms(key) is not None
+            or not self._forgotten.may_have(sender, lamport)
+        ):
+            return False
+        else:
+            # It may be noted as an id from before the start.
+            self._gaps.arrived(frame, clock_ms)
+            self._seen_ids[key] = SeenId(
+                0,
+                clock_ms,
+                sender,
+                lamport,
+                frame.dialect,
+                is_named=True,
+                is_content=frame.kind is FrameKind.CONTENT,
+            )
+        self._again(frame, clock_ms)
+        return True
 
     def _age(self, seen_ms: int, clock_ms: int) -> Sight:
         """Of a rebroadcast, by the clock at the first copy."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from sds_core.observer.sds.filters import Filters
+from sds_core.observer.sds.forgotten_messages import ForgottenMessages
 from sds_core.observer.sds.gaps import Gaps
 from sds_core.observer.sds.history_heads import HistoryHeads
 from sds_core.observer.sds.messages import Message, MessageTable
 from sds_core.observer.sds.seen_frames import Named, SeenFrame
+from sds_core.observer.sds.seen_ids import SeenIdTable
 from sds_core.observer.sds.start_filters import StartFilters
-from sds_core.observer.sds.sync_table import SyncTable
 from sds_core.wire import Dialect, FrameKind
 
 
@@ -23,7 +24,8 @@ class Start:
         filters: Filters of the participants.
         heads: Their causal histories.
         start_filters: Filters of the warm-up.
-        syncs: Sync frames that were seen, by fingerprint.
+        seen_ids: Ids that were seen and are no messages, by fingerprint.
+        forgotten: What is forgotten of both.
     """
 
     def __init__(
@@ -34,7 +36,8 @@ class Start:
         filters: Filters,
         heads: HistoryHeads,
         start_filters: StartFilters,
-        syncs: SyncTable,
+        seen_ids: SeenIdTable,
+        forgotten: ForgottenMessages,
     ) -> None:
         self._highest = highest
         self._messages = messages
@@ -42,7 +45,8 @@ class Start:
         self._filters = filters
         self._heads = heads
         self._start_filters = start_filters
-        self._syncs = syncs
+        self._seen_ids = seen_ids
+        self._forgotten = forgotten
 
     def in_warm_up(self, frame: SeenFrame) -> None:
         """Record the Lamport timestamp and the filter of a frame of the warm-up."""
@@ -52,16 +56,21 @@ class Start:
             self._highest[frame.dialect] = max(highest, frame.lamport)
 
     def is_before(self, key: int, message: Message | None) -> bool:
-        """Whether an id is not known to have been sent after the warm-up.
+        """Whether an id says nothing about those that stand behind it.
+
+        It was not shown to be sent after the warm-up, or later ones may be forgotten.
 
         Args:
             key: Its fingerprint.
             message: The content message, if it was seen.
         """
-        seen = self._syncs.get(key) if message is None else message
+        seen = self._seen_ids.get(key) if message is None else message
         if seen is None:
-            return not self._gaps.is_after_start(key)
-        return seen.lamport <= self._highest.get(seen.dialect, 0)
+            since_ms = self._gaps.after_start_since_ms(key)
+            return since_ms is None or not self._forgotten.remembers_since(since_ms)
+        return seen.lamport <= self._highest.get(
+            seen.dialect, 0
+        ) or not self._forgotten.remembers_since(seen.seen_ms)
 
     def was_held(self, frame: SeenFrame, named: Named) -> bool:
         """Whether a filter of the warm-up holds an id that a frame names.

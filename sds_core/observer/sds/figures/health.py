@@ -34,7 +34,7 @@ def _left_out(totals: ChannelTotals) -> Iterable[Sample]:
 _LEFT_OUT = Family(
     "sds_left_out_total",
     MetricKind.COUNTER,
-    "What limits left out; only hostile traffic reaches them, except old_id.",
+    "What limits left out; only hostile traffic reaches them.",
     ("reason",),
     samples=_left_out,
 )

@@ -330,13 +330,29 @@ def test_details_name_each_definite_acknowledgement_once(channel: Channel) -> No
 # Pushed out by the limit, and seen again.
 
 
-def test_message_seen_again_after_it_was_evicted_is_no_new_one() -> None:
-    """It ended when it was evicted, and its deadline is void."""
+def test_deadline_of_a_forgotten_message_is_not_that_of_the_next() -> None:
+    """Seen again, a message has a new deadline after 120 s."""
     channel = Channel(ObserverSettings(remembered=2))
     for number in range(3):
         channel.content(f"m{number}", "alice", at=number, lamport=number)
-    assert channel.totals.unwitnessed == 1
+    # `m2` and the new `m0` are left.
     channel.content("m0", "alice", at=60_000, lamport=0)
-    assert (channel.totals.messages, channel.totals.rebroadcasts_retry) == (3, 1)
+    assert channel.totals.unwitnessed == 2
+    channel.clock(120_001)
+    assert channel.totals.in_flight == 2
+    channel.clock(120_003)
+    assert channel.totals.in_flight == 1
+    channel.clock(180_000)
+    assert channel.totals.in_flight == 1
     channel.clock(180_001)
+    assert (channel.totals.in_flight, channel.totals.unwitnessed) == (0, 4)
+
+
+def test_message_seen_again_at_the_clock_of_the_forgotten_one_ends_once() -> None:
+    """Both deadlines then have the same time."""
+    channel = Channel(ObserverSettings(remembered=1))
+    for message_id in ("m0", "m1", "m0"):
+        channel.content(message_id, "alice", at=0)
+    assert channel.totals.in_flight == 1
+    channel.clock(120_001)
     assert (channel.totals.in_flight, channel.totals.unwitnessed) == (0, 3)

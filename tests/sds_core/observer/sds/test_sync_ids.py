@@ -37,14 +37,16 @@ def test_sync_frame_that_a_tap_showed_is_not_missing(
     assert channel.totals.gaps_opened == 0
 
 
-def test_sync_frame_that_is_named_stays_known(channel: Channel, sync: Frame) -> None:
-    """Also hours after it was named last; another one is forgotten."""
+def test_forgotten_sync_frame_that_is_repaired_is_a_rebroadcast(
+    channel: Channel, sync: Frame
+) -> None:
+    """It was named, and is requested hours later."""
     channel.sync("bob", at=AT + 2_000, lamport=200, history=[sync.message_id])
-    channel.clock(AT + 5 * HOUR)
-    channel.content("new", "anna", at=AT + 5 * HOUR, lamport=300)
-    channel.sync("bob", at=AT + 5 * HOUR, lamport=301, history=["new", sync.message_id])
-    channel.rest()
-    assert channel.totals.gaps_opened == 0
+    at = AT + 5 * HOUR
+    channel.sync("bob", at, lamport=300, requests=[sync.message_id])
+    channel.take(sync, at=at + 1_000)
+    totals = channel.totals
+    assert (totals.repair_answered, totals.rebroadcasts_repair) == (1, 1)
 
 
 def test_sync_frame_fills_the_gap_that_waits_for_it(channel: Channel) -> None:

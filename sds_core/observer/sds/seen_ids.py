@@ -1,7 +1,7 @@
-"""The sync frames that were seen, by id, and their packed form in the state.
+"""Ids that were seen and are not followed as messages, and their packed form.
 
-nim-sds puts the ids of sync frames into causal histories, and repairs these frames
-(docs/figures.md, 2).
+These are the ids of sync frames, which nim-sds names and repairs, and of content
+messages that came back after they were forgotten (docs/figures.md, 2).
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from sds_core.observer.table import RISING, SIGNED, UNSIGNED, PackedTable, Table
 from sds_core.wire import Dialect
 
 
-class SeenSync(msgspec.Struct):
-    """The newest first copy of a sync frame with one id.
+class SeenId(msgspec.Struct):
+    """The newest first copy with one id.
 
     Attributes:
-        seen_ms: The channel's clock when it was seen, Unix ms.
+        seen_ms: The channel's clock when it was seen, Unix ms; 0 if it came back.
         latest_ms: The channel's clock when it was last seen or named, Unix ms.
         sender: Participant index or `UNKNOWN`.
         lamport: Lamport timestamp, in the unit of its dialect.
         dialect: Dialect of the frame.
         is_named: Whether a causal history has named it, so that it may be named again.
+        is_content: Whether it is a content message that came back.
     """
 
     seen_ms: int
@@ -33,22 +34,27 @@ class SeenSync(msgspec.Struct):
     lamport: int
     dialect: Dialect
     is_named: bool = False
+    is_content: bool = False
 
 
-_NIM, _NAMED = (1 << bit for bit in range(2))
+_NIM, _NAMED, _CONTENT = (1 << bit for bit in range(3))
 
 _SEEN, _LATEST, _SENDER, _LAMPORT, _FLAGS = range(5)
 """Columns of the table."""
 
 
-class _SyncCodec:
-    """All of a sync frame lies in columns."""
+class _SeenIdCodec:
+    """All of an entry lies in columns."""
 
     packings = (RISING, SIGNED, SIGNED, UNSIGNED, UNSIGNED)
 
-    def split(self, entry: SeenSync) -> tuple[tuple[int, ...], bytes]:
+    def split(self, entry: SeenId) -> tuple[tuple[int, ...], bytes]:
         """See `Codec`."""
-        flags = (entry.dialect is Dialect.NIM) * _NIM | entry.is_named * _NAMED
+        flags = (
+            (entry.dialect is Dialect.NIM) * _NIM
+            | entry.is_named * _NAMED
+            | entry.is_content * _CONTENT
+        )
         return (
             entry.seen_ms,
             entry.latest_ms,
@@ -57,22 +63,28 @@ class _SyncCodec:
             flags,
         ), b""
 
-    def join(self, key: int, values: Sequence[int], rest: bytes) -> SeenSync:
+    def join(self, key: int, values: Sequence[int], rest: bytes) -> SeenId:
         """See `Codec`."""
         seen_ms, latest_ms, sender, lamport, flags = values
         dialect = Dialect.NIM if flags & _NIM else Dialect.SPEC
-        return SeenSync(
-            seen_ms, latest_ms, sender, lamport, dialect, bool(flags & _NAMED)
+        return SeenId(
+            seen_ms,
+            latest_ms,
+            sender,
+            lamport,
+            dialect,
+            bool(flags & _NAMED),
+            bool(flags & _CONTENT),
         )
 
 
-class SyncTable(Table[SeenSync]):
-    """Sync frames by fingerprint of the id."""
+class SeenIdTable(Table[SeenId]):
+    """Seen ids by fingerprint."""
 
     def __init__(self, packed: PackedTable) -> None:
-        super().__init__(_SyncCodec(), packed)
+        super().__init__(_SeenIdCodec(), packed)
 
     def silent_since(self, clock_ms: int) -> list[int]:
-        """Keys of sync frames neither seen nor named since this clock, in order."""
+        """Keys of ids neither seen nor named since this clock, in order."""
         self.flush()
         return integers(self.keys[self.column(_LATEST) < clock_ms])

@@ -1,0 +1,65 @@
+"""What is known of the messages that are forgotten (docs/figures.md, 2 and 6)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from sds_core.observer.sds.limits import LeftOut
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.settings import ObserverSettings
+
+
+class ForgottenState(msgspec.Struct, array_like=True):
+    """Packed form of `ForgottenMessages`.
+
+    Attributes:
+        seen_ms: The channel's clock at the newest first copy that is forgotten, Unix
+            ms; 0 if nothing is.
+        lamports: Highest Lamport timestamp that is forgotten, by participant index;
+            `UNKNOWN` for all senders without a name.
+    """
+
+    seen_ms: int = 0
+    lamports: dict[int, int] = {}
+
+
+class ForgottenMessages:
+    """Bounds of the content messages and sync frames that are forgotten.
+
+    Args:
+        settings: Limit the number of senders.
+        totals: Count the senders that the limit leaves out.
+        state: The packed form, which this keeps changing.
+    """
+
+    def __init__(
+        self, settings: ObserverSettings, totals: ChannelTotals, state: ForgottenState
+    ) -> None:
+        self._limit = settings.followed
+        self._totals = totals
+        self._state = state
+
+    def add(self, seen_ms: int, sender: int, lamport: int) -> None:
+        """Record that a message is being forgotten.
+
+        Args:
+            seen_ms: The channel's clock at its first copy, Unix ms.
+            sender: Participant index or `UNKNOWN`.
+            lamport: Lamport timestamp.
+        """
+        state = self._state
+        state.seen_ms = max(state.seen_ms, seen_ms)
+        known = state.lamports.get(sender)
+        if known is None and len(state.lamports) >= self._limit:
+            self._totals.leave_out(LeftOut.PARTICIPANT)
+            return
+        state.lamports[sender] = max(lamport, known or 0)
+
+    def may_have(self, sender: int, lamport: int) -> bool:
+        """Whether a sender's message with this Lamport timestamp may be forgotten."""
+        known = self._state.lamports.get(sender)
+        return known is not None and lamport <= known
+
+    def remembers_since(self, seen_ms: int) -> bool:
+        """Whether all that was seen since this clock is remembered."""
+        return seen_ms > self._state.seen_ms
