@@ -75,10 +75,12 @@ class OwnIds:
             frame: A frame that is no copy.
             clock_ms: The channel's clock.
         """
-        if frame.kind is FrameKind.EPHEMERAL:
-            return Sight.FIRST
-        if frame.kind is FrameKind.SYNC:
+        if frame.kind is FrameKind.SYNC and frame.dialect is Dialect.NIM:
             return self._follow_sync(frame, clock_ms)
+        if frame.kind is not FrameKind.CONTENT:
+            # By the specification no history names it, and nobody repairs it. To
+            # remember the sync frames of js-waku would nearly double the state.
+            return Sight.FIRST
         key = frame.named.fingerprint
         known = self._acknowledgements.get(key)
         sender = self._participants.index(frame.sender)
@@ -103,7 +105,7 @@ class OwnIds:
         seen = self._seen_ids.get(key)
         if seen is None:
             return False
-        seen.latest_ms, seen.is_named = clock_ms, True
+        seen.latest_ms = clock_ms
         return True
 
     def forget(self, key: int) -> None:
@@ -114,13 +116,11 @@ class OwnIds:
     def forget_seen_id(self, key: int) -> None:
         """Forget an id that is no message."""
         seen = self._seen_ids[key]
-        # Only nim-sds names sync frames: others are in no history.
-        if seen.is_named or seen.dialect is Dialect.NIM:
-            self._forgotten.add(seen.seen_ms, seen.sender, seen.lamport)
+        self._forgotten.add(seen.seen_ms, seen.sender, seen.lamport)
         del self._seen_ids[key]
 
     def _follow_sync(self, frame: SeenFrame, clock_ms: int) -> Sight:
-        """Follow a sync frame; another one may have had the same id."""
+        """Follow a sync frame of nim-sds; another one may have had the same id."""
         key = frame.named.fingerprint
         sender = self._participants.index(frame.sender)
         known = self._seen_ids.get(key)
@@ -138,7 +138,6 @@ class OwnIds:
             sender,
             frame.lamport,
             frame.dialect,
-            is_named=gap is not None or (known is not None and known.is_named),
         )
         self._check_response(frame, clock_ms)
         return Sight.FIRST if gap is None else Sight.FIRST_AFTER_NAMING
@@ -170,7 +169,6 @@ class OwnIds:
                 sender,
                 lamport,
                 frame.dialect,
-                is_named=True,
                 is_content=frame.kind is FrameKind.CONTENT,
             )
         self._again(frame, clock_ms)

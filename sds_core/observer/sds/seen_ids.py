@@ -1,7 +1,7 @@
 """Ids that were seen and are not followed as messages, and their packed form.
 
-These are the ids of sync frames, which nim-sds names and repairs, and of content
-messages that came back after they were forgotten (docs/figures.md, 2).
+These are the ids of sync frames of nim-sds, which names and repairs them, and of
+content messages that came back after they were forgotten (docs/figures.md, 2).
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ class SeenId(msgspec.Struct):
         sender: Participant index or `UNKNOWN`.
         lamport: Lamport timestamp, in the unit of its dialect.
         dialect: Dialect of the frame.
-        is_named: Whether a causal history has named it, so that it may be named again.
         is_content: Whether it is a content message that came back.
     """
 
@@ -33,11 +32,10 @@ class SeenId(msgspec.Struct):
     sender: int
     lamport: int
     dialect: Dialect
-    is_named: bool = False
     is_content: bool = False
 
 
-_NIM, _NAMED, _CONTENT = (1 << bit for bit in range(3))
+_NIM, _CONTENT = (1 << bit for bit in range(2))
 
 _SEEN, _LATEST, _SENDER, _LAMPORT, _FLAGS = range(5)
 """Columns of the table."""
@@ -50,11 +48,7 @@ class _SeenIdCodec:
 
     def split(self, entry: SeenId) -> tuple[tuple[int, ...], bytes]:
         """See `Codec`."""
-        flags = (
-            (entry.dialect is Dialect.NIM) * _NIM
-            | entry.is_named * _NAMED
-            | entry.is_content * _CONTENT
-        )
+        flags = (entry.dialect is Dialect.NIM) * _NIM | entry.is_content * _CONTENT
         return (
             entry.seen_ms,
             entry.latest_ms,
@@ -73,7 +67,6 @@ class _SeenIdCodec:
             sender,
             lamport,
             dialect,
-            bool(flags & _NAMED),
             bool(flags & _CONTENT),
         )
 

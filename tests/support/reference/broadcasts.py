@@ -86,7 +86,7 @@ class Broadcasts:
         """The first copy of what a broadcast repeats or collides with, or itself."""
         if one.is_content:
             return self.first(one)
-        if one.is_ephemeral:
+        if not one.has_known_id:
             return one
         return self._original_syncs()[one.place]
 
@@ -96,7 +96,7 @@ class Broadcasts:
         newest: dict[str, Seen] = {}
         originals: dict[int, Seen] = {}
         for one in self.broadcasts:
-            if one.is_content or one.is_ephemeral:
+            if one.is_content or not one.has_known_id:
                 continue
             before = newest.get(one.message_id)
             if before is None or (before.sender, before.lamport) != (
@@ -108,9 +108,9 @@ class Broadcasts:
         return originals
 
     def first_with_id(self, message_id: str) -> Seen | None:
-        """The first frame with an id that has a place in the channel's order."""
+        """The first frame with an id that others may name."""
         for one in self.broadcasts:
-            if not one.is_ephemeral and one.message_id == message_id:
+            if one.has_known_id and one.message_id == message_id:
                 return one
         return None
 

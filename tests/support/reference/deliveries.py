@@ -98,7 +98,7 @@ class Deliveries(Filters):
 
     def was_named_before(self, one: Seen) -> bool:
         """Whether a frame was named before any tap saw it."""
-        return any(
+        return one.has_known_id and any(
             other.place < one.place and one.message_id in other.history()
             for other in self.broadcasts
         )

@@ -20,7 +20,7 @@ class Repairs(Broadcasts):
             if began is not None and one.clock > ends:
                 expired.append(ends)
                 began = None
-            is_copy = not one.is_ephemeral and one.message_id == message_id
+            is_copy = one.has_known_id and one.message_id == message_id
             if is_copy and one not in self.collisions and one.clock <= ends:
                 responses.append(one)
                 if began is not None:

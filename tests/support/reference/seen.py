@@ -73,6 +73,12 @@ class Seen:
         return self.record.frame.kind is FrameKind.EPHEMERAL
 
     @property
+    def has_known_id(self) -> bool:
+        """Whether others may name it: content, and sync frames of nim-sds."""
+        is_nim = self.dialect is Dialect.NIM
+        return self.is_content or (is_nim and not self.is_ephemeral)
+
+    @property
     def lamport(self) -> int:
         """0 where the kind has none."""
         return self.record.frame.lamport or 0

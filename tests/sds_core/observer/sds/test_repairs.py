@@ -265,8 +265,8 @@ def test_oldest_request_beyond_the_limit_expires_and_is_counted() -> None:
     channel.sync("bob", at=0, requests=["x"])
     channel.sync("bob", at=1, requests=["y"])
     channel.sync("bob", at=2, requests=["x", "z"])
-    # The three frames themselves evict one of their number, twice: bytes and ids.
-    assert channel.totals.remembered_evicted == 3
+    # The three frames themselves evict one of their number.
+    assert channel.totals.remembered_evicted == 2
     assert episodes(channel) == {"requests": 4, "expired": 1}
     channel.clock(1_000_000)
     assert episodes(channel) == {"requests": 4, "expired": 3}
