@@ -87,12 +87,15 @@ def _share(share: Share) -> PageFigure:
 
 def _value(figure: Figure) -> PageFigure:
     text = _TEXTS[figure.unit]
+    meaning = figure.help
+    if figure.retracted:
+        meaning = f"{meaning[:-1]}, without those that came later."
     return PageFigure(
         figure.key or figure.field,
         figure.heading,
-        figure.help,
-        lambda totals: text(figure.read(totals)),
-        figure.read,
+        meaning,
+        lambda totals: text(figure.standing(totals)),
+        figure.standing,
         grave=figure.grave,
         column=figure.column,
     )

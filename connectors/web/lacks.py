@@ -67,12 +67,14 @@ class LackGroups:
         messages: Number of messages in all groups; one with several problems counts
             once.
         more: Whether there are more than these.
+        overlap: Whether a message is in several groups, so that these add up to more.
     """
 
     groups: list[LackWords]
     hidden: int
     messages: int
     more: bool
+    overlap: bool
 
     @property
     def count(self) -> str:
@@ -122,6 +124,7 @@ def group_words(
 
     def groups(followed: bool) -> LackGroups:
         some = [one for one in lacks if one.followed is followed]
+        named = sum(one.messages for one in some)
         if followed:
             some = list(_as_of_now(snapshot, some))
         messages = {(o.channel, o.message_id) for o in read if o.followed is followed}
@@ -131,6 +134,7 @@ def group_words(
             messages=len(messages),
             # Those that were not read are older than the last one that was.
             more=more and (read[-1].followed or not followed),
+            overlap=named > len(messages),
         )
 
     return Lacks(groups(True), groups(False), len(read), more)

@@ -29,6 +29,7 @@ __all__ = [
     "bounded",
     "counted",
     "duration",
+    "lately",
     "moment",
     "more_than",
     "next_minute_ms",
@@ -65,19 +66,20 @@ _REASONS = {
     "warming_up": "only just started",
     "tap_hole": "the taps were interrupted",
     "no_records": "no records are coming in",
-    "audit_incomplete": "the audit found the mirror incomplete",
-    "lost": "messages reached nobody",
-    "undelivered": "messages did not reach a participant",
-    "unacknowledged": "not acknowledged in time",
-    "recovering": "recovering missing messages",
-    "repair_expired": "repair requests unanswered",
-    "bloom_saturated": "bloom filter too full",
-    "unanswered": "requests brought no message",
-    "quiet": "no messages lately",
-    "no_senders": "nothing amiss, but frames name no sender: acknowledgement "
-    "cannot be seen",
-    "ok": "nothing amiss",
+    "audit_incomplete": "the audit found that the mirror lacks messages of {window}",
+    "lost": "messages reached nobody in {window}",
+    "undelivered": "messages did not reach a participant in {window}",
+    "unacknowledged": "messages were not acknowledged in {window}",
+    "recovering": "missing messages reached participants in {window}",
+    "repair_expired": "repair requests were not answered in {window}",
+    "bloom_saturated": "a bloom filter was too full in {window}",
+    "unanswered": "requests brought no message in {window}",
+    "quiet": "no messages in {window}",
+    "no_senders": "nothing amiss in {window}, but frames name no sender: "
+    "acknowledgement cannot be seen",
+    "ok": "nothing amiss in {window}",
 }
+"""Reason of a verdict -> its words; a figure of the window names the window."""
 
 LONGEST = 1_000
 """Most characters of an untrusted text on a page."""
@@ -87,9 +89,22 @@ _NAME = 40
 _DAY_MS = 86_400_000
 
 
-def reason(code: str) -> str:
-    """Return the reason of a verdict in words; an unknown code without underscores."""
-    return _REASONS.get(code, code.replace("_", " "))
+def reason(code: str, window_ms: int) -> str:
+    """Return the reason of a verdict in words; an unknown code without underscores.
+
+    Args:
+        code: The reason.
+        window_ms: Length of the window that the verdict covers, milliseconds.
+    """
+    text = _REASONS.get(code)
+    if text is None:
+        return code.replace("_", " ")
+    return text.format(window=lately(window_ms))
+
+
+def lately(window_ms: int) -> str:
+    """Return the time before the clock that a figure covers, such as a verdict's."""
+    return f"the last {duration(window_ms)}"
 
 
 def short(channel: str) -> str:

@@ -230,7 +230,13 @@ class FigureTable(Generic[Totals]):
             one.field for one in self.figures if _has_column(one) and _only_grows(one)
         ]
         of_shares = [one.fields for one in self.shares if one.column]
-        found = chain((one.field for one in self.grown), in_columns, chain(*of_shares))
+        retracted = (one.retracted for one in self.figures if _has_column(one))
+        found = chain(
+            (one.field for one in self.grown),
+            in_columns,
+            chain(*of_shares),
+            filter(None, retracted),
+        )
         return {field: place for place, field in enumerate(dict.fromkeys(found))}
 
     def column_of(self, figure: Figure) -> str:
@@ -272,7 +278,7 @@ class FigureTable(Generic[Totals]):
             if isinstance(entry, Family):
                 continue
             name = entry.field if isinstance(entry, Figure) else entry.key
-            fields = (entry.field,) if isinstance(entry, Figure) else entry.fields
+            fields = _fields_of(entry)
             if missing := [one for one in fields if not hasattr(self.totals, one)]:
                 raise FigureError(name, f"the totals have no {missing[0]}")
             if entry.group and entry.group not in self.groups:
@@ -285,6 +291,13 @@ class FigureTable(Generic[Totals]):
         for figure in self.grown:
             if figure.field not in followed:
                 raise FigureError(figure.field, "its chart needs it in the history")
+
+
+def _fields_of(entry: Figure | Share) -> tuple[str, ...]:
+    """Return the fields of the totals that a figure or share reads."""
+    if isinstance(entry, Share):
+        return entry.fields
+    return tuple(filter(None, (entry.field, entry.retracted)))
 
 
 def _has_column(figure: Figure) -> bool:

@@ -130,6 +130,8 @@ class Figure:
         heading: Name on the page; for percentiles, the text before ``p95``.
         key: Name in the address of a page if that is not `field`.
         grave: Whether any value but zero is a fault.
+        retracted: Field that counts what of the figure turned out not to be so: pages
+            show the rest. Report, metrics and history have both counts.
         column: Place in the table of all views, from 1 on; 0 if it has no column.
         percentiles: Percentiles on the page, for `Unit.DURATIONS`.
         line: Place in a chart; the API then has the growth in each interval.
@@ -148,6 +150,7 @@ class Figure:
     heading: str = ""
     key: str = ""
     grave: bool = False
+    retracted: str = ""
     column: int = 0
     percentiles: tuple[Percentile, ...] = ()
     line: Line | None = None
@@ -156,6 +159,13 @@ class Figure:
     def read(self, totals: Any) -> Any:
         """Return the value, of the type that the unit names."""
         return getattr(totals, self.field)
+
+    def standing(self, totals: Any) -> Any:
+        """Return the value without what was retracted."""
+        if not self.retracted:
+            return self.read(totals)
+        # What is retracted in an interval may have been counted before it.
+        return max(0, self.read(totals) - getattr(totals, self.retracted))
 
 
 class Proportion(NamedTuple):

@@ -1,4 +1,4 @@
-"""Who lacks how many messages since when: standing incidents, grouped.
+"""How many messages did not reach whom since when: standing incidents, grouped.
 
 The monitor follows a message for the horizon. After that, nobody knows whether it
 arrived, so the groups of these incidents state what was known then.
@@ -62,7 +62,7 @@ class Lack(NamedTuple):
     followed: bool = True
 
     def sentence(self, who: str, since: str) -> str:
-        """Say who lacks how many messages since when.
+        """Say how many messages did not reach whom since when.
 
         Args:
             who: The participant as it is to be displayed; unused without one.
@@ -80,7 +80,7 @@ class Lack(NamedTuple):
                 return f"{count} since {since} {verb} seen at nobody but {senders}"
             case IncidentKind.UNDELIVERED if self.participant is not None:
                 if self.followed:
-                    return f"{who} lacks {bound}{count} since {since}"
+                    return f"{bound}{count} did not reach {who} since {since}"
                 return f"{bound}{count} since {since} {verb} not seen to reach {who}"
             case _:
                 return f"{count} since {since} {verb} not acknowledged"

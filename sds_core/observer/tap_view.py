@@ -47,6 +47,8 @@ class TapTotals(msgspec.Struct, array_like=True):
             disjoint, in order of time, the newest `tap_view.MAX_SPANS`.
         hole_since_ms: Time from which on, up to `last_hole_ms`, there was always a hole
             in the window; None if no hole was found.
+        first_seen_ms: Event time of its first record since it was forgotten last; 0
+            before the first, and if a release up to 0.12 saw it.
     """
 
     # For several taps, that of the tap with the longest silence, so that an alert on
@@ -56,6 +58,7 @@ class TapTotals(msgspec.Struct, array_like=True):
     last_hole_ms: int | None = None
     holes: list[tuple[int, int]] = []
     hole_since_ms: int | None = None
+    first_seen_ms: Annotated[int, least] = 0
 
 
 class TapDigest(msgspec.Struct, array_like=True):
@@ -252,6 +255,8 @@ class TapView:
         last_ms = totals.last_seen_ms
         if last_ms and time_ms - last_ms > hole_ms:
             self._found(last_ms, time_ms, since_ms=last_ms + hole_ms)
+        if not last_ms:
+            totals.first_seen_ms = time_ms
         totals.last_seen_ms = time_ms
 
     def _found(self, from_ms: int, to_ms: int, since_ms: int) -> None:

@@ -17,6 +17,7 @@ from connectors.web import words
 from connectors.web.naming import called
 from connectors.web.reasons import reason_of
 from connectors.web.summary import Level, by_trouble, summarise
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
@@ -99,12 +100,19 @@ class _Figure:
     grave: bool = False
 
 
+def _standing(field: str, totals: ChannelTotals) -> str:
+    """Return a figure as the page has it: without what was retracted."""
+    figure = next(one for one in CHANNEL_FIGURES.figures if one.field == field)
+    return number(figure.standing(totals))
+
+
 _FIGURES = (
     _Figure("p50", lambda t: words.percentile(t.definite_latency, 50), 100),
     _Figure("p95", lambda t: words.percentile(t.definite_latency, 95), 80),
     _Figure("unack'd", lambda t: number(t.unacknowledged), grave=True),
     _Figure("missing", lambda t: number(t.gaps_open), 60),
-    _Figure("lost", lambda t: number(t.gaps_lost), grave=True),
+    _Figure("undeliv'd", lambda t: _standing("deliveries_lost", t), 60, grave=True),
+    _Figure("lost", lambda t: _standing("gaps_lost", t), grave=True),
     _Figure(
         "repaired",
         lambda t: words.share(t.repair_answered, t.repair_answered + t.repair_expired),
@@ -162,7 +170,7 @@ def _job(snapshot: Snapshot) -> str:
         f"{number(job.records)} records read, "
         f"{number(job.records_behind)} to read, "
         f"event-time lag {words.seconds(job.event_time_lag_seconds)}, "
-        f"{counted(len(snapshot.channels), 'channel')}"
+        f"{counted(len(snapshot.channels), 'channel')} since the first record"
     )
 
 

@@ -30,7 +30,7 @@ def routes(
         *channel.routes(layout, sources, lookups, table),
         *view.routes(layout, sources, lookups),
         *incidents.routes(layout, sources, lookups),
-        *taps.routes(layout, sources),
+        *taps.routes(layout, sources, table),
         *monitor.routes(layout, sources),
         *runbooks.routes(layout, sources),
         layout.assets(),

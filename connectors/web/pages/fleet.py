@@ -368,12 +368,17 @@ def _row(
         view_href(kind, name),
         totals.verdict,
         reason_of(snapshot, totals),
-        f"since {words.since(since_ms, snapshot.clock_ms)}" if since_ms else "",
+        _trouble_since(snapshot, totals.verdict, since_ms) if since_ms else "",
         muted,
         lately.figures,
         _counted_since(snapshot, lately, begin_ms),
         trend,
     )
+
+
+def _trouble_since(snapshot: Snapshot, verdict: Verdict, since_ms: int) -> str:
+    since = words.since(since_ms, snapshot.clock_ms)
+    return f"{words.VERDICTS[verdict].lower()} since {since}"
 
 
 def _counted_since(snapshot: Snapshot, lately: Lately, begin_ms: int | None) -> str:

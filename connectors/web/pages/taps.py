@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.web import words
+from connectors.web.last_hour import LastHour
+from connectors.web.missed import Missed, missed_by_tap
 from connectors.web.naming import short_key
 from connectors.web.pages.layout import Layout
 from connectors.web.sources import Sources
 from connectors.web.summary import channels_by_tap
+from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
+from sds_core.observer.verdict import Verdict
 
 _LISTED_HOLES = 10
 
@@ -30,9 +35,11 @@ class Tap:
     Attributes:
         key: Identifies the tap within the page.
         name: Tap id in one line.
-        troubled: Whether the tap may miss records now.
-        state: The same in words.
+        badge: Its state in a word.
+        verdict: The verdict of channels whose colour the state has.
+        state: The state in a few words.
         last_seen: Event time of the last record, and how long before the clock it is.
+        missed: Messages that it missed in the last hour, and of how many.
         missing: Number of sequence numbers that never arrived.
         channels: Number of channels that the tap mirrors.
         holes: Spans in which it may have missed records, newest first.
@@ -41,17 +48,24 @@ class Tap:
 
     key: str
     name: str
-    troubled: bool
+    badge: str
+    verdict: Verdict
     state: str
     last_seen: str
+    missed: str
     missing: str
     channels: str
     holes: list[str]
     hidden: int
 
 
-def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
-    """The list of taps."""
+_RANK = (Verdict.BLIND, Verdict.DEGRADED, Verdict.OK)
+
+
+def routes(
+    layout: Layout, sources: Sources, table: FigureTable[Any]
+) -> list[BaseRoute]:
+    """The list of taps, with what each missed by the figures of channels."""
 
     # Synchronous, so Starlette runs it in its thread pool: it reads all channels.
     def page(request: Request) -> Response:
@@ -60,11 +74,13 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
         if not snapshot.primed:
             return layout.unread(request, snapshot, "Taps")
         channels = channels_by_tap(snapshot)
+        hour = LastHour(sources, table, snapshot.clock_ms)
+        missed = missed_by_tap(snapshot, hour)
         taps = [
-            _tap(snapshot, observer, tap, channels[observer])
+            _tap(snapshot, observer, tap, channels[observer], missed[observer])
             for observer, tap in sorted(snapshot.taps.items())
         ]
-        taps.sort(key=lambda tap: not tap.troubled)
+        taps.sort(key=lambda tap: _RANK.index(tap.verdict))
         return layout.page(
             request,
             snapshot,
@@ -77,21 +93,33 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
                 snapshot.observer,
                 any(tap.missing_records for tap in snapshot.taps.values()),
             ),
-            tap_gaps=_tap_gaps(snapshot),
+            weak=_weak(taps),
+            since=words.since(hour.begin_ms, snapshot.clock_ms),
         )
 
     return [Route("/taps", page)]
 
 
-def _tap(snapshot: Snapshot, observer: str, tap: TapTotals, channels: int) -> Tap:
+def _tap(
+    snapshot: Snapshot, observer: str, tap: TapTotals, channels: int, missed: Missed
+) -> Tap:
+    settings = snapshot.observer
     silent_ms = snapshot.clock_ms - tap.last_seen_ms
-    trouble = _trouble(tap, snapshot)
+    lately = words.lately(settings.verdict_window_ms)
+    badge, verdict, state = "OK", Verdict.OK, f"skipped no number in {lately}"
+    if trouble := _trouble(tap, snapshot):
+        badge, verdict, state = "Interrupted", Verdict.BLIND, trouble
+    elif missed.is_much(settings):
+        badge, verdict = "Incomplete", Verdict.DEGRADED
+        state = "its node does not receive all messages"
     return Tap(
         short_key(observer),
         name=words.short(observer),
-        troubled=bool(trouble),
-        state=trouble or "skipped no number lately",
+        badge=badge,
+        verdict=verdict,
+        state=state,
         last_seen=f"{words.utc(tap.last_seen_ms)}, {words.age(silent_ms)} ago",
+        missed=str(missed),
         missing=words.number(tap.missing_records),
         channels=words.number(channels),
         holes=[_span(*hole) for hole in tap.holes[: -_LISTED_HOLES - 1 : -1]],
@@ -121,15 +149,14 @@ def _span(from_ms: int, to_ms: int) -> str:
     return f"{words.utc(from_ms)}, for {words.age(to_ms - from_ms)}"
 
 
-def _tap_gaps(snapshot: Snapshot) -> str:
-    """Return a sentence about messages that no sequence number can miss."""
-    gaps = sum(totals.gaps_tap_gap for totals in snapshot.channels.values())
-    if not gaps:
+def _weak(taps: list[Tap]) -> str:
+    """Return what to do about a tap that misses messages; empty if none does."""
+    if not any(tap.verdict is Verdict.DEGRADED for tap in taps):
         return ""
     return (
-        f"Since the first record, {words.counted(gaps, 'message')} reached a "
-        "participant but no tap (tap gaps). A tap has no number for what its node "
-        "never received."
+        "A missed message reached a participant, but no tap of its channel. A tap has "
+        "no number for what its node never received: give the node more peers, or the "
+        "channel a second tap."
     )
 
 
@@ -147,8 +174,10 @@ def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> 
             "No tap has shown a record within the last hour. Look whether the mirror "
             "runs, and whether it writes heartbeats to the topic that is read here."
         )
-    if not any(tap.troubled for tap in taps):
-        lately = f" in the last {window}" if ever_skipped else ""
+    if not any(tap.verdict is Verdict.BLIND for tap in taps):
+        lately = (
+            f" in {words.lately(settings.verdict_window_ms)}" if ever_skipped else ""
+        )
         return f"No tap skipped a number{lately}."
     return (
         "A channel is blind if all its taps were interrupted: what seems lost may be "

@@ -113,7 +113,9 @@ def test_red_banner_leads_to_who_lacks_what_and_to_the_runbook(
     busy.snapshot = replace(busy.snapshot, channels=channels)
     page.goto("/")
     page.locator(".sentence").get_by_role("link", name="Town").click()
-    lack = page.locator(".lacks li", has_text="participant-003 lacks 28 messages")
+    lack = page.locator(
+        ".lacks li", has_text="28 messages did not reach participant-003"
+    )
     expect(lack).to_be_in_viewport()
     expect(lack).to_contain_text("11:48:00")
     row = page.locator(".participants tr", has_text="participant-003")
@@ -121,7 +123,7 @@ def test_red_banner_leads_to_who_lacks_what_and_to_the_runbook(
     lack.get_by_role("link", name="What to do").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("SdsDeliveryBudgetBurn")
     page.go_back()
-    lack.get_by_role("link", name="participant-003 lacks").first.click()
+    lack.get_by_role("link", name="28 messages did not reach").first.click()
     expect(page.locator("article")).to_have_count(1)
     expect(page.get_by_label("Not delivered to")).to_have_value("participant-003")
     assert complaints == []

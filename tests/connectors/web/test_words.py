@@ -115,7 +115,7 @@ def test_whole_text_is_not_shortened() -> None:
 
 def test_unknown_reason_is_displayed_unchanged() -> None:
     """The page may not know every reason."""
-    assert words.reason("solar_flare") == "solar flare"
+    assert words.reason("solar_flare", 600_000) == "solar flare"
 
 
 def test_absent_time_is_a_dash() -> None:

@@ -81,7 +81,7 @@ def test_group_is_at_least_so_large_if_incidents_do_not_name_everybody() -> None
     lacks = groups(ChannelIncident("c", one, False) for one in drained)
     (last,) = [one for one in lacks if one.participant == "p59"]
     assert last.messages < 50
-    text = f"p59 lacks at least {last.messages} messages since now"
+    text = f"at least {last.messages} messages did not reach p59 since now"
     assert last.sentence("p59", "now") == text
     whole = groups([found(UNDELIVERED, "m", 1, lacking=who)])
     assert not any(one.at_least for one in whole)
@@ -97,7 +97,7 @@ def test_group_is_at_least_so_large_if_incidents_do_not_name_everybody() -> None
         ),
         (
             UNDELIVERED,
-            "bob lacks 1 message since X",
+            "1 message did not reach bob since X",
             "1 message since X was not seen to reach bob",
         ),
         (

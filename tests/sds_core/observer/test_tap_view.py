@@ -205,7 +205,8 @@ def test_record_ahead_of_the_clock_keeps_the_view(tap: Tap) -> None:
     assert not tap.view.is_forgotten
     assert tap.deadline_ms == back_ms
     tap.apply(clock_ms=back_ms + 1)
-    assert tap.view.totals == TapTotals(last_seen_ms=START_MS + back_ms)
+    seen_ms = START_MS + back_ms
+    assert tap.view.totals == TapTotals(seen_ms, first_seen_ms=seen_ms)
 
 
 def test_new_view_is_empty() -> None:

@@ -67,10 +67,13 @@ def test_table_begins_with_verdict_and_worst_channel() -> None:
     """With the page's words, and the page's address at the end."""
     sentence, job, _, heading, first, *others, last = rendered(make_snapshot(quiet=1))
     assert sentence == "1 of 3 channels failing: Support rooms"
-    assert job == "98,765 records read, 0 to read, event-time lag 1.2 s, 3 channels"
+    assert job == (
+        "98,765 records read, 0 to read, event-time lag 1.2 s, "
+        "3 channels since the first record"
+    )
     assert heading.split() == [
-        *("channel", "verdict", "p50", "p95", "unack'd", "missing", "lost"),
-        "repaired",
+        *("channel", "verdict", "p50", "p95", "unack'd", "missing", "undeliv'd"),
+        *("lost", "repaired"),
     ]
     assert first.startswith("Support rooms support-1 ")
     for words in (

@@ -88,6 +88,7 @@ ENTRIES: tuple[Entry, ...] = (
         group=groups.DELIVERIES,
         heading="Unacknowl\N{SOFT HYPHEN}edged",
         grave=True,
+        retracted="resolved",
         column=6,
     ),
     Figure(

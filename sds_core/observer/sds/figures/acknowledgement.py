@@ -44,7 +44,7 @@ ENTRIES: tuple[Entry, ...] = (
         report=("acknowledged.probable",),
         series=(_ACKNOWLEDGED.of("probable"),),
         group=groups.ACKNOWLEDGEMENT,
-        heading="Probable",
+        heading="Probable at first",
     ),
     Figure(
         "definite_latency",

@@ -62,6 +62,7 @@ ENTRIES: tuple[Entry, ...] = (
         group=groups.DELIVERIES,
         heading="Not delivered",
         grave=True,
+        retracted="deliveries_retracted",
         column=7,
     ),
     Figure(

@@ -70,6 +70,7 @@ ENTRIES: tuple[Entry, ...] = (
         group=groups.GAPS,
         heading="Lost to everybody",
         grave=True,
+        retracted="gaps_retracted",
         column=9,
         line=Line("gaps", "lost"),
     ),

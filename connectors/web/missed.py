@@ -1,0 +1,73 @@
+"""Messages that a tap missed, of those that participants had (docs/figures.md, 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from connectors.web import words
+from connectors.web.last_hour import LastHour
+from sds_core.observer.settings import ObserverSettings
+from sds_core.observer.snapshot import Snapshot
+
+
+@dataclass(slots=True)
+class Missed:
+    """What a tap missed in the last hour, in the channels that it shows.
+
+    Attributes:
+        missed: Messages that participants had, and no tap of their channel showed.
+        messages: These, and the messages that a tap of the channel showed.
+        is_least: Whether another tap shows one of the channels too: what only the
+            other one showed is not known to be missed.
+    """
+
+    missed: int = 0
+    messages: int = 0
+    is_least: bool = False
+
+    def is_much(self, settings: ObserverSettings) -> bool:
+        """Whether the tap missed more than participants may."""
+        return self.missed * 100 > self.messages * settings.undelivered_percent
+
+    def __str__(self) -> str:
+        """Return the count and its share; a dash if there was no message."""
+        if not self.messages:
+            return words.NOTHING
+        bound = "at least " if self.is_least and self.missed else ""
+        share = words.share(self.missed, self.messages, decimals=1)
+        return (
+            f"{bound}{words.number(self.missed)} of {words.number(self.messages)} "
+            f"({share})"
+        )
+
+
+def missed_by_tap(snapshot: Snapshot, hour: LastHour) -> Mapping[str, Missed]:
+    """Return what each tap missed in the last hour.
+
+    A channel counts for the taps that showed it from the begin of its figures on: what
+    was missed before a tap came says nothing of it.
+
+    Args:
+        snapshot: Has channels and taps.
+        hour: Has the figures of the channels.
+    """
+    found = {observer: Missed() for observer in snapshot.taps}
+    figures = hour.of(snapshot.channels)
+    for channel, totals in snapshot.channels.items():
+        lately = figures[channel]
+        if lately.figures is None:
+            continue
+        # No gap opens in the warm-up, so a tap that came in it missed nothing before.
+        begin_ms = (lately.since_ms or 0) + snapshot.observer.warm_up_ms
+        missed = lately.figures.gaps_tap_gap
+        messages = lately.figures.messages + missed
+        for observer in set(totals.observers):
+            tap = snapshot.taps.get(observer)
+            if tap is None or tap.first_seen_ms > begin_ms:
+                continue
+            one = found[observer]
+            one.missed += missed
+            one.messages += messages
+            one.is_least |= len(totals.observers) > 1
+    return found
