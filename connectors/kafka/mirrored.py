@@ -24,10 +24,13 @@ class Mirrored:
     Attributes:
         messages: Messages by hash; of copies the first.
         unidentified: Records that do not say which message they hold.
+        begin_ms: Time of the first record that the topic holds, Unix ms; None if it
+            holds none, or it was not looked up.
     """
 
     messages: dict[bytes, MirroredMessage] = field(default_factory=dict)
     unidentified: int = 0
+    begin_ms: int | None = None
 
     def take(self, records: Iterable[RawRecord]) -> None:
         """Add the messages of some records."""
@@ -60,8 +63,11 @@ def read_mirrored(
         partitions = offsets.partitions()
         ends = offsets.latest(partitions)
         begins = offsets.first_at_or_after(partitions, since_ms)
+        first = offsets.first_at_or_after(partitions, 0)
     starts = {p: begins[p].offset for p in partitions if p in begins}
-    return read_between(kafka, starts, ends, client)
+    found = read_between(kafka, starts, ends, client)
+    found.begin_ms = min((one.timestamp_ms for one in first.values()), default=None)
+    return found
 
 
 def read_between(

@@ -9,13 +9,17 @@ from starlette.responses import JSONResponse, Response
 from connectors.web.trends import Growth
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.figures import Unit
+from sds_core.times import with_utc
 
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 def answer(content: dict[str, Any], status: int = 200) -> Response:
-    """Return an object as JSON, which no cache stores."""
-    return JSONResponse(content, status_code=status, headers=_HEADERS)
+    """Return an object as JSON, which no cache stores.
+
+    Times stand in it as numbers and as RFC 3339, see `sds_core.times`.
+    """
+    return JSONResponse(with_utc(content), status_code=status, headers=_HEADERS)
 
 
 def growth_object(

@@ -6,10 +6,11 @@ from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from connectors.prometheus.collector import AuditCollector
+from connectors.web.answers import answer
 from connectors.web.crowding import LimitedRequests
 from connectors.web.metrics import Metrics
 from sds_core.audit.figures import AuditFigures
@@ -42,14 +43,16 @@ def create_audit_app(figures: AuditFigures) -> Starlette:
         """Return the newest result; null before there is one."""
         result = figures.result
         if result is None:
-            return JSONResponse({"audit": None, "error": figures.error})
-        return JSONResponse(
+            return answer({"audit": None, "error": figures.error})
+        return answer(
             {
                 "audit": {
                     "ended_ms": figures.result_ms,
                     "is_complete": result.is_complete,
                     "missing_here": len(result.missing_here) - result.remirrored,
                     "missing_there": len(result.missing_there),
+                    "missing_before_begin": result.missing_before_begin,
+                    "mirror_begin_ms": result.mirror_begin_ms,
                     "newest_missing_ms": dict(result.newest_missing_ms),
                 },
                 "error": figures.error,

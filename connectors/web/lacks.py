@@ -19,7 +19,15 @@ from connectors.web.naming import (
 )
 from connectors.web.participants import table_of
 from sds_core.observer.incidents import ChannelIncident, IncidentKind
-from sds_core.observer.lacking import Lack, lacks_of, standing_of
+from sds_core.observer.kinds import AnyKind
+from sds_core.observer.lacking import (
+    OF_CHANNELS,
+    OF_PEERS,
+    Lack,
+    lacks_of,
+    standing_of,
+)
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.participant_figures import ParticipantFigures
 from sds_core.observer.snapshot import Snapshot
 
@@ -44,7 +52,7 @@ class LackWords:
             the channel has ended.
         href: The list of these messages, relative to the root of the site; empty if
             the channel has ended and has a long id.
-        runbook: Name of the runbook that says what to do.
+        runbook: Name of the runbook that says what to do; empty without one.
     """
 
     key: str
@@ -102,9 +110,14 @@ class Lacks:
 
 
 def group_words(
-    snapshot: Snapshot, found: Iterable[ChannelIncident], participant: str = ""
+    snapshot: Snapshot,
+    found: Iterable[ChannelIncident],
+    participant: str = "",
+    kind: AnyKind = CHANNELS,
 ) -> Lacks:
     """Group standing incidents by who lacks what.
+
+    Of groups of another protocol, the peers that incidents name are listed.
 
     Args:
         snapshot: Has the display names of channels, and the clock.
@@ -112,24 +125,27 @@ def group_words(
             `READ_INCIDENTS`.
         participant: Only what this participant lacks, given by its id or its key;
             empty for all groups.
+        kind: Kind of the views.
     """
-    standing = standing_of(found, partial(follows, snapshot))
+    is_channels = kind.prefix == CHANNELS.prefix
+    standing = standing_of(found, partial(follows, snapshot, kind=kind))
     more = len(standing) > READ_INCIDENTS
     read = standing[:READ_INCIDENTS]
     lacks = [
         one
-        for one in lacks_of(read)
+        for one in lacks_of(read, OF_CHANNELS if is_channels else OF_PEERS)
+        if is_channels or one.participant is not None
         if not participant or is_participant(one.participant or "", participant)
     ]
 
     def groups(followed: bool) -> LackGroups:
         some = [one for one in lacks if one.followed is followed]
         named = sum(one.messages for one in some)
-        if followed:
+        if followed and is_channels:
             some = list(_as_of_now(snapshot, some))
         messages = {(o.channel, o.message_id) for o in read if o.followed is followed}
         return LackGroups(
-            [_words(snapshot, one) for one in some[:LISTED_LACKS]],
+            [_words(snapshot, one, kind) for one in some[:LISTED_LACKS]],
             hidden=max(0, len(some) - LISTED_LACKS),
             messages=len(messages),
             # Those that were not read are older than the last one that was.
@@ -175,7 +191,8 @@ def _as_of_now(snapshot: Snapshot, lacks: Iterable[Lack]) -> Iterator[Lack]:
             )
 
 
-def _words(snapshot: Snapshot, lack: Lack) -> LackWords:
+def _words(snapshot: Snapshot, lack: Lack, kind: AnyKind) -> LackWords:
+    is_channels = kind.prefix == CHANNELS.prefix
     since = words.moment(lack.since_ms, snapshot.clock_ms)
     name = () if lack.participant is None else (lack.participant,)
     return LackWords(
@@ -185,10 +202,10 @@ def _words(snapshot: Snapshot, lack: Lack) -> LackWords:
         doubt=f"{words.number(lack.tap_hole)} while the taps were interrupted"
         if lack.tap_hole
         else "",
-        channel=called(snapshot, lack.channel),
-        channel_href=href_if_known(snapshot, lack.channel),
-        href=_href(snapshot, lack),
-        runbook=RUNBOOKS[lack.kind],
+        channel=called(snapshot, lack.channel, kind),
+        channel_href=href_if_known(snapshot, lack.channel, kind),
+        href=_href(snapshot, lack) if is_channels else "",
+        runbook=(RUNBOOKS if is_channels else kind.runbooks).get(lack.kind, ""),
     )
 
 

@@ -152,17 +152,24 @@ def by_trouble(
 
 
 def names_by_trouble(snapshot: Snapshot, prefix: str = CHANNELS.prefix) -> list[str]:
-    """Return the names of all views of one kind, in the order of `by_trouble`."""
+    """Return the names of all views of one kind, in the order of `by_trouble`.
+
+    Groups that have what belongs to no group come last.
+    """
     views = snapshot.views[prefix]
     muted = _muted(snapshot, views)
+    grouping = views.kind.grouping
+    leftovers = frozenset() if grouping is None else grouping.leftovers
     # One sort by places takes several times as long. It also makes a tuple for each
     # view, after which the garbage collector goes through all figures.
     names: dict[tuple[bool, Verdict], list[str]] = {
         (is_muted, verdict): [] for is_muted in (False, True) for verdict in _RANK
     }
     for name, totals in views.totals.items():
-        names[name in muted, totals.verdict].append(name)
-    return [name for some in names.values() for name in sorted(some)]
+        if name not in leftovers:
+            names[name in muted, totals.verdict].append(name)
+    found = [name for some in names.values() for name in sorted(some)]
+    return found + sorted(leftovers & views.totals.keys())
 
 
 def trouble_of(snapshot: Snapshot) -> Callable[[tuple[str, ViewTotals]], Trouble]:

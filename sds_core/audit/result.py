@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sds_core.audit.mirrored import MirroredMessage
-from sds_core.text import counted
+from sds_core.text import counted, iso_time
 
 _NS_PER_MS = 1_000_000
 
@@ -42,6 +42,8 @@ class AuditResult(NamedTuple):
         missing_there: Messages that only the mirror has, likewise.
         unidentified: Records of the mirror that do not say which message they hold.
         remirrored: Messages of `missing_here` that were written to the mirror since.
+        mirror_begin_ms: Time of the mirror's first record, Unix ms; None if it has
+            none.
     """
 
     other: str
@@ -53,6 +55,18 @@ class AuditResult(NamedTuple):
     missing_there: Sequence[AuditedMessage]
     unidentified: int = 0
     remirrored: int = 0
+    mirror_begin_ms: int | None = None
+
+    @property
+    def missing_before_begin(self) -> int:
+        """Number of `missing_here` that were sent before the mirror's first record.
+
+        The mirror had not been started then, or retention has deleted its records.
+        """
+        if self.mirror_begin_ms is None:
+            return 0
+        begin_ns = self.mirror_begin_ms * _NS_PER_MS
+        return sum(0 < one.timestamp_ns < begin_ns for one in self.missing_here)
 
     @property
     def is_complete(self) -> bool:
@@ -78,10 +92,13 @@ class AuditResult(NamedTuple):
         """Return the result in one line."""
         if not (self.missing_here or self.missing_there):
             return f"complete: {counted(self.here, 'message')} here and there"
-        parts = [
-            f"{len(self.missing_here):,} missing here",
-            f"{len(self.missing_there):,} missing there",
-        ]
+        missing_here = f"{len(self.missing_here):,} missing here"
+        if before := self.missing_before_begin:
+            begin = iso_time(self.mirror_begin_ms or 0)
+            missing_here += (
+                f" ({before:,} from before the mirror's first record at {begin})"
+            )
+        parts = [missing_here, f"{len(self.missing_there):,} missing there"]
         if self.remirrored:
             parts.append(f"{self.remirrored:,} mirrored again")
         numbers = f"{self.here:,} messages here, {self.there:,} there"

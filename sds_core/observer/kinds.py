@@ -128,6 +128,8 @@ class Grouping(Generic[Totals, Part]):
         changed: Returns the totals of a view with only those groups that may have
             changed in its last `apply`: the cost of a batch follows them. None if each
             batch carries the totals of all groups of the views that it concerns.
+        leftovers: Names of groups that have what belongs to no group that an operator
+            knows: lists have them last.
     """
 
     totals: type[Part]
@@ -135,6 +137,7 @@ class Grouping(Generic[Totals, Part]):
     join: Callable[[Sequence[Part]], Part]
     name_of: Callable[[Any], str]
     changed: Callable[[Any], Totals] | None = None
+    leftovers: frozenset[str] = frozenset()
 
 
 def _always(_: Any) -> bool:

@@ -41,8 +41,8 @@ class Lack(NamedTuple):
     Attributes:
         channel: Channel id.
         kind: The problem.
-        participant: The participant to which they were not delivered; None if the
-            problem is not one of a single participant.
+        participant: The participant to which they were not delivered, or the peer that
+            did not acknowledge them; None if the problem is not one of a single one.
         messages: Number of messages.
         since_ms: For a participant, when it first showed to lack one of them; else the
             earliest `Incident.since_ms`. Unix ms.
@@ -82,6 +82,8 @@ class Lack(NamedTuple):
                 if self.followed:
                     return f"{bound}{count} did not reach {who} since {since}"
                 return f"{bound}{count} since {since} {verb} not seen to reach {who}"
+            case IncidentKind.UNACKNOWLEDGED if self.participant is not None:
+                return f"{who} did not acknowledge {bound}{count} since {since}"
             case _:
                 return f"{count} since {since} {verb} not acknowledged"
 
@@ -136,10 +138,24 @@ def standing_of(
     ]
 
 
-def lacks_of(found: Iterable[StandingIncident]) -> list[Lack]:
+OF_CHANNELS = frozenset({IncidentKind.UNDELIVERED})
+OF_PEERS = frozenset({IncidentKind.UNACKNOWLEDGED})
+"""Problems of single participants of a channel; and of single peers, where each
+receiver is to acknowledge a message."""
+
+
+def lacks_of(
+    found: Iterable[StandingIncident],
+    personal: frozenset[IncidentKind] = OF_CHANNELS,
+) -> list[Lack]:
     """Group incidents by channel, by who lacks the messages, and by `followed`.
 
     A message that was not delivered to several participants counts for each of them.
+
+    Args:
+        found: The incidents.
+        personal: Problems of single participants; those that an incident names are
+            the ones that have it.
 
     Returns:
         Those that are followed, then the others: what everybody lacks, participants,
@@ -150,7 +166,7 @@ def lacks_of(found: Iterable[StandingIncident]) -> list[Lack]:
     unnamed = set()
     for one in found:
         who: Mapping[str | None, int] = {None: one.since_ms}
-        if one.kind is IncidentKind.UNDELIVERED:
+        if one.kind in personal:
             who = {name: since_ms for name, since_ms in one.lacking.items()}
             if one.lacking_others:
                 unnamed.add(one.channel)

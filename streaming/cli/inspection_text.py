@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 
 import click
@@ -14,6 +13,7 @@ from connectors.files.record_lines import NO_OFFSET
 from sds_core.text import counted, iso_time, printable
 from sds_core.wire import Dialect
 from streaming.cli.inspection import PREVIEW_BYTES, Inspection
+from streaming.cli.output import print_json
 
 _ROW_BYTES = 16
 _UNITS = {Dialect.SPEC: "ms", Dialect.NIM: "s"}
@@ -22,7 +22,7 @@ _UNITS = {Dialect.SPEC: "ms", Dialect.NIM: "s"}
 def print_inspection(found: Inspection, as_json: bool) -> None:
     """Print an inspection: one line of JSON, or facts as `print_facts` does."""
     if as_json:
-        click.echo(json.dumps(found, sort_keys=True))
+        print_json(found)
     else:
         print_facts(inspection_facts(found))
 

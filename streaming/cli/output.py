@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 import click
 
 from sds_core.text import iso_time
+from sds_core.times import with_utc
 from streaming.cli.log import logger
 from streaming.files import write_atomically
 
@@ -36,13 +37,21 @@ def write_json(document: Any, path: Path, what: str) -> None:
     Raises:
         click.ClickException: The file cannot be written.
     """
-    text = json.dumps(document, indent=2, sort_keys=True)
+    text = json.dumps(with_utc(document), indent=2, sort_keys=True)
     try:
         write_atomically(path, text + "\n")
     except OSError as error:
         message = f"the {what} cannot be written to {path}: {error.strerror}"
         raise click.ClickException(message) from error
     click.echo(f"{what} in {path}")
+
+
+def print_json(document: Any) -> None:
+    """Print a document with sorted keys in one line, as ``--json`` does.
+
+    Times stand in it as numbers and as RFC 3339, see `sds_core.times`.
+    """
+    click.echo(json.dumps(with_utc(document), sort_keys=True))
 
 
 def wall_ms() -> int:

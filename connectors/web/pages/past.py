@@ -135,10 +135,7 @@ def _incidents(
         listed += islice(of_kind, LISTED_INCIDENTS)
     listed += ended[:LISTED_INCIDENTS]
     return {
-        # Sentences about who lacks what are those of channels.
-        "lacks": group_words(snapshot, standing)
-        if kind.prefix == CHANNELS.prefix
-        else None,
+        "lacks": group_words(snapshot, standing, kind=kind),
         "incidents": [incident_words(snapshot, one, kind) for one in listed],
         "more_incidents": len(standing) + len(ended) > len(listed),
     }

@@ -15,10 +15,17 @@ from sds_core.observer.mvds.group_events import (
     explain,
     group_of,
 )
+from sds_core.observer.mvds.limits import OTHER_GROUPS
 from sds_core.observer.mvds.shard_state import BLOB_VERSION
 from sds_core.observer.mvds.shard_view import ShardView
 from sds_core.observer.mvds.split import split
-from sds_core.observer.mvds.totals import GroupTotals, ShardTotals, groups_of, join
+from sds_core.observer.mvds.totals import (
+    UNKNOWN_GROUP,
+    GroupTotals,
+    ShardTotals,
+    groups_of,
+    join,
+)
 
 
 def changed_groups(view: ShardView) -> ShardTotals:
@@ -41,6 +48,7 @@ SHARD_VIEWS: Kind[ShardDigest, ShardTotals, GroupEvent] = Kind(
         join=join,
         name_of=group_of,
         changed=changed_groups,
+        leftovers=frozenset({UNKNOWN_GROUP, OTHER_GROUPS}),
     ),
     explain=explain,
     runbooks={IncidentKind.UNACKNOWLEDGED: "MvdsMessagesUnacknowledged"},

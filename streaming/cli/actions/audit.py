@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
@@ -37,7 +36,7 @@ from streaming.cli.actions.mirror import node_settings, topics_to_mirror
 from streaming.cli.audit_options import AuditSpan
 from streaming.cli.log import logger
 from streaming.cli.node_options import NodeOptions, TrafficOptions
-from streaming.cli.output import wall_ms
+from streaming.cli.output import print_json, wall_ms
 from streaming.cli.serving_options import Address as WebAddress
 from streaming.cli.signals import end_requested, ending_signals
 
@@ -127,7 +126,7 @@ class Audit:
         except (NodeError, PeerUnreachable) as error:
             raise _Unreachable(str(error)) from error
         if as_json:
-            click.echo(json.dumps(_document(result), sort_keys=True))
+            print_json(_document(result))
         else:
             for line in _lines(result):
                 click.echo(line)
@@ -207,6 +206,7 @@ class Audit:
             found.missing_there,
             mirror.unidentified,
             remirrored,
+            mirror.begin_ms,
         )
 
     def _write(self, copied: Sequence[Copied]) -> int:
@@ -256,6 +256,13 @@ def _lines(result: AuditResult) -> Iterator[str]:
     if result.unidentified:
         records = counted(result.unidentified, "record")
         yield f"{records} of the mirror without hash or time: not compared"
+    if result.missing_before_begin and not result.is_complete:
+        before = counted(result.missing_before_begin, "message")
+        begin = iso_time(result.mirror_begin_ms or 0)
+        yield (
+            f"{before} missing here from before the mirror's first record at {begin}: "
+            f"leave them out with --from {begin}, or copy them with --fix"
+        )
     yield f"{result.other}: {result}"
 
 
@@ -270,6 +277,8 @@ def _document(result: AuditResult) -> dict[str, object]:
         "missing_there": [_message(one) for one in result.missing_there],
         "remirrored": result.remirrored,
         "unidentified_records": result.unidentified,
+        "mirror_begin_ms": result.mirror_begin_ms,
+        "missing_before_begin": result.missing_before_begin,
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, deque
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from connectors.kafka.settings import KafkaSettings, TopicMissing
 from sds_core.text import counted, decode_text, iso_time, printable
 from streaming.cli import FINDING
 from streaming.cli.log import logger
+from streaming.cli.output import print_json
 
 
 class LetterFilter(NamedTuple):
@@ -114,7 +114,7 @@ def _print_list(listed: list[_Listed], as_json: bool) -> None:
     console = Console()
     if as_json:
         for one in listed:
-            click.echo(json.dumps(one._asdict(), sort_keys=True))
+            print_json(one._asdict())
         return
     rows = [
         (

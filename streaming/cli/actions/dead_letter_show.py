@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from connectors.kafka.dead_letter_reader import DeadLetterReader
@@ -15,7 +13,7 @@ from streaming.cli import FINDING
 from streaming.cli.actions.dead_letters import not_found, whole_record
 from streaming.cli.inspection import inspect_record
 from streaming.cli.inspection_text import inspection_facts, print_facts
-from streaming.cli.output import wall_ms
+from streaming.cli.output import print_json, wall_ms
 
 ADVICE = {
     Reason.EMPTY_VALUE: "fix the tap: a frame has bytes, and a heartbeat has header "
@@ -71,7 +69,7 @@ def print_letter(
         advice = "it can be used now: replay it"
     if as_json:
         about = {"source": str(source), "was": letter.reason, "advice": advice}
-        click.echo(json.dumps(found | about, sort_keys=True))
+        print_json(found | about)
     else:
         facts = [("dead letter of", str(source)), ("for", printable(letter.reason))]
         print_facts([*facts, *inspection_facts(found), ("what to do", advice)])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 import msgspec
 from rich.console import Console
@@ -16,6 +14,7 @@ from sds_core.text import counted, iso_time, printable
 from streaming.cli import FINDING
 from streaming.cli.actions.incident_sources import Incident, read_incidents
 from streaming.cli.incident_options import IncidentFilter, IncidentSource
+from streaming.cli.output import print_json
 
 _STYLES = {
     IncidentKind.LOST: "bold red",
@@ -50,7 +49,7 @@ def _print(found: list[Incident], as_json: bool) -> None:
     console = Console()
     for one in found:
         if as_json:
-            click.echo(json.dumps(msgspec.to_builtins(one), sort_keys=True))
+            print_json(msgspec.to_builtins(one))
         elif console.is_terminal:
             _print_block(console, one)
         else:

@@ -1,18 +1,24 @@
-"""Lists who lacks how many messages since when."""
+"""Lists how many messages did not reach whom since when."""
 
 from __future__ import annotations
-
-import json
 
 import click
 
 from sds_core.observer.channel_table import ChannelTable
-from sds_core.observer.lacking import Lack, StandingIncident, is_followed, lacks_of
+from sds_core.observer.lacking import (
+    OF_CHANNELS,
+    OF_PEERS,
+    Lack,
+    StandingIncident,
+    is_followed,
+    lacks_of,
+)
 from sds_core.observer.settings import DEFAULTS
 from sds_core.text import iso_time, printable
 from streaming.cli import FINDING
 from streaming.cli.actions.incident_sources import Incident, read_with_clock
 from streaming.cli.incident_options import IncidentFilter, IncidentSource
+from streaming.cli.output import print_json
 
 
 def list_lacks(
@@ -31,10 +37,14 @@ def list_lacks(
     """
     found, clock_ms = read_with_clock(source, wanted._replace(standing=True))
     names = {one.channel: one.channel_name or "" for one in found}
-    lacks = lacks_of(_standing(one, clock_ms) for one in found)
+    personal = OF_CHANNELS if source.views is None else OF_PEERS
+    lacks = lacks_of((_standing(one, clock_ms) for one in found), personal)
     for one in lacks:
         name = table.of(one.channel).name or names[one.channel]
-        click.echo(json.dumps(_object(one, name)) if as_json else _line(one, name))
+        if as_json:
+            print_json(_object(one, name))
+        else:
+            click.echo(_line(one, name))
     if not (lacks or as_json):
         click.echo("no unresolved incidents")
     if lacks:

@@ -202,6 +202,26 @@ def test_messages_that_a_mirror_skips_are_not_missing(mirror: Mirror) -> None:
     assert result.stdout == f"{node.url}: complete: 20 messages here and there\n"
 
 
+def test_first_audit_says_what_is_older_than_the_mirror(mirror: Mirror) -> None:
+    """A mirror that was started later than the store lacks nothing since then."""
+    sent = sent_messages(20)
+    topic = mirror(sent[8:])
+    begin_ms = sent[8].message.timestamp_ns // 1_000_000 + 50
+    with ConformanceNode() as node:
+        for one in sent:
+            node.store_late(one.message, pubsub_topic=PUBSUB_TOPIC)
+        options = ("--rest", node.url, "--pubsub-topic", PUBSUB_TOPIC, *kafka(topic))
+        code, found = audited(*options, *bounds(20))
+        assert (code, found["missing_before_begin"]) == (1, 8)
+        assert found["mirror_begin_ms"] == begin_ms
+        begin = found["mirror_begin_utc"]
+        assert begin == "2026-09-21T14:13:20.850Z"
+
+        later = ("--from", str(begin), *bounds(20)[2:])
+        code, found = audited(*options, *later)
+    assert (code, found["missing_here"], found["missing_before_begin"]) == (0, [], 0)
+
+
 def test_a_repeated_audit_serves_what_it_found(mirror: Mirror) -> None:
     """At /metrics and at the path that the monitor reads."""
     now_ns = time.time_ns() - 120_000_000_000

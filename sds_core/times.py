@@ -1,0 +1,88 @@
+"""Times in JSON documents, for people.
+
+A time is a number of Unix milliseconds, or nanoseconds if its name ends in ``_ns``.
+Beside it stands the same time as RFC 3339 in UTC, in a field with the suffix ``_utc``
+in place of a unit: ``since`` and ``since_utc``, ``from_ns`` and ``from_utc``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sds_core.text import iso_time
+
+SUFFIX = "_utc"
+
+_TIMES = frozenset(
+    {
+        "begin",
+        "clock",
+        "ended",
+        "ended_ms",
+        "first_event",
+        "found",
+        "from_ns",
+        "generated_at",
+        "heard",
+        "holes",
+        "kafka_answered",
+        "lacking",
+        "lacks_since",
+        "last_event",
+        "last_hole",
+        "last_seen",
+        "mirror_begin_ms",
+        "newest_missing_ms",
+        "one_percent",
+        "since",
+        "timestamp_ms",
+        "timestamp_ns",
+        "to_ns",
+    }
+)
+"""Names of times; of lists and of mappings whose values are times."""
+
+_BY_ID = frozenset({"channels", "views"})
+"""Names of mappings whose keys are ids, which may be any text."""
+
+_NS_PER_MS = 1_000_000
+
+
+def with_utc(document: Any) -> Any:
+    """Return a JSON document with each time as RFC 3339 beside it.
+
+    Args:
+        document: Dictionaries, lists and plain values; it is not changed.
+    """
+    if isinstance(document, dict):
+        found: dict[str, Any] = {}
+        for name, value in document.items():
+            if name in _TIMES:
+                found[name] = value
+                found[utc_name(name)] = _printed(value, name.endswith("_ns"))
+            elif name in _BY_ID and isinstance(value, dict):
+                found[name] = {one: with_utc(inner) for one, inner in value.items()}
+            else:
+                found[name] = with_utc(value)
+        return found
+    if isinstance(document, list | tuple):
+        return [with_utc(one) for one in document]
+    return document
+
+
+def utc_name(name: str) -> str:
+    """Return the name of the field that has a time as RFC 3339."""
+    return name.removesuffix("_ms").removesuffix("_ns") + SUFFIX
+
+
+def _printed(value: Any, is_ns: bool) -> Any:
+    """Return a time, or each in a list or mapping, as RFC 3339; None for no time."""
+    if isinstance(value, dict):
+        return {name: _printed(one, is_ns) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_printed(one, is_ns) for one in value]
+    if not value:
+        return None
+    text = iso_time(value // _NS_PER_MS if is_ns else value)
+    # Outside the calendar there is none.
+    return text if text.endswith("Z") else None
