@@ -57,18 +57,39 @@ class Network:
         self._store = SimulatedStore()
         self._record = record
         self._begin_s = asyncio.get_running_loop().time()
+        self._served: dict[asyncio.Task[None] | None, asyncio.StreamWriter] = {}
 
     async def serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """Serve one participant until it is gone."""
+        task = asyncio.current_task()
+        self._served[task] = writer
+        try:
+            await self._serve(reader, writer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+            del self._served[task]
+
+    async def close(self) -> None:
+        """Close all connections, and wait until nobody is served any more.
+
+        asyncio would cancel the tasks instead, and report each as an error.
+        """
+        for writer in self._served.values():
+            writer.close()
+        await asyncio.gather(*filter(None, self._served), return_exceptions=True)
+
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         hello = await read_participant(reader)
         if not isinstance(hello, Hello):
-            writer.close()
             return
         index = self._index.setdefault(hello.name, len(self._index))
         if index >= PARTICIPANTS:
-            writer.close()
             return
         self._writers[hello.name] = writer
         try:
@@ -82,7 +103,7 @@ class Network:
                         write(writer, Answer(page))
                         for arrived in page.messages:
                             self._reached(hello.name, arrived)
-        except (asyncio.IncompleteReadError, ConnectionError):
+        finally:
             if self._writers.get(hello.name) is writer:
                 del self._writers[hello.name]
 
@@ -132,6 +153,8 @@ async def run(port: int, loss: float, seed: int, file: Path | None) -> None:
                 record.heartbeat()
             with suppress(TimeoutError):
                 await asyncio.wait_for(ending.wait(), HEARTBEAT_S)
+        server.close()
+        await network.close()
     if record is not None:
         record.close()
 
