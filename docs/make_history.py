@@ -76,6 +76,7 @@ This works without a running monitor or beside one.
 `--since` also lists older incidents that are unresolved.
 
 [DuckDB](https://duckdb.org) reads the files directly.
+Its times have the time zone UTC: in Python, DuckDB needs the package `pytz` for them, which is installed with sds-monitor.
 All incidents that stand:
 
 ```sql

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
@@ -67,6 +69,8 @@ def test_sql_examples_give_the_promised_result(
         assert merged.fetchall() == [("a", 1), ("b", 3)]
         found = connection.sql(stand).project("channel, kind, message_id, lacked_by")
         assert found.fetchall() == [("town", "lost", "a", ["bob"])]
+        times = connection.sql(stand).project("found").fetchall()
+        assert times == [(datetime.fromtimestamp(MONDAY_MS / 1000, UTC),)]
         counted = connection.sql(hours).project(
             "channel, epoch_ms(hour), messages, lost"
         )
@@ -74,6 +78,14 @@ def test_sql_examples_give_the_promised_result(
             ("town", MONDAY_MS, 4, 0),
             ("town", TUESDAY_MS, 2, 2),
         ]
+
+
+def test_what_duckdb_needs_for_time_zones_is_declared() -> None:
+    """It is installed with us, and not only because another package brings it."""
+    text = (Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8")
+    declared = tomllib.loads(text)["project"]["dependencies"]
+    assert any(re.match(r"pytz\b", one) for one in declared)
+    assert make_history.PAGE.read_text(encoding="utf-8").count("`pytz`") == 1
 
 
 def test_hourly_example_counts_the_first_minute_of_a_channel(
