@@ -13,7 +13,13 @@ from sds_core.observer.incidents import (
     IncidentKind,
     Incidents,
 )
-from sds_core.observer.lacking import Lack, is_followed, lacks_of, standing_of
+from sds_core.observer.lacking import (
+    OF_PEERS,
+    Lack,
+    is_followed,
+    lacks_of,
+    standing_of,
+)
 from sds_core.observer.settings import DEFAULTS
 
 LOST, UNDELIVERED, UNACKNOWLEDGED = IncidentKind
@@ -127,3 +133,23 @@ def test_messages_that_are_followed_come_before_older_ones() -> None:
     now, *older = groups(incidents, 3_600_030)
     assert (now.participant, now.messages, now.since_ms) == ("bob", 1, 50)
     assert [(one.kind, one.messages) for one in older] == [(LOST, 1), (UNDELIVERED, 1)]
+
+
+def test_peers_that_did_not_acknowledge_are_named() -> None:
+    """Where each receiver is to acknowledge a message, and not in a channel."""
+    incidents = [
+        found(UNACKNOWLEDGED, "a", 5, lacking={"peer-1": 5, "peer-2": 7}),
+        found(UNACKNOWLEDGED, "b", 3, lacking={"peer-1": 3}),
+    ]
+    standing = standing_of(incidents, lambda _: True)
+    assert [one.sentence(one.participant or "", "X") for one in lacks_of(standing)] == [
+        "2 messages since X were not acknowledged"
+    ]
+    peers = lacks_of(standing, OF_PEERS)
+    assert [(one.participant, one.messages, one.since_ms) for one in peers] == [
+        ("peer-1", 2, 3),
+        ("peer-2", 1, 7),
+    ]
+    first, _ = peers
+    sentence = "peer-1 did not acknowledge 2 messages since X"
+    assert first.sentence("peer-1", "X") == sentence

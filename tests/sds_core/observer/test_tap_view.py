@@ -6,7 +6,7 @@ import pytest
 
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.settings import DEFAULTS
-from sds_core.observer.tap_view import MAX_HOLE, TapTotals, TapView
+from sds_core.observer.tap_view import BLOB_VERSION, MAX_HOLE, TapTotals, TapView
 from tests.support.frames import START_MS
 from tests.support.observer.packed_tap import Tap
 from tests.support.tap import digest
@@ -212,3 +212,14 @@ def test_record_ahead_of_the_clock_keeps_the_view(tap: Tap) -> None:
 def test_new_view_is_empty() -> None:
     """There is nothing to store."""
     assert TapView().is_forgotten
+
+
+def test_first_sight_of_a_tap_lasts_until_it_is_forgotten(tap: Tap) -> None:
+    """What was missed before it came says nothing of it."""
+    tap.take((1_000, 1))
+    tap.take((9_000, 2))
+    assert tap.view.totals.first_seen_ms == START_MS + 1_000
+    kept = TapView.from_blob(BLOB_VERSION, tap.view.to_blob())
+    assert kept.totals.first_seen_ms == START_MS + 1_000
+    tap.take((HORIZON_MS + 20_000, 3))
+    assert tap.view.totals.first_seen_ms == START_MS + HORIZON_MS + 20_000

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from connectors.web.words import short
+from connectors.web.words import NOTHING, short
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.freshness import Freshness
 from sds_core.observer.histogram import Histogram
@@ -96,6 +96,23 @@ def test_table_fits_any_terminal(width: int, height: int) -> None:
     assert max(map(len, lines)) <= width
     more = 502 - max(1, height - 7)
     assert lines[-1].startswith(f"{more} more channels")
+
+
+def test_table_has_what_was_not_delivered_without_what_came_later() -> None:
+    """As the page: in red if anything is left."""
+    figures = ChannelTotals(
+        verdict=Verdict.FAILING,
+        verdict_reason="undelivered",
+        deliveries_lost=7_007,
+        deliveries_retracted=2,
+        gaps_lost=3,
+        gaps_retracted=3,
+    )
+    shown = replace(make_snapshot(), channels={"c": figures})
+    *_, heading, row, _, _ = rendered(shown)
+    assert heading.split()[-3:] == ["undeliv'd", "lost", "repaired"]
+    assert row.split()[-3:] == ["7,005", "0", NOTHING]
+    assert "undeliv'd" in rendered(shown, width=60)[3]
 
 
 def test_muted_channel_is_marked_and_comes_last() -> None:
