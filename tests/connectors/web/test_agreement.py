@@ -21,8 +21,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
-from tests.connectors.web.test_participants import packed
-from tests.support.web.reading import Tags, text_of
+from tests.support.web.reading import Tags, packed, text_of
 
 MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]

@@ -27,6 +27,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
+from sds_core.times import with_utc
 
 MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]
@@ -40,40 +41,43 @@ def test_fleet_object_has_every_channel_and_the_job(
     stage.snapshot = snapshot({"fine": fine, "lossy": failing}, records=9)
     answer = client.get("/api/v1/channels")
     assert answer.headers["cache-control"] == "no-store"
-    assert answer.json() == {
-        "ok": False,
-        "level": "trouble",
-        "summary": "1 of 2 channels failing: lossy",
-        "clock": 1_786_276_990_123,
-        "job": {
-            "primed": True,
-            "running": True,
-            "error": "",
-            "retrying": False,
-            "kafka_answered": None,
-            "version": "1.2.3",
-            "records": 9,
-            "records_behind": 0,
-            "event_time_lag_seconds": 1.25,
-            "batch_duration_ms": {
-                "count": 0,
-                "sum": 0,
-                "p50": None,
-                "p95": None,
-                "p99": None,
+    assert answer.json() == with_utc(
+        {
+            "ok": False,
+            "level": "trouble",
+            "summary": "1 of 2 channels failing: lossy",
+            "clock": 1_786_276_990_123,
+            "job": {
+                "primed": True,
+                "running": True,
+                "error": "",
+                "retrying": False,
+                "kafka_answered": None,
+                "version": "1.2.3",
+                "records": 9,
+                "records_behind": 0,
+                "event_time_lag_seconds": 1.25,
+                "batch_duration_ms": {
+                    "count": 0,
+                    "sum": 0,
+                    "p50": None,
+                    "p95": None,
+                    "p99": None,
+                },
+                "state_bytes": 0,
+                "restarts": 0,
             },
-            "state_bytes": 0,
-            "restarts": 0,
-        },
-        "undecodable": {},
-        "channel_count": 2,
-        "channels": [
-            {"id": "lossy", "name": None, "muted": False}
-            | CHANNEL_FIGURES.report(failing),
-            {"id": "fine", "name": None, "muted": False} | CHANNEL_FIGURES.report(fine),
-        ],
-        "next": None,
-    }
+            "undecodable": {},
+            "channel_count": 2,
+            "channels": [
+                {"id": "lossy", "name": None, "muted": False}
+                | CHANNEL_FIGURES.report(failing),
+                {"id": "fine", "name": None, "muted": False}
+                | CHANNEL_FIGURES.report(fine),
+            ],
+            "next": None,
+        }
+    )
 
 
 def test_fleet_object_has_its_form_before_there_are_figures(
@@ -192,14 +196,16 @@ def test_parameters_select_incidents(client: httpx.Client, stage: Any) -> None:
     assert stage.asked == [
         IncidentQuery("a/b ?&\n", IncidentKind.LOST, 1_786_276_990_123, True, 3)
     ]
-    assert answer.json() == {
-        "incidents": [
-            incident_object(one) | {"channel_name": None} for one in stage.incidents
-        ],
-        "clock": stage.snapshot.clock_ms,
-        "more": False,
-        "next": None,
-    }
+    assert answer.json() == with_utc(
+        {
+            "incidents": [
+                incident_object(one) | {"channel_name": None} for one in stage.incidents
+            ],
+            "clock": stage.snapshot.clock_ms,
+            "more": False,
+            "next": None,
+        }
+    )
 
 
 @pytest.mark.parametrize("standing", [{}, {"standing": "false"}])
@@ -294,24 +300,26 @@ def test_tap_object_has_all_figures_of_the_tap(
     stage.snapshot = replace(snapshot(channels), taps=taps)
     answer = client.get("/api/v1/taps").json()
     assert answer["clock"] == stage.snapshot.clock_ms
-    assert answer["taps"] == [
-        {
-            "id": "t1",
-            "last_seen": 9,
-            "missing_records": 0,
-            "last_hole": None,
-            "holes": [],
-            "channel_count": 2,
-        },
-        {
-            "id": "t2",
-            "last_seen": 8,
-            "missing_records": 3,
-            "last_hole": 7,
-            "holes": [[1, 2], [5, 7]],
-            "channel_count": 1,
-        },
-    ]
+    assert answer["taps"] == with_utc(
+        [
+            {
+                "id": "t1",
+                "last_seen": 9,
+                "missing_records": 0,
+                "last_hole": None,
+                "holes": [],
+                "channel_count": 2,
+            },
+            {
+                "id": "t2",
+                "last_seen": 8,
+                "missing_records": 3,
+                "last_hole": 7,
+                "holes": [[1, 2], [5, 7]],
+                "channel_count": 1,
+            },
+        ]
+    )
 
 
 def test_minutes_have_the_figures_of_each_interval(

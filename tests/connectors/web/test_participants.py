@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import httpx
-import msgspec
 import pytest
 
 from connectors.web.participants import table_of
@@ -17,23 +16,18 @@ from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
 from sds_core.observer.sds.evidence import Evidence, Found
 from sds_core.observer.sds.participant_figures import (
     ParticipantFigures,
-    ParticipantTable,
 )
 from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
+from sds_core.times import with_utc
 from tests.support.channel import Channel
 from tests.support.observer.deliveries import T0, lose
-from tests.support.web.reading import Tags, text_of
+from tests.support.web.reading import Tags, packed, text_of
 
 MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]
-
-
-def packed(*participants: ParticipantFigures, others: int = 0) -> bytes:
-    """The figures of participants, as totals hold them."""
-    return msgspec.msgpack.encode(ParticipantTable([*participants], others))
 
 
 def lacking(name: str, messages: int, since_ms: int) -> ParticipantFigures:
@@ -121,44 +115,46 @@ def test_api_has_the_participants_of_a_channel(
     )
     stage.snapshot = snapshot({"a b": totals(participant_table=table)})
     answer = client.get("/api/v1/participants?channel=a%20b")
-    assert answer.json() == {
-        "channel": "a b",
-        "channel_name": None,
-        "clock": stage.snapshot.clock_ms,
-        "participants": [
-            {
-                "id": "p3",
-                "heard": 5,
-                "lacks": 3,
-                "lacks_since": 4,
-                "undelivered": 2,
-                "delivered": 6,
-                "failed": 2,
-                "delivered_ratio": 0.75,
-                "filter": {
-                    "bits": 100,
-                    "bits_set": 10,
-                    "hashes": 1,
-                    "false_positive_ratio": 0.1,
-                    "one_percent": 9,
+    assert answer.json() == with_utc(
+        {
+            "channel": "a b",
+            "channel_name": None,
+            "clock": stage.snapshot.clock_ms,
+            "participants": [
+                {
+                    "id": "p3",
+                    "heard": 5,
+                    "lacks": 3,
+                    "lacks_since": 4,
+                    "undelivered": 2,
+                    "delivered": 6,
+                    "failed": 2,
+                    "delivered_ratio": 0.75,
+                    "filter": {
+                        "bits": 100,
+                        "bits_set": 10,
+                        "hashes": 1,
+                        "false_positive_ratio": 0.1,
+                        "one_percent": 9,
+                    },
+                    "epoch_messages": 1,
                 },
-                "epoch_messages": 1,
-            },
-            {
-                "id": "p4",
-                "heard": 6,
-                "lacks": 0,
-                "lacks_since": None,
-                "undelivered": 0,
-                "delivered": 0,
-                "failed": 0,
-                "delivered_ratio": None,
-                "filter": None,
-                "epoch_messages": 0,
-            },
-        ],
-        "others": 1,
-    }
+                {
+                    "id": "p4",
+                    "heard": 6,
+                    "lacks": 0,
+                    "lacks_since": None,
+                    "undelivered": 0,
+                    "delivered": 0,
+                    "failed": 0,
+                    "delivered_ratio": None,
+                    "filter": None,
+                    "epoch_messages": 0,
+                },
+            ],
+            "others": 1,
+        }
+    )
 
 
 @pytest.mark.parametrize("query", ["", "?channel=nobody", "?key=0123456789abcdef"])

@@ -82,6 +82,7 @@ def test_groups_are_json_lines(report: MakeReport) -> None:
         "messages": 1,
         "at_least": False,
         "since": NOW_MS,
+        "since_utc": "2026-08-09T12:03:20.000Z",
         "tap_hole": 0,
         "followed": True,
     }

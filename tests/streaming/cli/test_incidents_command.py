@@ -11,6 +11,7 @@ import pytest
 from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import INCIDENTS, NumberedIncident, incident_row
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
+from sds_core.times import with_utc
 from tests.support.cli.incidents import ALL, HASH, LONG_ID, LOST, MakeReport, invoke
 
 
@@ -66,7 +67,9 @@ def test_json_lines_are_the_objects_of_the_report(report: MakeReport) -> None:
     result = invoke("--report", str(path), "--json")
     assert result.exit_code == 1
     found = [json.loads(line) for line in result.stdout.splitlines()]
-    assert found == json.loads(path.read_text())["incidents"][::-1]
+    reported = json.loads(path.read_text())["incidents"][::-1]
+    assert found == with_utc(reported)
+    assert found[0]["since_utc"].endswith("Z")
 
 
 @pytest.fixture

@@ -6,8 +6,13 @@ from html.parser import HTMLParser
 from typing import Any
 
 import httpx
+import msgspec
 
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
+from sds_core.observer.sds.participant_figures import (
+    ParticipantFigures,
+    ParticipantTable,
+)
 
 HASH = "884c806b73fb8e79827c1ada2598a895369053663467025ae55a1d7b768f479f"
 """Id of the message of `lost`."""
@@ -42,6 +47,11 @@ def keys(client: httpx.Client, path: str, tag: str = "tr") -> list[str | None]:
     """Return the keys of a page's rows or articles, in order."""
     tags = Tags(client.get(path).text).found
     return [a["data-key"] for name, a in tags if name == tag and "data-key" in a]
+
+
+def packed(*participants: ParticipantFigures, others: int = 0) -> bytes:
+    """Return the figures of participants, as totals hold them."""
+    return msgspec.msgpack.encode(ParticipantTable([*participants], others))
 
 
 def lost(channel: str = "c", **values: Any) -> ChannelIncident:
