@@ -41,6 +41,7 @@ class Board:
             for kind in self._kinds
             if kind.grouping is not None
         }
+        self._changed: dict[str, set[str]] = {prefix: set() for prefix in self._views}
         self._snapshot = Snapshot().with_views(self._views)
 
     @property
@@ -54,6 +55,17 @@ class Board:
         They are not copied: a batch asks for every view of its own.
         """
         return self._views[prefix].totals.keys()
+
+    def take_changed(self) -> Mapping[str, Collection[str]]:
+        """Return the views that were set or dropped since the last call.
+
+        Returns:
+            Prefix of each kind -> names.
+        """
+        with self._lock:
+            changed = self._changed
+            self._changed = {prefix: set() for prefix in self._views}
+        return changed
 
     def set_totals(
         self,
@@ -130,6 +142,7 @@ class Board:
                         dropped[prefix].add(name)
                 for name in dropped[prefix]:
                     totals.pop(name, None)
+                self._changed[prefix].update(new, dropped[prefix])
                 self._views[prefix] = Views(
                     old.kind,
                     MappingProxyType(totals),

@@ -1,11 +1,12 @@
 """Stores incidents, and queues incidents and minutes for the history, in SQLite.
 
-The file holds two things. The table ``incidents`` has the newest state of each recent
-incident. The *outbox* is a queue of rows for the lasting history
-(`connectors.history`): each change of an incident and each minute is added in the
-transaction that stores it, gets the next sequence number, and is deleted once every
-destination has confirmed it. So each destination gets every row at least once and in
-order; of the rows with one key, the one with the greatest sequence number counts.
+The file holds two things, and what `streaming.verdicts` stores. The table ``incidents``
+has the newest state of each recent incident. The *outbox* is a queue of rows for the
+lasting history (`connectors.history`): each change of an incident, each minute and each
+change of a shown verdict is added in the transaction that stores it, gets the next
+sequence number, and is deleted once every destination has confirmed it. So each
+destination gets every row at least once and in order; of the rows with one key, the one
+with the greatest sequence number counts.
 """
 
 from __future__ import annotations
@@ -18,11 +19,16 @@ from typing import Any
 
 import msgspec
 
-from connectors.history.schema import NumberedIncident, NumberedMinute
+from connectors.history.schema import (
+    NumberedIncident,
+    NumberedMinute,
+    NumberedVerdict,
+)
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentQuery
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.minutes import Minute
 from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.shown_verdicts import ShownVerdict
 from streaming.database import Database
 
 # Checkpoints since 0.3.0 have these tables, so their names stay. `told` is the
@@ -51,6 +57,15 @@ CREATE TABLE IF NOT EXISTS delivered (
     destination TEXT PRIMARY KEY,
     told INTEGER NOT NULL
 );
+
+CREATE TABLE IF NOT EXISTS verdicts (
+    channel TEXT NOT NULL,
+    minute_ms INTEGER NOT NULL,
+    verdict TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    PRIMARY KEY (channel, minute_ms)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS observed (observed_ms INTEGER NOT NULL);
 """
 
 # A known incident keeps its mark.
@@ -79,9 +94,10 @@ SELECT channel, incident, tap_hole FROM incidents
 ORDER BY found_ms, channel, kind, message_id
 """
 
-_QUEUE_MINUTE = """
+QUEUE = """
 INSERT INTO outbox (channel, finding, tap_hole) VALUES (?, ?, FALSE)
 """
+"""Adds a finding that is not an incident to the outbox."""
 
 # An incident that the Parquet files do not have yet must stay.
 _FORGET_INCIDENTS = """
@@ -124,7 +140,7 @@ _COUNT_PENDING = """
 SELECT coalesce((SELECT max(told) FROM outbox) - (SELECT min(told) FROM outbox) + 1, 0)
 """
 
-OutboxRow = NumberedIncident | NumberedMinute
+OutboxRow = NumberedIncident | NumberedMinute | NumberedVerdict
 
 Coincides = Callable[[str, Incident], bool]
 """Whether an incident of a channel coincides with a hole of its taps."""
@@ -151,6 +167,9 @@ class Findings:
         expected: Whether the file was made before; see `Database`.
         kind: The kind; what is written of channels holds for all kinds.
 
+    Attributes:
+        database: The file, which `streaming.verdicts` writes to as well.
+
     Raises:
         streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise it too.
     """
@@ -162,9 +181,11 @@ class Findings:
         expected: bool = False,
         kind: AnyKind = CHANNELS,
     ) -> None:
-        self._type: Any = Incident if kind.minute is None else Incident | kind.minute
-        self._database = Database(path, _SCHEMA, expected)
-        with self._database.transaction() as connection:
+        self._type: Any = Incident | ShownVerdict
+        if kind.minute is not None:
+            self._type |= kind.minute
+        self.database = Database(path, _SCHEMA, expected)
+        with self.database.transaction() as connection:
             numbered = connection.execute(
                 "SELECT 1 FROM sqlite_sequence WHERE name = 'outbox'"
             ).fetchone()
@@ -194,7 +215,7 @@ class Findings:
         ]
         if not rows:
             return
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             connection.executemany(_STORE_INCIDENT, rows)
             connection.executemany(_QUEUE_INCIDENT, [row[:3] for row in rows])
 
@@ -207,8 +228,8 @@ class Findings:
         ]
         if not rows:
             return
-        with self._database.transaction() as connection:
-            connection.executemany(_QUEUE_MINUTE, rows)
+        with self.database.transaction() as connection:
+            connection.executemany(QUEUE, rows)
 
     def mark_incidents(self, coincides: Coincides, since_ms: int) -> None:
         """Mark incidents that coincide with a tap hole, and add them to the outbox.
@@ -219,7 +240,7 @@ class Findings:
             coincides: Judges one incident. Not called for a marked one.
             since_ms: Incidents found before this event time, Unix ms, are skipped.
         """
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             unmarked = connection.execute(
                 "SELECT channel, incident FROM incidents "
                 "WHERE found_ms >= ? AND NOT tap_hole",
@@ -243,7 +264,7 @@ class Findings:
         if who is not None:
             # Only a decoded incident names who lacks its message.
             values["limit"] = None
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             found = (
                 ChannelIncident(channel, self._decode(packed, Incident), bool(tap_hole))
                 for channel, packed, tap_hole in connection.execute(
@@ -260,7 +281,7 @@ class Findings:
 
         Incidents with a change that the Parquet files do not have yet stay.
         """
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             if connection.execute(_FORGET_INCIDENTS, (found_ms,)).rowcount:
                 connection.execute("DELETE FROM forgotten")
                 connection.execute("INSERT INTO forgotten VALUES (?)", (found_ms,))
@@ -270,7 +291,7 @@ class Findings:
 
         Their rows in the outbox stay until each destination has them.
         """
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             connection.execute("DELETE FROM incidents WHERE found_ms < ?", (found_ms,))
 
     @property
@@ -279,7 +300,7 @@ class Findings:
 
         None if no incident was ever removed.
         """
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             row = connection.execute("SELECT before_ms FROM forgotten").fetchone()
         return None if row is None else int(row[0])
 
@@ -294,12 +315,19 @@ class Findings:
         rows = self._pending(destination, channel=channel)
         return [row for row in rows if isinstance(row, NumberedMinute)]
 
+    def pending_verdicts(
+        self, destination: Destination, channel: str
+    ) -> list[NumberedVerdict]:
+        """The shown verdicts of a channel that a destination has not confirmed."""
+        rows = self._pending(destination, channel=channel)
+        return [row for row in rows if isinstance(row, NumberedVerdict)]
+
     def confirm_delivered(self, destination: Destination, sequence: int) -> None:
         """Note that a destination has all rows up to a sequence number.
 
         Rows that every destination has are deleted.
         """
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO delivered VALUES (?, ?)",
                 (destination, sequence),
@@ -312,7 +340,7 @@ class Findings:
 
     def count_pending(self) -> int:
         """Number of rows that at least one destination has not confirmed."""
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             (count,) = connection.execute(_COUNT_PENDING).fetchone()
         return int(count)
 
@@ -323,7 +351,7 @@ class Findings:
         limit: int | None = None,
     ) -> list[OutboxRow]:
         asked = {"destination": destination, "channel": channel, "limit": limit}
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             rows = connection.execute(_PENDING, asked).fetchall()
         return [
             _outbox_row(sequence, channel, self._decode(packed, self._type), tap_hole)
@@ -336,12 +364,17 @@ class Findings:
         # An error of msgspec, or one of bytes that are no text, is a ValueError too.
         except (ValueError, TypeError) as error:
             reason = f"a finding cannot be decoded: {error}"
-            raise self._database.damaged(reason) from error
+            raise self.database.damaged(reason) from error
 
 
 def _outbox_row(
-    sequence: int, channel: str, finding: Incident | Minute[Any], tap_hole: int
+    sequence: int,
+    channel: str,
+    finding: Incident | Minute[Any] | ShownVerdict,
+    tap_hole: int,
 ) -> OutboxRow:
     if isinstance(finding, Minute):
         return NumberedMinute(sequence, channel, finding.minute_ms, finding.totals)
+    if isinstance(finding, ShownVerdict):
+        return NumberedVerdict(sequence, channel, finding)
     return NumberedIncident(sequence, ChannelIncident(channel, finding, bool(tap_hole)))

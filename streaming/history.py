@@ -25,10 +25,12 @@ from connectors.history.schema import (
     KindTables,
     NumberedIncident,
     NumberedMinute,
+    NumberedVerdict,
     Row,
     figures_of,
     incident_row,
     minute_row,
+    verdict_row,
 )
 from connectors.history.topics import HistoryTopics
 from connectors.kafka.settings import (
@@ -129,8 +131,8 @@ class Outbox(NamedTuple):
 
     def rows(
         self, pending: Sequence[OutboxRow], observer: ObserverSettings
-    ) -> tuple[list[Row], list[Row]]:
-        """Return the rows of both tables, incidents first.
+    ) -> tuple[list[Row], list[Row], list[Row]]:
+        """Return the rows of all tables: incidents, minutes and verdicts.
 
         Args:
             pending: Rows of the outbox.
@@ -139,9 +141,11 @@ class Outbox(NamedTuple):
         kind = self.tables.kind
         incidents = [one for one in pending if isinstance(one, NumberedIncident)]
         minutes = [one for one in pending if isinstance(one, NumberedMinute)]
+        verdicts = [one for one in pending if isinstance(one, NumberedVerdict)]
         return (
             [incident_row(one, observer, kind) for one in incidents],
             [minute_row(one, figures_of(kind)) for one in minutes],
+            [verdict_row(one, figures_of(kind)) for one in verdicts],
         )
 
 
@@ -185,11 +189,7 @@ class HistoryExporter:
         with ExitStack() as stack:
             try:
                 stack.enter_context(locked(directory / LOCK))
-                tables = [
-                    table
-                    for one in self._outboxes
-                    for table in (one.tables.incidents, one.tables.minutes)
-                ]
+                tables = [table for one in self._outboxes for table in one.tables[1:]]
                 self._parquet = ParquetHistory(directory, tables=tables)
             except BlockingIOError:
                 raise HistoryInUse(directory) from None
@@ -252,10 +252,15 @@ class HistoryExporter:
                 return
 
     def _write_files(
-        self, outbox: Outbox, incidents: list[Row], minutes: list[Row]
+        self,
+        outbox: Outbox,
+        incidents: list[Row],
+        minutes: list[Row],
+        verdicts: list[Row],
     ) -> None:
         self._parquet.write(outbox.tables.incidents, incidents)
         self._parquet.write(outbox.tables.minutes, minutes)
+        self._parquet.write(outbox.tables.verdicts, verdicts)
 
     def _maintain(self) -> None:
         """Delete days that are too old, here and in the files; merge small files."""
@@ -268,14 +273,16 @@ class HistoryExporter:
         self._parquet.compact(time.time_ns() // 1_000_000)
 
 
-_Write = Callable[[Outbox, list[Row], list[Row]], None]
-"""Writes the incidents and minutes of an outbox to a destination."""
+_Write = Callable[[Outbox, list[Row], list[Row], list[Row]], None]
+"""Writes the incidents, minutes and verdicts of an outbox to a destination."""
 
 
-def _write_records(outbox: Outbox, incidents: list[Row], minutes: list[Row]) -> None:
+def _write_records(
+    outbox: Outbox, incidents: list[Row], minutes: list[Row], verdicts: list[Row]
+) -> None:
     # Without topics the rows are confirmed all the same, so that they are deleted.
     if outbox.topics is not None:
-        outbox.topics.write(incidents, minutes)
+        outbox.topics.write(incidents, minutes, verdicts)
 
 
 class _Task:

@@ -34,7 +34,10 @@ from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.kinds import AnyProtocol
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.report import build_report
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings_table import settings_of
+from sds_core.observer.shown_verdicts import ShownVerdict
+from sds_core.observer.snapshot import Snapshot
 from streaming.batch_log import complete, read_batch_log
 from streaming.board import Board
 from streaming.checkpoint import check_identity, locked_checkpoint, own_files
@@ -46,7 +49,7 @@ from streaming.findings import Findings
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, Fold
 from streaming.history import HistoryExporter, Outbox
 from streaming.keys import REVIEW
-from streaming.lookup import Stored, find_incidents, find_minutes
+from streaming.lookup import Stored, find_incidents, find_minutes, find_verdicts
 from streaming.own_files import open_own_files
 from streaming.prime import find_unreviewed, read_views
 from streaming.progress import Progress
@@ -58,6 +61,7 @@ from streaming.source import FORMAT, make_source
 from streaming.state_files import check_state
 from streaming.stores import Store
 from streaming.topic_watch import TopicWatch, watched_topic
+from streaming.verdicts import VerdictRecorder, VerdictStore
 
 _log = logging.getLogger("sds-monitor")
 
@@ -87,6 +91,7 @@ class Job:
         recent: Figures of the last hour.
         details: Definite acknowledgements; None if the checkpoint stores none.
         others: What is stored of the kinds of view other than channels, by prefix.
+        verdicts: Stores the verdicts that are shown; None to store none.
     """
 
     settings: JobSettings
@@ -97,6 +102,7 @@ class Job:
     recent: RecentMinutes
     details: DetailStore | None = field(default=None)
     others: Mapping[str, Stored] = field(default_factory=dict)
+    verdicts: VerdictRecorder | None = field(default=None)
 
     @property
     def has_begun(self) -> bool:
@@ -163,6 +169,23 @@ class Job:
     ) -> Mapping[str, Sequence[Recorded]]:
         """Figures of channels step by step; see `RecentMinutes.steps`."""
         return self.recent.steps(channels, since_ms, until_ms, step_ms)
+
+    def look(self, snapshot: Snapshot, now_ms: int, wall_ms: int | None = None) -> None:
+        """Store the verdicts that are shown now; see `VerdictRecorder.look`."""
+        if self.verdicts is not None:
+            self.verdicts.look(snapshot, now_ms, wall_ms)
+
+    def find_verdicts(
+        self, channels: Collection[str], since_ms: int, until_ms: int
+    ) -> Mapping[str, Sequence[ShownVerdict]]:
+        """Verdicts of channels that were shown; see `lookup.find_verdicts`."""
+        return find_verdicts(
+            self.findings, self.settings.history, channels, since_ms, until_ms
+        )
+
+    def verdicts_until_ms(self) -> int | None:
+        """When verdicts were looked at last; see `VerdictStore.observed_ms`."""
+        return VerdictStore(self.findings).observed_ms
 
     def report(self, generated_at_ms: int) -> dict[str, Any]:
         """The report as of now; see `build_report`."""
@@ -305,6 +328,16 @@ def running_job(
                 details is not None,
                 protocols,
             )
+            all_findings = {CHANNELS.prefix: findings} | {
+                prefix: one.findings for prefix, one in own.others.items()
+            }
+            verdicts = VerdictRecorder(
+                {
+                    prefix: VerdictStore(one, with_history)
+                    for prefix, one in all_findings.items()
+                },
+                board,
+            )
             query = _start(spark, settings, sink, protocols, fold)
             progress = Progress(
                 board, watch, position, count_pending if with_history else None
@@ -324,8 +357,10 @@ def running_job(
                     recent,
                     details,
                     others,
+                    verdicts,
                 )
             finally:
+                verdicts.close()
                 if exporter is not None and (query.isActive or query.exception()):
                     # A user requested the end and waits for it, or the job goes on.
                     exporter.limit_remaining_time()
@@ -366,6 +401,7 @@ def _exporting(
             f"{history.minutes_topic}{end}",
             retention_ms=history.days * 86_400_000,
             tables=tables,
+            verdicts_topic=f"{history.verdicts_topic}{end}",
         )
 
     return HistoryExporter(

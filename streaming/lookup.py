@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from connectors.history.query import channel_minutes as query_minutes
+from connectors.history.query import channel_verdicts as query_verdicts
 from connectors.history.query import find_incidents as query_history
 from connectors.history.schema import (
     CHANNEL_TABLES,
@@ -15,13 +16,16 @@ from connectors.history.schema import (
     Row,
     figures_of,
     minute_row,
+    shown_verdict,
 )
 from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
+from sds_core.observer.shown_verdicts import ShownVerdict, day_begin_ms
 from streaming.findings import Destination, Findings
 from streaming.recent import RecentMinutes
 from streaming.settings import HistorySettings
 from streaming.stores import Store
+from streaming.verdicts import VerdictStore, kept_since_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,19 @@ class Stored:
     ) -> Mapping[str, Sequence[Recorded]]:
         """Figures step by step; see `RecentMinutes.steps`."""
         return self.store.recent.steps(channels, since_ms, until_ms, step_ms)
+
+    def find_verdicts(
+        self, channels: Collection[str], since_ms: int, until_ms: int
+    ) -> Mapping[str, Sequence[ShownVerdict]]:
+        """Verdicts that were shown; see `find_verdicts`."""
+        findings, _, tables = self.store
+        return find_verdicts(
+            findings, self.history, channels, since_ms, until_ms, tables
+        )
+
+    def verdicts_until_ms(self) -> int | None:
+        """When verdicts were looked at last; see `VerdictStore.observed_ms`."""
+        return VerdictStore(self.store.findings).observed_ms
 
 
 def find_incidents(
@@ -156,3 +173,48 @@ def find_minutes(
         if known is None or known["told"] <= row["told"]:
             rows[row["minute"]] = row
     return [rows[minute] for minute in sorted(rows)]
+
+
+def find_verdicts(
+    findings: Findings,
+    history: HistorySettings | None,
+    channels: Collection[str],
+    since_ms: int,
+    until_ms: int,
+    tables: KindTables = CHANNEL_TABLES,
+) -> dict[str, list[ShownVerdict]]:
+    """Rows that tell which verdicts were shown between two times, by channel, in order.
+
+    Args:
+        findings: Has the rows of 24 hours and more.
+        history: Has older ones; None if the job has no history.
+        channels: Channel ids, or names of views or groups of another kind.
+        since_ms: Wall time, Unix ms; rows are those from the begin of its day on.
+        until_ms: Wall time, Unix ms.
+        tables: Tables of the kind of view.
+
+    Raises:
+        connectors.history.errors.DamagedHistory: A file of the history cannot be read.
+        connectors.history.errors.NoHistory: The history's directory does not exist.
+    """
+    store = VerdictStore(findings)
+    recent = store.find(channels, since_ms, until_ms)
+    if history is None or since_ms >= kept_since_ms(store.observed_ms or 0):
+        return recent
+    begin_ms = day_begin_ms(since_ms)
+    found = {}
+    for channel in channels:
+        # The outbox is read first: a row that leaves it after that is in the files.
+        pending = findings.pending_verdicts(Destination.PARQUET, channel)
+        rows = [
+            shown_verdict(row)
+            for row in query_verdicts(
+                history.directory, channel, begin_ms, until_ms, tables
+            )
+        ]
+        rows += [
+            one.shown for one in pending if begin_ms <= one.shown.minute_ms < until_ms
+        ]
+        by_minute = {row.minute_ms: row for row in rows + recent[channel]}
+        found[channel] = [by_minute[minute] for minute in sorted(by_minute)]
+    return found

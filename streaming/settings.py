@@ -17,6 +17,7 @@ from connectors.kafka.settings import (
     DEAD_LETTER_TOPIC,
     INCIDENTS_TOPIC,
     MINUTES_TOPIC,
+    VERDICTS_TOPIC,
     Client,
     KafkaSettings,
 )
@@ -159,7 +160,7 @@ class HistorySettings:
         directory: Directory of the Parquet files.
         days: Days of event time after which a row is deleted.
         has_topics: Whether rows are written to Kafka too.
-        incidents_topic, minutes_topic: Names of the topics in Kafka.
+        incidents_topic, minutes_topic, verdicts_topic: Names of the topics in Kafka.
     """
 
     directory: Path
@@ -167,6 +168,7 @@ class HistorySettings:
     has_topics: bool = True
     incidents_topic: str = INCIDENTS_TOPIC
     minutes_topic: str = MINUTES_TOPIC
+    verdicts_topic: str = VERDICTS_TOPIC
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ ORDER BY found DESC, {label}, kind, message_id
 LIMIT $limit
 """
 
-_MINUTES = """
+_ROWS_BY_MINUTE = """
 SELECT * FROM {table}
 WHERE {label} = $channel
     AND epoch_ms(minute) >= $since_ms AND epoch_ms(minute) < $until_ms
@@ -153,7 +153,32 @@ def channel_minutes(
         NoHistory: The directory holds no history.
         DamagedHistory: A file cannot be read.
     """
+    table = tables.minutes if fields is None else _narrowed(tables.minutes, fields)
+    return _by_minute(directory, table, channel, since_ms, until_ms, tables)
 
+
+def channel_verdicts(
+    directory: Path,
+    channel: str,
+    since_ms: int,
+    until_ms: int,
+    tables: KindTables = CHANNEL_TABLES,
+) -> list[Row]:
+    """Return a channel's rows of shown verdicts, by minute, in order.
+
+    Args and errors are those of `channel_minutes`.
+    """
+    return _by_minute(directory, tables.verdicts, channel, since_ms, until_ms, tables)
+
+
+def _by_minute(
+    directory: Path,
+    table: HistoryTable,
+    channel: str,
+    since_ms: int,
+    until_ms: int,
+    tables: KindTables,
+) -> list[Row]:
     def select(listed: _Days) -> _Days:
         spans = {day: span_of(day) for day in listed}
         return {
@@ -164,9 +189,9 @@ def channel_minutes(
 
     return _query(
         directory,
-        tables.minutes if fields is None else _narrowed(tables.minutes, fields),
+        table,
         select,
-        _sql(_MINUTES, tables.minutes, tables),
+        _sql(_ROWS_BY_MINUTE, table, tables),
         {"channel": channel, "since_ms": since_ms, "until_ms": until_ms},
     )
 

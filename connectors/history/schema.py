@@ -1,4 +1,4 @@
-"""The two tables that the history has of each kind of view, and their rows.
+"""The three tables that the history has of each kind of view, and their rows.
 
 A row is a dictionary of JSON values, with times in Unix ms. It is written to Kafka
 unchanged, and to Parquet with the types of the table's schema. Every row has ``told``,
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from sds_core.observer.figure_table import ColumnType, FigureTable
+from sds_core.observer.figure_table import ColumnType, FigureTable, Names
 from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
@@ -25,6 +25,7 @@ from sds_core.observer.kinds import AnyKind
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
+from sds_core.observer.shown_verdicts import ShownVerdict
 
 Row = dict[str, Any]
 """JSON values of one row by the names of its fields."""
@@ -88,6 +89,20 @@ class NumberedMinute(NamedTuple):
     totals: Any
 
 
+class NumberedVerdict(NamedTuple):
+    """What was shown of a view from a minute on, and its number in the outbox.
+
+    Attributes:
+        sequence: Sequence number in the outbox.
+        channel: Channel id, or the name of another view or group.
+        shown: What was shown.
+    """
+
+    sequence: int
+    channel: str
+    shown: ShownVerdict
+
+
 def incident_row(
     numbered: NumberedIncident,
     settings: ObserverSettings = DEFAULTS,
@@ -143,6 +158,27 @@ def minute_row(
         **table.row(numbered.totals),
         "told": numbered.sequence,
     }
+
+
+def verdict_row(numbered: NumberedVerdict, table: FigureTable[Any]) -> Row:
+    """Return a shown verdict as a row of its table.
+
+    Args:
+        numbered: The verdict.
+        table: The figures of the kind, which name the field with the view's name.
+    """
+    return {
+        table.names.label: numbered.channel,
+        "minute": numbered.shown.minute_ms,
+        "verdict": numbered.shown.verdict,
+        "reason": numbered.shown.reason,
+        "told": numbered.sequence,
+    }
+
+
+def shown_verdict(row: Mapping[str, Any]) -> ShownVerdict:
+    """Return what a row of a table of verdicts says."""
+    return ShownVerdict(row["minute"], row["verdict"], row["reason"])
 
 
 def description(field: pa.Field) -> str:
@@ -279,7 +315,39 @@ CHANNEL_MINUTES = HistoryTable(
 )
 """One row per channel and minute in which something changed: absolute figures."""
 
-TABLES = (INCIDENTS, CHANNEL_MINUTES)
+
+def _verdicts_schema(names: Names) -> pa.Schema:
+    """Fields of a table that has the verdict shown of each view when it changed."""
+    return pa.schema(
+        [
+            _key(names.label, pa.string(), f"{names.one.capitalize()} id."),
+            _key(
+                "minute",
+                _TIME,
+                "When the minute began, in wall time: the row holds until the next one "
+                "of its day.",
+            ),
+            _field(
+                "verdict",
+                pa.string(),
+                "The worst verdict that was shown in each of these minutes, or "
+                "`not_watched`.",
+            ),
+            _field("reason", pa.string(), "Why, as one word."),
+            _TOLD,
+        ]
+    )
+
+
+CHANNEL_VERDICTS = HistoryTable(
+    "channel_verdicts",
+    _verdicts_schema(CHANNEL_FIGURES.names),
+    key=("channel", "minute"),
+    time="minute",
+)
+"""One row per channel and minute from which on another verdict was shown."""
+
+TABLES = (INCIDENTS, CHANNEL_MINUTES, CHANNEL_VERDICTS)
 
 
 class KindTables(NamedTuple):
@@ -289,11 +357,13 @@ class KindTables(NamedTuple):
         kind: The kind.
         incidents: One row each time an incident changed, like `INCIDENTS`.
         minutes: One row per view and minute in which something changed.
+        verdicts: One row per view and minute from which on another verdict was shown.
     """
 
     kind: AnyKind
     incidents: HistoryTable
     minutes: HistoryTable
+    verdicts: HistoryTable
 
     @property
     def label(self) -> str:
@@ -301,7 +371,7 @@ class KindTables(NamedTuple):
         return figures_of(self.kind).names.label
 
 
-CHANNEL_TABLES = KindTables(CHANNELS, INCIDENTS, CHANNEL_MINUTES)
+CHANNEL_TABLES = KindTables(CHANNELS, *TABLES)
 
 
 def tables_of(kind: AnyKind) -> KindTables:
@@ -322,6 +392,12 @@ def tables_of(kind: AnyKind) -> KindTables:
         HistoryTable(
             f"{one}_minutes",
             minutes_schema(figures),
+            key=(label, "minute"),
+            time="minute",
+        ),
+        HistoryTable(
+            f"{one}_verdicts",
+            _verdicts_schema(figures.names),
             key=(label, "minute"),
             time="minute",
         ),

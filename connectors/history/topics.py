@@ -20,6 +20,7 @@ from connectors.kafka.settings import (
     INCIDENTS_TOPIC,
     MAX_MESSAGE_BYTES,
     MINUTES_TOPIC,
+    VERDICTS_TOPIC,
     KafkaSettings,
 )
 from connectors.kafka.topics import ensure_topic
@@ -30,7 +31,7 @@ _BATCH_BYTES = 1024 * 1024
 
 
 class HistoryTopics:
-    """Writes rows to two topics, which are created if they are missing.
+    """Writes rows to three topics, which are created if they are missing.
 
     A record's key is a JSON array of the row's key fields, and its value the row as a
     JSON object. Its timestamp is the time of writing, because the broker deletes by
@@ -38,7 +39,7 @@ class HistoryTopics:
 
     Args:
         settings: The cluster.
-        incidents_topic, minutes_topic: Names of the topics.
+        incidents_topic, minutes_topic, verdicts_topic: Names of the topics.
         retention_ms: Retention time of topics that are created.
         tables: The tables of the rows.
     """
@@ -50,19 +51,26 @@ class HistoryTopics:
         minutes_topic: str = MINUTES_TOPIC,
         retention_ms: int = RETENTION_MS,
         tables: KindTables = CHANNEL_TABLES,
+        verdicts_topic: str = VERDICTS_TOPIC,
     ) -> None:
         self._tables = tables
         self._settings = settings
         self._incidents_topic = incidents_topic
         self._minutes_topic = minutes_topic
+        self._verdicts_topic = verdicts_topic
         self._configuration = {
             "cleanup.policy": "compact,delete",
             "retention.ms": str(retention_ms),
         }
         self._producer: KafkaProducer | None = None
 
-    def write(self, incidents: Iterable[Row], minutes: Iterable[Row]) -> None:
-        """Write rows of both tables in order; return when all are acknowledged.
+    def write(
+        self,
+        incidents: Iterable[Row],
+        minutes: Iterable[Row],
+        verdicts: Iterable[Row] = (),
+    ) -> None:
+        """Write rows of all tables in order; return when all are acknowledged.
 
         Raises:
             InvalidTopic: Kafka does not allow a topic of this name.
@@ -74,6 +82,7 @@ class HistoryTopics:
             sent = [
                 *_send(producer, self._incidents_topic, tables.incidents, incidents),
                 *_send(producer, self._minutes_topic, tables.minutes, minutes),
+                *_send(producer, self._verdicts_topic, tables.verdicts, verdicts),
             ]
             wait_for_acknowledgements(producer, sent)
         except KafkaError as error:
@@ -88,7 +97,11 @@ class HistoryTopics:
 
     def _connected(self) -> KafkaProducer:
         if self._producer is None:
-            for topic in (self._incidents_topic, self._minutes_topic):
+            for topic in (
+                self._incidents_topic,
+                self._minutes_topic,
+                self._verdicts_topic,
+            ):
                 ensure_topic(self._settings, topic, configuration=self._configuration)
             timeout_ms = int(self._settings.timeout_s * 1000)
             self._producer = KafkaProducer(

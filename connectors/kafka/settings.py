@@ -10,6 +10,7 @@ FRAMES_TOPIC = "sds.frames"
 DEAD_LETTER_TOPIC = "sds.dead-letter"
 INCIDENTS_TOPIC = "sds.incidents"
 MINUTES_TOPIC = "sds.channel-minutes"
+VERDICTS_TOPIC = "sds.channel-verdicts"
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 """Largest message in a topic that these tools create (docs/records.md)."""
 

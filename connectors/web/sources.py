@@ -13,10 +13,15 @@ from connectors.prometheus.firing import NOT_ASKED, FiringAlerts
 from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.shown_verdicts import ShownVerdict
 from sds_core.observer.snapshot import Snapshot
 
 FindRecent = Callable[[int], Mapping[str, Recorded]]
 FindSteps = Callable[[Collection[str], int, int, int], Mapping[str, Sequence[Recorded]]]
+
+FindVerdicts = Callable[
+    [Collection[str], int, int], Mapping[str, Sequence[ShownVerdict]]
+]
 
 
 def _no_recent(at_ms: int) -> Mapping[str, Recorded]:
@@ -26,6 +31,12 @@ def _no_recent(at_ms: int) -> Mapping[str, Recorded]:
 def _no_steps(
     channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
 ) -> Mapping[str, Sequence[Recorded]]:
+    return {}
+
+
+def _no_verdicts(
+    channels: Collection[str], since_ms: int, until_ms: int
+) -> Mapping[str, Sequence[ShownVerdict]]:
     return {}
 
 
@@ -47,6 +58,14 @@ class StoredViews(Protocol):
         self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
     ) -> Mapping[str, Sequence[Recorded]]:
         """See `Sources.find_steps`."""
+
+    def find_verdicts(
+        self, channels: Collection[str], since_ms: int, until_ms: int
+    ) -> Mapping[str, Sequence[ShownVerdict]]:
+        """See `Sources.find_verdicts`."""
+
+    def verdicts_until_ms(self) -> int | None:
+        """See `Sources.verdicts_until_ms`."""
 
 
 def _no_others() -> Mapping[str, StoredViews]:
@@ -80,6 +99,13 @@ class Sources:
         firing: Returns the alerts that fire; called like `current`.
         others: Returns what is stored of kinds of view other than channels, by prefix;
             empty before the job has started.
+        find_verdicts: Takes channel ids and two moments, Unix ms of wall time. Returns
+            the rows that tell which verdicts were shown between them, of each channel
+            in order; see `sds_core.observer.shown_verdicts.spans_of`. Called like
+            `find_incidents`; rows of the last 24 hours are found without reading the
+            history's files.
+        verdicts_until_ms: Returns the wall time up to which it is known what was shown,
+            Unix ms; None if nothing was shown yet. Called like `current`.
     """
 
     current: Callable[[], Snapshot]
@@ -90,6 +116,8 @@ class Sources:
     find_steps: FindSteps = _no_steps
     firing: Callable[[], FiringAlerts] = lambda: NOT_ASKED
     others: Callable[[], Mapping[str, StoredViews]] = _no_others
+    find_verdicts: FindVerdicts = _no_verdicts
+    verdicts_until_ms: Callable[[], int | None] = lambda: None
 
     def of(self, prefix: str) -> StoredViews | None:
         """Return what is stored of the kind with a prefix; None if nothing is."""

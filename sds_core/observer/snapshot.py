@@ -174,6 +174,15 @@ class Snapshot:
         return lag is not None and lag > BEHIND_SECONDS
 
     @property
+    def unwatched(self) -> str:
+        """Why the verdicts are not those of now, as one word; empty if they are."""
+        if self.job.kafka.is_stale:
+            return "no_answer"
+        if not (self.primed and self.job.running):
+            return "stopped"
+        return "behind" if self.behind else ""
+
+    @property
     def nothing_read(self) -> bool:
         """Whether this job has not finished a batch with records yet."""
         return self.job.event_time_lag_seconds is None

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import click
 
-from connectors.kafka.settings import INCIDENTS_TOPIC, MINUTES_TOPIC, KafkaSettings
+from connectors.kafka.settings import (
+    INCIDENTS_TOPIC,
+    MINUTES_TOPIC,
+    VERDICTS_TOPIC,
+    KafkaSettings,
+)
 from streaming.cli.option_group import option_group
 from streaming.cli.settings import setting
 from streaming.settings import HistorySettings
@@ -18,20 +23,21 @@ def _history_settings(
     history_topics: bool,
     incidents_topic: str,
     minutes_topic: str,
+    verdicts_topic: str,
     kafka: KafkaSettings,
     checkpoint: Path,
 ) -> HistorySettings:
     """Build the settings; the history is in the checkpoint unless the user moves it.
 
     Raises:
-        click.UsageError: Two of the three topics are the same.
+        click.UsageError: Two of the four topics are the same.
     """
-    topics = {incidents_topic, minutes_topic, kafka.topic}
-    if len(topics) < 3:
+    topics = {incidents_topic, minutes_topic, verdicts_topic, kafka.topic}
+    if len(topics) < 4:
         message = (
-            f"--topic {kafka.topic}, --incidents-topic {incidents_topic} and "
-            f"--minutes-topic {minutes_topic} must be three: each holds records of "
-            "one kind"
+            f"--topic {kafka.topic}, --incidents-topic {incidents_topic}, "
+            f"--minutes-topic {minutes_topic} and --verdicts-topic {verdicts_topic} "
+            "must be four: each holds records of one kind"
         )
         raise click.UsageError(message)
     return HistorySettings(
@@ -40,6 +46,7 @@ def _history_settings(
         history_topics,
         incidents_topic,
         minutes_topic,
+        verdicts_topic,
     )
 
 
@@ -71,6 +78,11 @@ history_options = option_group(
             "--minutes-topic",
             default=MINUTES_TOPIC,
             help="Topic for the minutes of the history.",
+        ),
+        setting(
+            "--verdicts-topic",
+            default=VERDICTS_TOPIC,
+            help="Topic for the shown verdicts of the history.",
         ),
     ),
     _history_settings,

@@ -29,6 +29,7 @@ from connectors.web.sources import Sources, StoredViews
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
+from sds_core.observer.shown_verdicts import ShownVerdict
 from sds_core.observer.snapshot import Snapshot
 from streaming.board import Board
 from streaming.cli.output import wall_ms
@@ -64,6 +65,14 @@ class JobView(Protocol):
         self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
     ) -> Mapping[str, Sequence[Recorded]]:
         """See `Sources.find_steps`."""
+
+    def find_verdicts(
+        self, channels: Collection[str], since_ms: int, until_ms: int
+    ) -> Mapping[str, Sequence[ShownVerdict]]:
+        """See `Sources.find_verdicts`."""
+
+    def verdicts_until_ms(self) -> int | None:
+        """See `Sources.verdicts_until_ms`."""
 
     @property
     def others(self) -> Mapping[str, StoredViews]:
@@ -110,6 +119,18 @@ class PendingJob:
         if self.job is None:
             return {}
         return self.job.find_steps(channels, since_ms, until_ms, step_ms)
+
+    def find_verdicts(
+        self, channels: Collection[str], since_ms: int, until_ms: int
+    ) -> Mapping[str, Sequence[ShownVerdict]]:
+        """See `Job`; empty before the job runs."""
+        if self.job is None:
+            return {}
+        return self.job.find_verdicts(channels, since_ms, until_ms)
+
+    def verdicts_until_ms(self) -> int | None:
+        """See `Job`; None before the job runs."""
+        return None if self.job is None else self.job.verdicts_until_ms()
 
     @property
     def others(self) -> Mapping[str, StoredViews]:
@@ -211,6 +232,8 @@ def status_server(
             job.find_steps,
             firing,
             lambda: job.others,
+            job.find_verdicts,
+            job.verdicts_until_ms,
         )
         yield from _served(create_app(sources, registry), host, port)
 

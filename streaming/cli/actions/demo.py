@@ -222,6 +222,8 @@ class Demo:
             if writing.done():
                 writing.result()
             snapshot = current_snapshot(job.board, lambda: job.board.snapshot.clock_ms)
+            # The page's time is that of the traffic, which may be played faster.
+            job.look(snapshot, snapshot.clock_ms, wall_ms())
             display(snapshot)
             all_read = snapshot.job.records >= len(records)
             if all_read and job.progress.fired_ms >= end_ms:

@@ -93,6 +93,8 @@ def run(
                     pending.board.set_audit(newest_audit())
                 snapshot = current_snapshot(pending.board, wall_ms)
                 silence.observe(snapshot.job.kafka)
+                if pending.job is not None:
+                    pending.job.look(snapshot, wall_ms())
                 display(snapshot)
 
             def at_end(job: Job) -> None:
