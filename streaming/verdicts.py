@@ -211,9 +211,10 @@ class VerdictRecorder:
     def _store(self, also_without_rows: bool) -> None:
         for prefix, store in self._stores.items():
             rows = self._waiting[prefix]
-            if rows or also_without_rows:
-                if self._attempt(partial(store.record, rows, self._now_ms)):
-                    self._waiting[prefix] = []
+            if (rows or also_without_rows) and self._attempt(
+                partial(store.record, rows, self._now_ms)
+            ):
+                self._waiting[prefix] = []
 
     def _attempt(self, work: Callable[[], None]) -> bool:
         """Do some work with the files; returns whether it succeeded."""

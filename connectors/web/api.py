@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from connectors.web import parameters, view_api
+from connectors.web import parameters, verdict_api, view_api
 from connectors.web.answers import answer, growth_object
 from connectors.web.incident_places import ListedIncident
 from connectors.web.lookups import Lookups, read_figures
@@ -190,6 +190,7 @@ def routes(
 
     return [
         *view_api.routes(sources, lookups),
+        *verdict_api.routes(sources, lookups),
         Route("/api/v1/incidents", incidents),
         Route("/api/v1/taps", taps),
         Route("/api/v1/participants", participants),

@@ -8,6 +8,7 @@ from threading import BoundedSemaphore
 from typing import Any
 
 from connectors.history.errors import DamagedHistory, NoHistory
+from connectors.web import words
 from connectors.web.refusals import (
     FiguresUnread,
     HistoryBusy,
@@ -19,6 +20,7 @@ from connectors.web.trends import Trend, recent_trend
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.shown_verdicts import Span, spans_of
 from sds_core.observer.snapshot import Snapshot
 
 _CONCURRENT = 2
@@ -97,6 +99,38 @@ class Lookups:
                 clock_ms=snapshot.clock_ms,
                 hours=hours,
             )
+
+    def verdicts_until_ms(self, prefix: str) -> int | None:
+        """End of the last minute of which it is known what was shown, Unix ms.
+
+        Args:
+            prefix: Prefix of the kind of view.
+        """
+        stored = self._sources.of(prefix)
+        known_ms = None if stored is None else stored.verdicts_until_ms()
+        return None if known_ms is None else words.next_minute_ms(known_ms)
+
+    def verdicts(
+        self, prefix: str, name: str, since_ms: int, until_ms: int
+    ) -> list[Span]:
+        """What was shown of a view between two times; nothing where it is not known.
+
+        Args:
+            prefix: Prefix of the kind of view.
+            name: The view.
+            since_ms: Wall time, Unix ms.
+            until_ms: Wall time, Unix ms; not after `verdicts_until_ms`.
+
+        Raises:
+            HistoryBusy: Too many other requests wait.
+            HistoryUnreadable: The history is missing or damaged.
+        """
+        stored = self._sources.of(prefix)
+        if stored is None:
+            return []
+        with self._turn():
+            rows = stored.find_verdicts([name], since_ms, until_ms)
+        return spans_of(rows.get(name, ()), since_ms, until_ms)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:

@@ -7,8 +7,11 @@ the script.
 
 from __future__ import annotations
 
+import re
+
 from sds_core.observer.freshness import Freshness
 from sds_core.observer.histogram import BUCKETS_MS, Histogram
+from sds_core.observer.shown_verdicts import NOT_WATCHED
 from sds_core.observer.verdict import Verdict
 from sds_core.text import (
     clock_time,
@@ -24,6 +27,7 @@ from sds_core.text import (
 __all__ = [
     "LONGEST",
     "NOTHING",
+    "SHOWN",
     "VERDICTS",
     "age",
     "bounded",
@@ -36,6 +40,7 @@ __all__ = [
     "no_answer",
     "number",
     "one_line",
+    "past_reason",
     "percent",
     "percentile",
     "reason",
@@ -62,6 +67,11 @@ VERDICTS = {
 }
 """Verdict -> its word on the page, in the order of the page: worst first."""
 
+SHOWN = {NOT_WATCHED: "Not watched"} | {
+    verdict.value: word for verdict, word in VERDICTS.items()
+}
+"""What may have been shown of a view in a minute -> its word on the page."""
+
 _REASONS = {
     "warming_up": "only just started",
     "tap_hole": "the taps were interrupted",
@@ -78,6 +88,10 @@ _REASONS = {
     "no_senders": "nothing amiss in {window}, but frames name no sender: "
     "acknowledgement cannot be seen",
     "ok": "nothing amiss in {window}",
+    "stopped": "the monitor did not run",
+    "behind": "the monitor was behind",
+    "no_answer": "Kafka did not answer",
+    "forgotten": "it had ended",
 }
 """Reason of a verdict -> its words; a figure of the window names the window."""
 
@@ -100,6 +114,12 @@ def reason(code: str, window_ms: int) -> str:
     if text is None:
         return code.replace("_", " ")
     return text.format(window=lately(window_ms))
+
+
+def past_reason(code: str) -> str:
+    """Return the reason of a verdict of an earlier time: it names no last minutes."""
+    text = _REASONS.get(code, code.replace("_", " "))
+    return re.sub(r" (in|of) \{window\}", "", text)
 
 
 def lately(window_ms: int) -> str:

@@ -20,6 +20,7 @@ from connectors.web.parameters import hours, one_of
 from connectors.web.participants import participant_rows, table_of
 from connectors.web.reasons import reason_of
 from connectors.web.sources import Sources
+from connectors.web.strips import shown_of
 from connectors.web.trends import HOURS
 from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.figure_table import FigureTable
@@ -88,6 +89,7 @@ def routes(
             as_channel=channel_query(channel, "channel"),
             totals=totals,
             reason=reason_of(snapshot, totals),
+            shown=shown_of(sources, channel),
             objectives=_objectives(table, totals, snapshot.table.of(channel)),
             participants=participant_rows(snapshot, table_of(totals)),
             other_participants=table_of(totals).others,

@@ -24,7 +24,8 @@ from connectors.web.naming import called, short_key, view_href
 from connectors.web.pages.layout import Layout, other_path
 from connectors.web.parameters import one_of
 from connectors.web.reasons import reason_of
-from connectors.web.sources import Sources
+from connectors.web.sources import Sources, StoredViews
+from connectors.web.strips import Strip, hour_strips
 from connectors.web.summary import names_by_trouble
 from sds_core.observer.figure_table import FigureTable, Names
 from sds_core.observer.kinds import AnyKind
@@ -132,6 +133,7 @@ class Row:
         figures: Figures of the columns; None if they are unknown.
         counted_since: Begin of the figures if that is not the one of all; else empty.
         trend: The last hour, step by step; None if the page has no trends.
+        strip: The verdicts shown in the last hour; None if nothing was shown yet.
     """
 
     key: str
@@ -145,6 +147,7 @@ class Row:
     figures: Any
     counted_since: str
     trend: Trend | None
+    strip: Strip | None
 
 
 def routes(
@@ -172,7 +175,7 @@ def routes(
         hour = None
         if window != _ALL:
             hour = LastHour(sources, table, snapshot.clock_ms)
-        return _page(layout, request, snapshot, views, table, "", hour)
+        return _page(layout, request, snapshot, views, table, "", sources, hour)
 
     def others(request: Request) -> Response:
         """Query parameters as for channels."""
@@ -195,8 +198,8 @@ def routes(
             views,
             views.figures,
             title,
+            stored,
             hour,
-            has_hour=stored is not None,
         )
 
     return [Route("/", channels), Route("/" + other_path("{prefix}"), others)]
@@ -209,8 +212,8 @@ def _page(
     views: Views[ViewTotals],
     table: FigureTable[Any],
     title: str,
+    stored: StoredViews | None,
     hour: LastHour | None = None,
-    has_hour: bool = True,
 ) -> Response:
     """The page of all views of one kind, with the columns of a table of figures.
 
@@ -232,6 +235,7 @@ def _page(
     found = order.sort(snapshot, kind, found, lately)
     listed = {name: views.totals[name] for name in found[:LISTED_VIEWS]}
     trends = {} if hour is None else hour.trends(listed)
+    strips = hour_strips(stored, listed)
     rows = [
         _row(
             snapshot,
@@ -240,6 +244,7 @@ def _page(
             totals,
             lately[name],
             trends.get(name),
+            strips.get(name),
             None if hour is None else hour.begin_ms,
         )
         for name, totals in listed.items()
@@ -252,7 +257,7 @@ def _page(
         names=names,
         prefix=kind.prefix,
         is_channels=kind.prefix == CHANNELS.prefix,
-        has_hour=has_hour,
+        has_hour=stored is not None,
         others=_others(snapshot, kind),
         groups=groups,
         order=order,
@@ -340,6 +345,7 @@ def _row(
     totals: ViewTotals,
     lately: Lately,
     trend: Trend | None,
+    strip: Strip | None,
     begin_ms: int | None,
 ) -> Row:
     """Return a view in words.
@@ -351,6 +357,7 @@ def _row(
         totals: Its totals.
         lately: Its figures.
         trend: Its trend.
+        strip: Its strip.
         begin_ms: Begin of the hour, Unix ms; None for figures since the first record.
     """
     shown_name, own_id, muted = words.short(name), "", ""
@@ -373,6 +380,7 @@ def _row(
         lately.figures,
         _counted_since(snapshot, lately, begin_ms),
         trend,
+        strip,
     )
 
 

@@ -16,6 +16,7 @@ from connectors.web.pages.past import history_of
 from connectors.web.parameters import hours, one_of
 from connectors.web.reasons import reason_of
 from connectors.web.sources import Sources
+from connectors.web.strips import shown_of
 from connectors.web.trends import HOURS
 
 
@@ -54,6 +55,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
             as_id=channel_query(name),
             totals=totals,
             reason=reason_of(snapshot, totals),
+            shown=shown_of(sources.of(prefix), name),
             groups=page_groups(views.figures),
             choices=HOURS,
             hours=chosen_hours,

@@ -1,0 +1,266 @@
+"""Which verdicts were shown when: a strip of bars, a sentence, and rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from connectors.web import words
+from connectors.web.sources import StoredViews
+from sds_core.observer.minutes import MINUTE_MS
+from sds_core.observer.shown_verdicts import (
+    DAY_MS,
+    NOT_WATCHED,
+    WORST_FIRST,
+    ShownVerdict,
+    Span,
+    minutes_by_verdict,
+    spans_of,
+    worst,
+)
+from sds_core.observer.verdict import Verdict
+
+LISTED_SPANS = 100
+"""Most rows of the table of a view's page: an open page asks for it again and again."""
+
+_HOUR_MS = 3_600_000
+_DAY_STEP_MS = 900_000
+
+_WIDTH, _HEIGHT = 10, 16
+"""Width of a bar, and height of a strip, in its picture."""
+
+_PIECES = {
+    Verdict.FAILING.value: ((0, 16),),
+    Verdict.BLIND.value: ((0, 6), (10, 6)),
+    Verdict.DEGRADED.value: ((5, 11),),
+    Verdict.OK.value: ((10, 6),),
+    Verdict.WARMING_UP.value: ((13, 3),),
+    Verdict.QUIET.value: ((14, 2),),
+    NOT_WATCHED: ((7, 2),),
+}
+"""Top and height of each piece of a bar: verdicts differ without their colours too."""
+
+_ALWAYS_NAMED = (Verdict.FAILING.value, Verdict.BLIND.value, NOT_WATCHED)
+_FINE = (Verdict.OK.value, Verdict.QUIET.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """What was shown of a view, as one picture.
+
+    Attributes:
+        picture: A bar for each step; equal ones beside each other are one.
+        begin, end: The times at its ends, in UTC.
+    """
+
+    picture: Markup
+    begin: str
+    end: str
+
+
+class SpanWords(NamedTuple):
+    """A time in which the same was shown, in words.
+
+    Attributes:
+        begin, end: Its begin and its end, in UTC.
+        verdict: Key of `words.SHOWN`.
+        reason: Why.
+    """
+
+    begin: str
+    end: str
+    verdict: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What was shown of a view in the last 24 hours, for its page.
+
+    Attributes:
+        sentence: How long what was shown.
+        strip: The picture.
+        spans: The newest spans in words, the last one first.
+        hidden: Number of earlier spans.
+    """
+
+    sentence: str
+    strip: Strip
+    spans: Sequence[SpanWords]
+    hidden: int
+
+
+def hour_strips(stored: StoredViews | None, names: Collection[str]) -> dict[str, Strip]:
+    """Return the strips of the last hour of some views; none before anything was shown.
+
+    Args:
+        stored: What is stored of their kind; None if nothing is.
+        names: The views.
+    """
+    until_ms = _until_ms(stored)
+    if stored is None or until_ms is None:
+        return {}
+    since_ms = until_ms - _HOUR_MS
+    found = stored.find_verdicts(names, since_ms, until_ms)
+    return {
+        name: _strip(spans_of(rows, since_ms, until_ms), since_ms, until_ms, MINUTE_MS)
+        for name, rows in found.items()
+    }
+
+
+def shown_of(stored: StoredViews | None, name: str) -> Shown | None:
+    """Return what was shown of a view in the last 24 hours; None if that is not known.
+
+    Args:
+        stored: What is stored of its kind; None if nothing is.
+        name: The view.
+    """
+    until_ms = _until_ms(stored)
+    if stored is None or until_ms is None:
+        return None
+    end_ms = -(-until_ms // _DAY_STEP_MS) * _DAY_STEP_MS
+    since_ms = end_ms - DAY_MS
+    rows: Sequence[ShownVerdict] = stored.find_verdicts([name], since_ms, until_ms).get(
+        name, ()
+    )
+    spans = spans_of(rows, since_ms, until_ms)
+    if not spans:
+        return None
+    newest = spans[: -LISTED_SPANS - 1 : -1]
+    return Shown(
+        _sentence(spans, since_ms, until_ms),
+        _strip(spans, since_ms, end_ms, _DAY_STEP_MS),
+        [
+            SpanWords(
+                words.since(one.begin_ms, until_ms),
+                words.since(one.end_ms, until_ms),
+                one.verdict,
+                words.past_reason(one.reason),
+            )
+            for one in newest
+        ],
+        len(spans) - len(newest),
+    )
+
+
+def _until_ms(stored: StoredViews | None) -> int | None:
+    """Return the end of the minute up to which it is known what was shown, Unix ms."""
+    known_ms = None if stored is None else stored.verdicts_until_ms()
+    return None if known_ms is None else words.next_minute_ms(known_ms)
+
+
+def _sentence(spans: Sequence[Span], since_ms: int, until_ms: int) -> str:
+    minutes = minutes_by_verdict(spans)
+    fine = sum(minutes[verdict] for verdict in _FINE)
+    begin_ms = spans[0].begin_ms
+    time = "of the last 24 h"
+    if begin_ms > since_ms:
+        time = f"since {words.since(begin_ms, until_ms)}"
+    others = [
+        f"{words.SHOWN[verdict].lower()} {words.number(minutes[verdict])} min"
+        for verdict in WORST_FIRST
+        if verdict in _ALWAYS_NAMED or (minutes[verdict] and verdict not in _FINE)
+    ]
+    whole = sum(minutes.values())
+    return f"OK or quiet {words.share(fine, whole, 1)} {time}; {', '.join(others)}."
+
+
+def _strip(spans: Sequence[Span], since_ms: int, until_ms: int, step_ms: int) -> Strip:
+    """Draw a bar for each step, as the worst in it; nothing where nothing is known."""
+    bars: list[_Bar] = []
+    count = (until_ms - since_ms) // step_ms
+    for number in range(count):
+        found = _within(spans, since_ms + number * step_ms, step_ms)
+        if bars and bars[-1].continues_in(found):
+            bars[-1] = bars[-1].longer(found)
+        elif found:
+            bars.append(_Bar(number, 1, found))
+    label = ", ".join(
+        f"{words.SHOWN[verdict]} {words.number(minutes)} min"
+        for verdict, minutes in minutes_by_verdict(spans).items()
+        if minutes
+    )
+    begin, end = words.since(since_ms, until_ms), words.since(until_ms, until_ms)
+    picture = Markup(
+        '<svg class="strip" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" '
+        'aria-label="{} to {}: {}">{}</svg>'
+    ).format(
+        _WIDTH * count,
+        _HEIGHT,
+        begin,
+        end,
+        label or "nothing is known",
+        Markup().join(bar.drawn(until_ms) for bar in bars),
+    )
+    return Strip(picture, begin, end)
+
+
+class _Bar(NamedTuple):
+    """One bar, or several that are alike.
+
+    Attributes:
+        first: Number of the first step.
+        steps: Number of steps.
+        spans: What was shown in them, at least one.
+    """
+
+    first: int
+    steps: int
+    spans: Sequence[Span]
+
+    def continues_in(self, found: Sequence[Span]) -> bool:
+        """Whether only the same is shown in the next step as in this bar."""
+        return (
+            len(self.spans) == len(found) == 1
+            and self.spans[0].end_ms == found[0].begin_ms
+            and self.spans[0][2:] == found[0][2:]
+        )
+
+    def longer(self, found: Sequence[Span]) -> _Bar:
+        """Return the bar with one step more."""
+        span = self.spans[0]._replace(end_ms=found[0].end_ms)
+        return _Bar(self.first, self.steps + 1, [span])
+
+    def drawn(self, until_ms: int) -> Markup:
+        """Return the bar as an element of SVG, whose title says what was shown."""
+        verdict = worst(self.spans).verdict
+        left, width = _WIDTH * self.first, _WIDTH * self.steps
+        path = "".join(
+            f"M{left} {top}h{width}v{height}h-{width}z"
+            for top, height in _PIECES[verdict]
+        )
+        begin = words.since(self.spans[0].begin_ms, until_ms)
+        end = words.since(self.spans[-1].end_ms, until_ms)
+        if len(self.spans) == 1:
+            what = _named(self.spans[0])
+        else:
+            what = "; ".join(
+                f"{_named(span)} {words.number(_minutes(span))} min"
+                for span in self.spans
+            )
+        return Markup(
+            '<path class="{}" d="{}"><title>{} to {}: {}</title></path>'
+        ).format(verdict, path, begin, end, what)
+
+
+def _within(spans: Sequence[Span], begin_ms: int, step_ms: int) -> list[Span]:
+    """Return what was shown in a step, in order."""
+    end_ms = begin_ms + step_ms
+    return [
+        span._replace(
+            begin_ms=max(span.begin_ms, begin_ms), end_ms=min(span.end_ms, end_ms)
+        )
+        for span in spans
+        if span.begin_ms < end_ms and span.end_ms > begin_ms
+    ]
+
+
+def _named(span: Span) -> str:
+    return f"{words.SHOWN[span.verdict]}, {words.past_reason(span.reason)}"
+
+
+def _minutes(span: Span) -> int:
+    return (span.end_ms - span.begin_ms) // MINUTE_MS
