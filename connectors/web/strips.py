@@ -15,7 +15,6 @@ from sds_core.observer.shown_verdicts import (
     DAY_MS,
     NOT_WATCHED,
     WORST_FIRST,
-    ShownVerdict,
     Span,
     minutes_by_verdict,
     spans_of,
@@ -27,7 +26,10 @@ LISTED_SPANS = 100
 """Most rows of the table of a view's page: an open page asks for it again and again."""
 
 _HOUR_MS = 3_600_000
-_DAY_STEP_MS = 900_000
+_MOST_BARS = 96
+_STEPS_MS = (60_000, 300_000, 900_000)
+"""Lengths of the steps of a strip of at most 24 hours: the first with which so many
+bars are enough."""
 
 _WIDTH, _HEIGHT = 10, 16
 """Width of a bar, and height of a strip, in its picture."""
@@ -81,12 +83,16 @@ class Shown:
     """What was shown of a view in the last 24 hours, for its page.
 
     Attributes:
+        heading: The time that the strip covers: less if less is known.
+        step: Length of a step of the strip.
         sentence: How long what was shown.
         strip: The picture.
         spans: The newest spans in words, the last one first.
         hidden: Number of earlier spans.
     """
 
+    heading: str
+    step: str
     sentence: str
     strip: Strip
     spans: Sequence[SpanWords]
@@ -121,18 +127,28 @@ def shown_of(stored: StoredViews | None, name: str) -> Shown | None:
     until_ms = _until_ms(stored)
     if stored is None or until_ms is None:
         return None
-    end_ms = -(-until_ms // _DAY_STEP_MS) * _DAY_STEP_MS
-    since_ms = end_ms - DAY_MS
-    rows: Sequence[ShownVerdict] = stored.find_verdicts([name], since_ms, until_ms).get(
-        name, ()
-    )
+    since_ms = until_ms - DAY_MS
+    rows = stored.find_verdicts([name], since_ms, until_ms).get(name, ())
     spans = spans_of(rows, since_ms, until_ms)
     if not spans:
         return None
+    begin_ms = spans[0].begin_ms
+    step_ms = next(one for one in _STEPS_MS if one * _MOST_BARS >= until_ms - begin_ms)
+    time = "of the last 24 h"
+    if begin_ms > since_ms:
+        time = f"since {words.since(begin_ms, until_ms)}"
     newest = spans[: -LISTED_SPANS - 1 : -1]
     return Shown(
-        _sentence(spans, since_ms, until_ms),
-        _strip(spans, since_ms, end_ms, _DAY_STEP_MS),
+        f"Verdicts {time}",
+        words.duration(step_ms),
+        _sentence(spans, time),
+        # Steps begin at round times.
+        _strip(
+            spans,
+            begin_ms // step_ms * step_ms,
+            -(-until_ms // step_ms) * step_ms,
+            step_ms,
+        ),
         [
             SpanWords(
                 words.since(one.begin_ms, until_ms),
@@ -152,20 +168,16 @@ def _until_ms(stored: StoredViews | None) -> int | None:
     return None if known_ms is None else words.next_minute_ms(known_ms)
 
 
-def _sentence(spans: Sequence[Span], since_ms: int, until_ms: int) -> str:
+def _sentence(spans: Sequence[Span], time: str) -> str:
     minutes = minutes_by_verdict(spans)
     fine = sum(minutes[verdict] for verdict in _FINE)
-    begin_ms = spans[0].begin_ms
-    time = "of the last 24 h"
-    if begin_ms > since_ms:
-        time = f"since {words.since(begin_ms, until_ms)}"
     others = [
         f"{words.SHOWN[verdict].lower()} {words.number(minutes[verdict])} min"
         for verdict in WORST_FIRST
         if verdict in _ALWAYS_NAMED or (minutes[verdict] and verdict not in _FINE)
     ]
-    whole = sum(minutes.values())
-    return f"OK or quiet {words.share(fine, whole, 1)} {time}; {', '.join(others)}."
+    share = words.share(fine, sum(minutes.values()), 1)
+    return f"OK or quiet {share} {time}; {', '.join(others)}."
 
 
 def _strip(spans: Sequence[Span], since_ms: int, until_ms: int, step_ms: int) -> Strip:

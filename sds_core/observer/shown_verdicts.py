@@ -79,7 +79,7 @@ def day_begin_ms(unix_ms: int) -> int:
     return unix_ms // DAY_MS * DAY_MS
 
 
-def spans_of(rows: Iterable[ShownVerdict], since_ms: int, until_ms: int) -> list[Span]:
+def spans_of(rows: Sequence[ShownVerdict], since_ms: int, until_ms: int) -> list[Span]:
     """Return what was shown between two moments, in order; nothing where it is unknown.
 
     Args:
@@ -87,20 +87,19 @@ def spans_of(rows: Iterable[ShownVerdict], since_ms: int, until_ms: int) -> list
         since_ms: The first moment, a whole minute, Unix ms.
         until_ms: The second moment, a whole minute, Unix ms.
     """
-    rows = list(rows)
     spans: list[Span] = []
-    for row, later in zip(rows, [*rows[1:], None], strict=True):
-        end_ms = day_begin_ms(row.minute_ms) + DAY_MS
-        if later is not None:
-            end_ms = min(end_ms, later.minute_ms)
-        begin_ms, end_ms = max(row.minute_ms, since_ms), min(end_ms, until_ms)
+    next_ms = until_ms
+    for row in reversed(rows):
+        end_ms = min(day_begin_ms(row.minute_ms) + DAY_MS, next_ms, until_ms)
+        next_ms = row.minute_ms
+        begin_ms = max(row.minute_ms, since_ms)
         if begin_ms >= end_ms:
             continue
         shown = row.verdict, row.reason
-        if spans and spans[-1].end_ms == begin_ms and spans[-1][2:] == shown:
-            spans[-1] = spans[-1]._replace(end_ms=end_ms)
-        else:
-            spans.append(Span(begin_ms, end_ms, *shown))
+        if spans and spans[-1].begin_ms == end_ms and spans[-1][2:] == shown:
+            end_ms = spans.pop().end_ms
+        spans.append(Span(begin_ms, end_ms, *shown))
+    spans.reverse()
     return spans
 
 
