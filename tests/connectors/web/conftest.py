@@ -24,6 +24,7 @@ from sds_core.observer.growth import Recorded
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.shown_verdicts import ShownVerdict
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.verdict import Verdict
 from tests.support.web.browser import browser, complaints, page
@@ -68,6 +69,8 @@ class Stage:
         has_history: Whether there is one.
         recent: Figures of channels at ends of minutes, in order.
         firing: The alerts that fire.
+        shown: Rows of the verdicts that were shown, by channel.
+        shown_until_ms: Until when they are known, Unix ms.
     """
 
     snapshot: Snapshot
@@ -78,6 +81,8 @@ class Stage:
     has_history: bool = True
     recent: dict[str, list[Recorded]] = field(default_factory=dict)
     firing: FiringAlerts = NOT_ASKED
+    shown: dict[str, list[ShownVerdict]] = field(default_factory=dict)
+    shown_until_ms: int | None = None
 
     @property
     def app(self) -> Starlette:
@@ -92,6 +97,8 @@ class Stage:
             self.find_recent,
             self.find_steps,
             lambda: self.firing,
+            find_verdicts=self.find_verdicts,
+            verdicts_until_ms=lambda: self.shown_until_ms,
         )
         return create_app(sources, registry)
 
@@ -143,6 +150,14 @@ class Stage:
             )
             for name in channels
         }
+
+    def find_verdicts(
+        self, channels: Collection[str], since_ms: int, until_ms: int
+    ) -> dict[str, list[ShownVerdict]]:
+        """All rows, as if they were stored; old ones are in the history alone."""
+        if since_ms == 0:
+            self._check()
+        return {name: self.shown.get(name, []) for name in channels}
 
     def _check(self) -> None:
         if not self.has_history:

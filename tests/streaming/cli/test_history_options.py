@@ -58,10 +58,11 @@ def test_all_options_can_be_in_a_file(tmp_path: Path) -> None:
         ("--incidents-topic", "sds.frames"),
         ("--minutes-topic", "sds.frames"),
         ("--minutes-topic", "m", "--incidents-topic", "m"),
+        ("--verdicts-topic", "sds.channel-minutes"),
     ],
 )
 def test_each_topic_holds_records_of_one_kind(flags: tuple[str, ...]) -> None:
     """Otherwise the monitor would read its own history as frames."""
     answer = asked(*flags)
     assert answer.exit_code == 2
-    assert "must be three" in answer.output
+    assert "must be four" in answer.output

@@ -15,6 +15,7 @@ from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.shown_verdicts import ShownVerdict
 from streaming.board import Board
 from streaming.cli.serving import CurrentSnapshot, PendingJob, status_server
 from streaming.position import Position
@@ -65,6 +66,16 @@ class Begun:
     ) -> Mapping[str, Sequence[Recorded]]:
         """None."""
         return {}
+
+    def find_verdicts(
+        self, channels: Collection[str], since_ms: int, until_ms: int
+    ) -> Mapping[str, Sequence[ShownVerdict]]:
+        """None."""
+        return {}
+
+    def verdicts_until_ms(self) -> int | None:
+        """None."""
+        return None
 
 
 def test_figures_are_judged_once_a_second_and_batch() -> None:
