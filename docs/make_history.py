@@ -8,6 +8,7 @@ from pathlib import Path
 from connectors.history.parquet import FILE_LIMIT, QUIET_MS
 from connectors.history.schema import (
     CHANNEL_MINUTES,
+    CHANNEL_VERDICTS,
     INCIDENTS,
     HistoryTable,
     description,
@@ -15,7 +16,7 @@ from connectors.history.schema import (
     tables_of,
 )
 from connectors.history.topics import RETENTION_MS
-from connectors.kafka.settings import INCIDENTS_TOPIC, MINUTES_TOPIC
+from connectors.kafka.settings import INCIDENTS_TOPIC, MINUTES_TOPIC, VERDICTS_TOPIC
 from sds_core.observer.histogram import BUCKETS_MS
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.mvds.kind import MVDS
@@ -30,7 +31,7 @@ What were the figures and incidents at an earlier time, and how do I query them?
 
 Made from `connectors/history/schema.py` by `.venv/bin/python -m docs.make_history`; do not edit it by hand.
 
-Status page and metrics show the present; the history stores the past in two tables:
+Status page and metrics show the present; the history stores the past in three tables:
 
 | table | a row | key | Kafka topic |
 |---|---|---|---|
@@ -46,9 +47,10 @@ Parquet with zstd, one directory per table and day:
 ```
 history/incidents/day=2026-08-10/0000000000.parquet
 history/channel_minutes/day=2026-08-10/0000000000.parquet
+history/channel_verdicts/day=2026-08-10/0000000000.parquet
 ```
 
-The day is that of `found` or `minute`, in event time and UTC.
+The day is that of `found` or `minute`, in UTC: in event time, of verdicts in wall time.
 A file appears complete and never changes; names that begin with a dot are unfinished or about to be deleted.
 
 The files of a day are merged if there are more than {file_limit}, or if there are several and the last was added {quiet_minutes} minutes ago.
@@ -64,6 +66,10 @@ Each change of an incident adds a complete row.
 A minute's figures are totals since the checkpoint's first batch, at the minute's end.
 A minute without a change has no row: the row before it holds.
 For what happened between two minutes, subtract their rows, buckets too; the totals of a channel that was forgotten and has returned begin at 0.
+
+A [verdict that was shown](figures.md#verdict-over-time) holds from its minute on until the next row of its channel, at most until the end of its day (UTC): each day has rows of its own.
+A channel without a row in a day was not watched on it.
+Since the row that says so is written when the monitor runs again, the newest row says nothing about the time after the last minute that the monitor ran.
 
 ## Query
 
@@ -135,6 +141,28 @@ A channel without an earlier row begins at 0, and so does one that was [forgotte
 If its earlier rows have expired, its first hour therefore has everything from before: ask for days after the oldest one.
 If a file disappears during your query because of a merge, repeat the query; `sds-monitor incidents` does so itself.
 
+Minutes of two days by channel and [verdict that was shown](figures.md#verdict-over-time):
+
+```sql
+WITH latest AS (
+    SELECT * FROM read_parquet('history/channel_verdicts/*/*.parquet', union_by_name = true)
+    WHERE day BETWEEN '2026-08-10' AND '2026-08-11'
+    QUALIFY row_number() OVER (PARTITION BY channel, minute ORDER BY told DESC) = 1
+),
+spans AS (
+    SELECT
+        *,
+        lead(minute, 1, date_trunc('day', minute) + INTERVAL 1 DAY) OVER (
+            PARTITION BY channel, day ORDER BY minute
+        ) AS until
+    FROM latest
+)
+SELECT channel, verdict, sum(date_diff('minute', minute, until)) AS minutes
+FROM spans
+GROUP BY channel, verdict
+ORDER BY channel, minutes DESC;
+```
+
 ## Load into a warehouse
 
 From the files: most warehouses read Parquet with `day` as a Hive partition.
@@ -167,7 +195,7 @@ From Kafka, with the same rows:
 |---|---|
 | key | JSON array of the key's fields, `["town","lost","0x12"]` |
 | value | JSON object with the fields below; times in Unix milliseconds |
-| timestamp | wall time of writing; the value has the event times |
+| timestamp | wall time of writing; the value has the times of the row |
 
 Topics created by the monitor are compacted (the newest row of each key stays) and retain a record for {retention_days} days; existing topics are used unchanged.
 
@@ -176,7 +204,7 @@ Topics created by the monitor are compacted (the newest row of each key stays) a
 Fields without a type are int64.
 If a [metric](metrics.md#channels) is named, it defines the field; the end of a name selects a part of it, such as an outcome.
 Fields are only ever added; in rows written before, they are null.
-Of groups of MVDS there are `group_incidents`, with the fields of `incidents`, and `group_minutes`; `channel` is the group, and their topics are `sds.incidents.groups` and `sds.channel-minutes.groups`.
+Of groups of MVDS there are `group_incidents` and `group_verdicts`, with the fields of `incidents` and `channel_verdicts`, and `group_minutes`; `channel` is the group, and their topics are `sds.incidents.groups`, `sds.channel-verdicts.groups` and `sds.channel-minutes.groups`.
 """  # noqa: E501 - one sentence per line
 
 _TABLES = (
@@ -185,6 +213,11 @@ _TABLES = (
         CHANNEL_MINUTES,
         MINUTES_TOPIC,
         "per channel and minute of event time in which its figures changed",
+    ),
+    (
+        CHANNEL_VERDICTS,
+        VERDICTS_TOPIC,
+        "per channel and minute of wall time from which on another verdict was shown",
     ),
 )
 
@@ -212,7 +245,7 @@ def page() -> str:
         quiet_minutes=QUIET_MS // 60_000,
     )
     tables = [(table, SDS.kind) for table, _, _ in _TABLES]
-    # Incidents of groups have the fields of those of channels.
+    # Incidents and verdicts of groups have the fields of those of channels.
     tables.append((tables_of(MVDS.kind).minutes, MVDS.kind))
     parts = [
         f"### {table.name}\n\n{fields(table, _metrics_of(kind))}"

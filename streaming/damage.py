@@ -26,8 +26,8 @@ def file_of(prefix: str, name: str) -> str:
 
 
 _LOSSES = {
-    INCIDENTS: "the incidents of the last day and the rows that waited in it for the "
-    "history",
+    INCIDENTS: "the incidents and shown verdicts of the last day and the rows that "
+    "waited in it for the history",
     VIEWS: "what forgotten channels had counted: the sums over all channels fall",
     ACKNOWLEDGEMENTS: "the definite acknowledgements so far",
     MINUTES: "the page's figures of the last hour",

@@ -324,7 +324,7 @@ def _verdicts_schema(names: Names) -> pa.Schema:
             _key(
                 "minute",
                 _TIME,
-                "When the minute began, in wall time: the row holds until the next one "
+                "When the minute began, in wall time; the row holds until the next one "
                 "of its day.",
             ),
             _field(

@@ -15,6 +15,7 @@ from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
 from streaming.lookup import Stored
+from streaming.verdicts import VerdictRecorder, VerdictStore
 from tests.support.toy.pipeline import Pipeline
 from tests.support.toy.season import BEGIN_MS, clock_of, season
 
@@ -27,6 +28,13 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     pipeline.batch([], BEGIN_MS + 600_000)
     pipeline.batch([], BEGIN_MS + 600_001)
     snapshot = replace(pipeline.board.snapshot, clock_ms=BEGIN_MS + 600_001)
+    pipeline.board.set_job(running=True)
+    recorder = VerdictRecorder(
+        {"league": VerdictStore(pipeline.store.findings)}, pipeline.board
+    )
+    recorder.look(
+        replace(snapshot, job=pipeline.board.snapshot.job), BEGIN_MS + 600_001
+    )
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(lambda: snapshot))
     sources = Sources(
@@ -76,6 +84,7 @@ def test_page_of_a_group_has_charts_incidents_and_figures(client: httpx.Client) 
         "/api/v1/views/nothing",
         "/api/v1/views/league?id=west",
         "/api/v1/views/league/minutes?id=west",
+        "/api/v1/views/league/verdicts?id=west",
     ],
 )
 def test_what_does_not_exist_is_not_found(client: httpx.Client, address: str) -> None:
@@ -116,6 +125,18 @@ def test_api_has_the_growth_of_a_group(client: httpx.Client) -> None:
     grown = [one["figures"]["matches"] for one in answer["intervals"]]
     assert sum(grown) == 26
     assert sum(map(bool, grown)) == 5
+
+
+def test_verdicts_of_groups_are_shown_over_time(client: httpx.Client) -> None:
+    """On both pages and in the API, as those of channels."""
+    answer = client.get("/api/v1/views/league/verdicts?id=north").json()
+    (span,) = answer["verdicts"]
+    assert (span["verdict"], span["reason"]) == ("degraded", "unacknowledged")
+    title = "Degraded, not acknowledged in time</title>"
+    assert title in client.get("/views/league").text
+    page = client.get("/views/league/one?id=north").text
+    assert title in page
+    assert "OK or quiet 0.0 % since" in page
 
 
 def test_metrics_are_those_of_groups(client: httpx.Client) -> None:

@@ -48,6 +48,12 @@ def test_run_serves_and_reports_at_its_end(
         wait_for(
             lambda: httpx.get(f"{url}api/v1/channels").json()["channel_count"] == 5
         )
+        channel = httpx.get(f"{url}api/v1/channels").json()["channels"][0]["id"]
+        address = f"{url}api/v1/verdicts"
+        shown = wait_for(
+            lambda: httpx.get(address, params={"channel": channel}).json()["verdicts"]
+        )
+        assert shown[-1]["to"] - shown[-1]["from"] >= 60_000
         process.send_signal(signal.SIGTERM)
         assert process.wait(120) == 0
     report = json.loads((tmp_path / "report.json").read_text())

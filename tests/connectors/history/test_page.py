@@ -11,8 +11,17 @@ import duckdb
 import pytest
 
 from connectors.history.parquet import ParquetHistory
-from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS
+from connectors.history.schema import (
+    CHANNEL_MINUTES,
+    CHANNEL_VERDICTS,
+    INCIDENTS,
+    NumberedVerdict,
+    Row,
+    verdict_row,
+)
 from docs import make_history
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.shown_verdicts import ShownVerdict
 from tests.support.history.rows import (
     MONDAY_MS,
     TUESDAY_MS,
@@ -28,6 +37,12 @@ def examples() -> list[str]:
     """The page's SQL."""
     text = make_history.PAGE.read_text(encoding="utf-8")
     return re.findall(r"^```sql\n(.*?);\n```$", text, re.MULTILINE | re.DOTALL)
+
+
+def verdict(minute_ms: int, shown: str, told: int = 1) -> Row:
+    """Return a row of channel town."""
+    numbered = NumberedVerdict(told, "town", ShownVerdict(minute_ms, shown, "why"))
+    return verdict_row(numbered, CHANNEL_FIGURES)
 
 
 def test_tables_of_fields_are_up_to_date() -> None:
@@ -58,7 +73,17 @@ def test_sql_examples_give_the_promised_result(
             minute(TUESDAY_MS, messages=9, gaps_lost=2, told=2),
         ],
     )
-    stand, hours, create, merge = examples()
+    stand, hours, minutes_by_verdict, create, merge = examples()
+    history.write(
+        CHANNEL_VERDICTS,
+        [
+            verdict(MONDAY_MS, "ok"),
+            verdict(MONDAY_MS + 60_000, "degraded", told=2),
+            verdict(MONDAY_MS + 60_000, "failing", told=3),
+            verdict(MONDAY_MS + 180_000, "ok"),
+            verdict(TUESDAY_MS, "not_watched"),
+        ],
+    )
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(create)
@@ -77,6 +102,11 @@ def test_sql_examples_give_the_promised_result(
         assert counted.fetchall() == [
             ("town", MONDAY_MS, 4, 0),
             ("town", TUESDAY_MS, 2, 2),
+        ]
+        assert connection.sql(minutes_by_verdict).fetchall() == [
+            ("town", "not_watched", 1_440),
+            ("town", "ok", 1_438),
+            ("town", "failing", 2),
         ]
 
 

@@ -19,6 +19,7 @@ from sds_core.observer.sds.participant_figures import (
     ParticipantTable,
 )
 from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
+from sds_core.observer.shown_verdicts import WORST_FIRST, ShownVerdict
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
@@ -99,6 +100,14 @@ def busy(
         )
         for n in (1, 2)
     ]
+    stage.shown_until_ms = now_ms
+    stage.shown = {
+        name: [
+            ShownVerdict(minute_ms - ago * 60_000, shown, "ok")
+            for ago, shown in zip(range(60, 0, -8), WORST_FIRST, strict=False)
+        ]
+        for name in channels
+    }
     stage.incidents = [
         lost("/waku/1"),
         lost(
