@@ -31,6 +31,9 @@ PAUSE_MS = 15_000
 
 _EXPIRE_EVERY_MS = 3_600_000
 
+_CHUNK_ROWS = 5_000
+"""Rows of one transaction: a batch of the job waits for the file meanwhile."""
+
 _STORE = "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?)"
 
 _NEWEST = """
@@ -68,16 +71,23 @@ class VerdictStore:
     def record(
         self, rows: Sequence[tuple[str, ShownVerdict]], observed_ms: int
     ) -> None:
-        """Store rows by view, and when the verdicts were looked at, Unix ms."""
-        with self._database.transaction() as connection:
-            connection.executemany(
-                _STORE,
-                [(name, row.minute_ms, row.verdict, row.reason) for name, row in rows],
-            )
-            if self._with_history:
+        """Store rows by view, and when the verdicts were looked at, Unix ms.
+
+        After an error some may be stored: store all again.
+        """
+        for begin in range(0, len(rows), _CHUNK_ROWS):
+            chunk = rows[begin : begin + _CHUNK_ROWS]
+            with self._database.transaction() as connection:
                 connection.executemany(
-                    QUEUE, [(name, msgspec.msgpack.encode(row)) for name, row in rows]
+                    _STORE,
+                    [(name, *msgspec.structs.astuple(row)) for name, row in chunk],
                 )
+                if self._with_history:
+                    encoded = [
+                        (name, msgspec.msgpack.encode(row)) for name, row in chunk
+                    ]
+                    connection.executemany(QUEUE, encoded)
+        with self._database.transaction() as connection:
             connection.execute("DELETE FROM observed")
             connection.execute("INSERT INTO observed VALUES (?)", (observed_ms,))
 

@@ -182,14 +182,7 @@ def _sentence(spans: Sequence[Span], time: str) -> str:
 
 def _strip(spans: Sequence[Span], since_ms: int, until_ms: int, step_ms: int) -> Strip:
     """Draw a bar for each step, as the worst in it; nothing where nothing is known."""
-    bars: list[_Bar] = []
     count = (until_ms - since_ms) // step_ms
-    for number in range(count):
-        found = _within(spans, since_ms + number * step_ms, step_ms)
-        if bars and bars[-1].continues_in(found):
-            bars[-1] = bars[-1].longer(found)
-        elif found:
-            bars.append(_Bar(number, 1, found))
     label = ", ".join(
         f"{words.SHOWN[verdict]} {words.number(minutes)} min"
         for verdict, minutes in minutes_by_verdict(spans).items()
@@ -205,7 +198,9 @@ def _strip(spans: Sequence[Span], since_ms: int, until_ms: int, step_ms: int) ->
         begin,
         end,
         label or "nothing is known",
-        Markup().join(bar.drawn(until_ms) for bar in bars),
+        Markup().join(
+            bar.drawn(until_ms) for bar in _bars(spans, since_ms, step_ms, count)
+        ),
     )
     return Strip(picture, begin, end)
 
@@ -256,6 +251,23 @@ class _Bar(NamedTuple):
         return Markup(
             '<path class="{}" d="{}"><title>{} to {}: {}</title></path>'
         ).format(verdict, path, begin, end, what)
+
+
+def _bars(spans: Sequence[Span], since_ms: int, step_ms: int, count: int) -> list[_Bar]:
+    if step_ms == MINUTE_MS:
+        # No two share a minute. The first page has hundreds of strips.
+        return [
+            _Bar((span.begin_ms - since_ms) // step_ms, _minutes(span), [span])
+            for span in spans
+        ]
+    bars: list[_Bar] = []
+    for number in range(count):
+        found = _within(spans, since_ms + number * step_ms, step_ms)
+        if bars and bars[-1].continues_in(found):
+            bars[-1] = bars[-1].longer(found)
+        elif found:
+            bars.append(_Bar(number, 1, found))
+    return bars
 
 
 def _within(spans: Sequence[Span], begin_ms: int, step_ms: int) -> list[Span]:

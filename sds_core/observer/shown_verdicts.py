@@ -180,7 +180,7 @@ class VerdictLog:
             totals = views.get(name)
             if totals is None:
                 return NOT_WATCHED, _FORGOTTEN
-            return totals.verdict.value, totals.verdict_reason
+            return totals.verdict, totals.verdict_reason
 
         self._sample(minute_ms, changed, shown)
         found, self._found = self._found, []
@@ -215,17 +215,15 @@ class VerdictLog:
         for name in names:
             verdict, reason = shown(name)
             row = self._rows.get(name)
-            is_same = row is not None and (row.verdict, row.reason) == (verdict, reason)
-            if reason == _FORGOTTEN and (row is None or is_new_day):
+            if row is not None and row.verdict == verdict and row.reason == reason:
+                # Most views of most looks.
+                if is_new_day:
+                    self._add(name, ShownVerdict(minute_ms, row.verdict, reason))
+            elif reason == _FORGOTTEN and (row is None or is_new_day):
                 self._rows.pop(name, None)
-            elif (
-                row is None
-                or is_new_day
-                or (is_first and not is_same)
-                or _RANK[verdict] < _RANK[row.verdict]
-            ):
-                self._add(name, ShownVerdict(minute_ms, verdict, reason))
-            elif not is_same:
+            elif row is None or is_first or _RANK[verdict] < _RANK[row.verdict]:
+                self._add(name, ShownVerdict(minute_ms, str(verdict), reason))
+            else:
                 self._due.add(name)
 
     def _add(self, name: str, row: ShownVerdict) -> None:

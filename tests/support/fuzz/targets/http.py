@@ -22,6 +22,7 @@ from connectors.web.app import create_app
 from connectors.web.sources import Sources
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.shown_verdicts import ShownVerdict
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
@@ -34,11 +35,12 @@ _PATHS = (
     "/", "/channel", "/incidents", "/taps", "/monitor", "/runbooks",
     "/runbooks/SdsMessagesLost", "/metrics", "/api/v1/channels",
     "/api/v1/channels/channel", "/api/v1/incidents", "/api/v1/taps", "/api/v1/minutes",
+    "/api/v1/verdicts", "/api/v1/views/sds/verdicts",
     "/healthz", "/readyz", "/static/base.css",
 )  # fmt: skip
 _PARAMETERS = (
     "id", "key", "channel", "hours", "limit", "kind", "since", "standing", "q", "page",
-    "offset", "after", "sort", "find", "window",
+    "offset", "after", "sort", "find", "window", "from", "to",
 )  # fmt: skip
 _VALUES = (
     *_CHANNELS, *TEXTS, *map(str, NUMBERS), "-1", "true", "lost", "undelivered", "3",
@@ -72,18 +74,30 @@ def _app() -> Starlette:
         lambda query: incidents[: query.limit],
         lambda channel, since_ms, until_ms, fields: [],
         files("dashboards") / "runbooks",
+        find_verdicts=lambda channels, since_ms, until_ms: {
+            name: [ShownVerdict(START_MS // 60_000 * 60_000, "ok", "ok")]
+            for name in channels
+        },
+        verdicts_until_ms=lambda: START_MS,
     )
     return create_app(sources, registry)
 
 
 def _genuine() -> list[bytes]:
     # The only views that need to know which channel.
-    about = ("/channel", "/api/v1/minutes")
+    about = (
+        "/channel",
+        "/api/v1/minutes",
+        "/api/v1/verdicts",
+        "/api/v1/views/sds/verdicts",
+    )
     targets = [path for path in _PATHS if path not in about]
     return [
         *(path.encode() for path in targets),
         b"/channel?id=channel&hours=1",
         b"/api/v1/minutes?channel=channel&hours=3",
+        b"/api/v1/verdicts?channel=channel&from=1",
+        b"/api/v1/views/sds/verdicts?id=channel",
         b"/api/v1/incidents?limit=5&standing=true\naccept: application/json",
     ]
 
