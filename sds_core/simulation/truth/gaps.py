@@ -94,7 +94,7 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
 
     def is_known(message_id: str, frame: SeenFrame) -> bool:
         """Return whether an id is known at a frame to be sent after the start."""
-        first = view.messages.get(message_id)
+        first = view.shown.get(message_id)
         if first is None or first.index > frame.index:
             return decided.get(message_id, False)
         return first.composition.lamport > l0[first.composition.dialect]
@@ -108,7 +108,7 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
         is_after_start = False
         for place, (message_id, _) in enumerate(history):
             is_after_start |= place >= certain or is_known(message_id, frame)
-            first = view.messages.get(message_id)
+            first = view.shown.get(message_id)
             if first is not None and first.index <= frame.index:
                 continue
             # A frame that names its own id is the message that it names.

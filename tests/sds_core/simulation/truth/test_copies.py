@@ -88,16 +88,45 @@ def test_message_id_of_another_sender_or_lamport_is_a_collision() -> None:
     assert figures["frames"]["content"] == 3
 
 
-def test_copy_later_than_the_horizon_counts_as_a_frame_only() -> None:
-    """Exactly at the horizon it counts."""
+@pytest.mark.parametrize("lag", [3_600_000, 3_600_001, 30_000_000])
+def test_rebroadcast_counts_whatever_the_age_of_its_message(lag: int) -> None:
+    """With the requests that its frame carries."""
     it = Simulated()
     sent = it.content("m", "ana", at=0, requests=["lost"])
-    it.again(sent, at=3_600_000)
-    it.again(sent, at=3_600_001)
+    it.again(sent, at=lag)
     figures = it.figures()
-    assert figures["frames"]["content"] == 3
+    assert figures["frames"]["content"] == 2
     assert figures["rebroadcasts"] == {"repair": 0, "retry": 1}
     assert figures["repair"]["requests"] == 2
+
+
+@pytest.mark.parametrize(("lag", "acknowledged"), [(3_500_000, 1), (3_500_001, 0)])
+def test_rebroadcast_after_the_horizon_shows_nothing_of_others(
+    lag: int, acknowledged: int
+) -> None:
+    """Its history is that of its first sending, of which the tap saw no copy."""
+    it = Simulated.after_warm_up()
+    first = it.content("n", "ben", at=100_000, history=["m"])
+    it.content("m", "ana", at=100_001)
+    later = it.content("late", "cem", at=50_000 + lag)
+    assert later.at_ms > first.at_ms
+    it.again(first, at=100_000 + lag + 100_000)
+    namings = it.figures("acknowledged")["definite"]
+    assert namings == acknowledged
+
+
+def test_sync_frame_that_its_library_repairs_is_a_rebroadcast() -> None:
+    """It is no second first copy; a sync frame of another Lamport timestamp is one."""
+    it = Simulated()
+    sent = it.library_sync("s", "ana", at=0)
+    it.again(sent, at=10_000)
+    it.sync("ben", at=20_000, requests=["s"])
+    it.again(sent, at=30_000, by="cem", cause=Cause.REPAIR)
+    it.library_sync("s", "ana", at=40_000, lamport=2_000)
+    figures = it.figures()
+    assert figures["rebroadcasts"] == {"repair": 1, "retry": 1}
+    assert figures["frames"]["sync"] == 5
+    assert figures["messages"] == 0
 
 
 def test_message_that_no_tap_saw_does_not_count() -> None:

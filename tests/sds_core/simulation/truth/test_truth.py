@@ -125,6 +125,7 @@ def test_message_has_its_complete_history() -> None:
     it.arrive("eva", repaired, at=6_000)
     it.happen("eva", Delivered("m", "ana", 1, b"text"), at=6_100)
     assert it.message("m") == {
+        "kind": "content",
         "sender": "ana",
         "sent_ms": START_MS + 1_000,
         "transmissions": [
