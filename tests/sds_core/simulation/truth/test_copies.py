@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from sds_core.message_channel.events import Cause
 from tests.support.simulation.simulated import Simulated
 
@@ -98,21 +100,6 @@ def test_rebroadcast_counts_whatever_the_age_of_its_message(lag: int) -> None:
     assert figures["frames"]["content"] == 2
     assert figures["rebroadcasts"] == {"repair": 0, "retry": 1}
     assert figures["repair"]["requests"] == 2
-
-
-@pytest.mark.parametrize(("lag", "acknowledged"), [(3_500_000, 1), (3_500_001, 0)])
-def test_rebroadcast_after_the_horizon_shows_nothing_of_others(
-    lag: int, acknowledged: int
-) -> None:
-    """Its history is that of its first sending, of which the tap saw no copy."""
-    it = Simulated.after_warm_up()
-    first = it.content("n", "ben", at=100_000, history=["m"])
-    it.content("m", "ana", at=100_001)
-    later = it.content("late", "cem", at=50_000 + lag)
-    assert later.at_ms > first.at_ms
-    it.again(first, at=100_000 + lag + 100_000)
-    namings = it.figures("acknowledged")["definite"]
-    assert namings == acknowledged
 
 
 def test_sync_frame_that_its_library_repairs_is_a_rebroadcast() -> None:
