@@ -19,6 +19,7 @@ from tests.support.accuracy.seen import (
     MessageKey,
     Seen,
     Story,
+    has_content,
     others_of,
     pairs_of,
     reached_at_once,
@@ -26,7 +27,7 @@ from tests.support.accuracy.seen import (
     was_had,
 )
 from tests.support.accuracy.undelivered import Undelivered, undelivered_in
-from tests.support.accuracy.verdicts import wrong_verdicts_ms
+from tests.support.accuracy.verdicts import wrong_blind_ms, wrong_verdicts_ms
 
 
 class Losses(NamedTuple):
@@ -119,6 +120,9 @@ class Figures:
         verdicts_ms: Event time of all channels under each verdict and its reason.
         wrong_verdicts_ms: The part of it in which the verdict was wrong; see
             `wrong_verdicts`.
+        gaps: Stretches in which a tap recorded nothing.
+        wrong_blind_ms: Event time of all channels under the verdict blind, while a tap
+            of the channel had no gap that explains it.
     """
 
     plays: int = 0
@@ -132,6 +136,8 @@ class Figures:
     rebroadcasts: Counter[tuple[Said, Cause]] = field(default_factory=Counter)
     verdicts_ms: Counter[tuple[str, str]] = field(default_factory=Counter)
     wrong_verdicts_ms: Counter[tuple[str, str]] = field(default_factory=Counter)
+    gaps: int = 0
+    wrong_blind_ms: int = 0
 
     def __add__(self, other: Figures) -> Figures:
         """Add all counts."""
@@ -150,7 +156,7 @@ def figures_of(play: Play) -> Figures:
     return Figures(
         plays=1,
         differing=sum(not one.same for one in compare(truth, report)),
-        messages=sum(1 for _ in stories_of(truth)),
+        messages=sum(has_content(story) for _, story in stories_of(truth)),
         losses=_losses(play, seen),
         undelivered=undelivered_in(play, seen),
         deliveries=_deliveries(truth),
@@ -159,6 +165,8 @@ def figures_of(play: Play) -> Figures:
         rebroadcasts=play.rebroadcasts,
         verdicts_ms=_verdicts_ms(play),
         wrong_verdicts_ms=wrong_verdicts_ms(play, seen),
+        gaps=sum(len(tap["gaps"]) for tap in truth["taps"].values()),
+        wrong_blind_ms=wrong_blind_ms(play),
     )
 
 
@@ -190,7 +198,7 @@ def _losses(play: Play, seen: Seen) -> Losses:
             else:
                 counts["found"] += 1
                 counts["stale"] += incident.ended_ms is None and bool(others_of(story))
-        elif story["never_received"] and not others_of(story):
+        elif has_content(story) and story["never_received"] and not others_of(story):
             counts[_unseeable(key, story, seen)] += 1
     counts["wrong"] += len(unexplained)
     return Losses(**counts)
