@@ -127,7 +127,7 @@ class Seen:
 
 def has_content(story: Story) -> bool:
     """Whether a message is no sync frame that a library takes for one."""
-    return bool(story["kind"] == FrameKind.CONTENT)
+    return str(story["kind"]) == FrameKind.CONTENT
 
 
 def stories_of(truth: Mapping[str, Any]) -> Iterator[tuple[MessageKey, Story]]:
