@@ -181,10 +181,18 @@ class Simulated:
         self.entries.append(Arrival(START_MS + at, participant, sent))
         self.receive(participant, sent.frame.message_id, at=at)
 
-    def present(self, *participants: str, at: int = 0, present: bool = True) -> None:
-        """Let participants join or leave."""
+    def present(
+        self,
+        *participants: str,
+        at: int = 0,
+        present: bool = True,
+        is_new: bool = False,
+    ) -> None:
+        """Let participants join or leave, or join with no state."""
         self.entries += [
-            Presence(START_MS + at, self._channel_id, participant, present)
+            Presence(
+                START_MS + at, self._channel_id, participant, present, is_new=is_new
+            )
             for participant in participants
         ]
 
