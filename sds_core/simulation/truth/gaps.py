@@ -99,6 +99,21 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
             return decided.get(message_id, False)
         return first.composition.lamport > l0[first.composition.dialect]
 
+    at_start = [
+        frame.composition.filter
+        for frame in view.between(0, warm_up_end_ms)
+        if frame.composition.dialect is Dialect.NIM
+    ]
+
+    def was_held(message_id: str, frame: SeenFrame) -> bool:
+        """Return whether a participant had an id before the end of the warm-up.
+
+        Histories of nim-sds are in order of delivery, which proves less.
+        """
+        return frame.composition.dialect is Dialect.NIM and any(
+            known is not None and known.holds(message_id) for known in at_start
+        )
+
     for frame in view.between(warm_up_end_ms + 1, view.frames[-1].clock_ms):
         own_id, history = frame.composition.message_id, frame.composition.history
         earlier = before.get(frame.index, ())
@@ -113,8 +128,9 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
                 continue
             # A frame that names its own id is the message that it names.
             if message_id not in decided and message_id != own_id:
-                decided[message_id] = is_after_start
-                if is_after_start:
+                is_gap = is_after_start and not was_held(message_id, frame)
+                decided[message_id] = is_gap
+                if is_gap:
                     yield Gap(message_id, frame, first)
 
 

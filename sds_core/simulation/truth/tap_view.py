@@ -111,7 +111,8 @@ class TapView:
         self.copies: defaultdict[str, list[SeenFrame]] = defaultdict(list)
         self.namings: defaultdict[str, list[SeenFrame]] = defaultdict(list)
         self.requests: defaultdict[str, list[SeenFrame]] = defaultdict(list)
-        self._syncs: set[tuple[str, str, int]] = set()
+        # The newest frame with each id that repeats none.
+        self._syncs: dict[str, SeenFrame] = {}
         numbers: set[int] = set()
         for record in records:
             if self.began_ms is None:
@@ -181,8 +182,11 @@ class TapView:
         if composition.kind is not FrameKind.EPHEMERAL and copy is not Copy.COLLISION:
             self.shown.setdefault(message_id, frame)
             self.copies[message_id].append(frame)
-        if composition.kind is FrameKind.CONTENT and copy is Copy.FIRST:
-            self.messages[message_id] = frame
+        if copy is Copy.FIRST:
+            if composition.kind is FrameKind.CONTENT:
+                self.messages[message_id] = frame
+            elif composition.kind is FrameKind.SYNC:
+                self._syncs[message_id] = frame
         if not is_old:
             for named in {named.message_id for named in composition.history}:
                 self.namings[named].append(frame)
@@ -192,19 +196,19 @@ class TapView:
     def _copy_of(self, composition: Composition) -> tuple[Copy, SeenFrame | None]:
         """Return what a frame is, and the first copy that it repeats or collides with.
 
-        Ids of sync frames may repeat, so these repeat one only if they are the same.
+        Other sync frames may have the same id: these collide with none.
         """
-        message_id = composition.message_id
-        identity = (message_id, composition.sender, composition.lamport)
+        first = None
         if composition.kind is FrameKind.CONTENT:
-            first = self.messages.get(message_id)
-            if first is not None:
-                return _further_copy(first.composition, composition), first
+            first = self.messages.get(composition.message_id)
         elif composition.kind is FrameKind.SYNC:
-            if identity in self._syncs:
-                return Copy.REBROADCAST, self.shown[message_id]
-            self._syncs.add(identity)
-        return Copy.FIRST, None
+            first = self._syncs.get(composition.message_id)
+        if first is None:
+            return Copy.FIRST, None
+        copy = _further_copy(first.composition, composition)
+        if composition.kind is FrameKind.SYNC and copy is Copy.COLLISION:
+            return Copy.FIRST, None
+        return copy, first
 
 
 def window_end_ms(request: SeenFrame) -> int:
