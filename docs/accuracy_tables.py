@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sds_core.message_channel.events import Cause
 from tests.support.accuracy.figures import Figures
-from tests.support.accuracy.suite import NAMES, QUIET_WITHOUT_LOSS
+from tests.support.accuracy.suite import HOURS, NAMES, QUIET_WITHOUT_LOSS
 
 CALM = ("clean", "quiet", QUIET_WITHOUT_LOSS, "phones", "tap-blind")
 """Scenarios without lasting losses, so that each reported loss is false."""
@@ -109,6 +109,10 @@ def _delivered(said: str, really: str) -> Callable[[Figures], int]:
 
 def _called(said: str, cause: Cause) -> Callable[[Figures], int]:
     return lambda f: f.rebroadcasts[said, cause]
+
+
+def _repair(outcome: str) -> Callable[[Figures], int]:
+    return lambda f: f.repair[outcome]
 
 
 SECTIONS = (
@@ -436,6 +440,89 @@ SECTIONS = (
                 ),
             ),
         ),
+    ),
+    Section(
+        "Eight hours",
+        "Scenarios of eight hours, with fewer seeds: phones that are on for a third of "
+        "the time, off for hours or flicker, wrong clocks of participants and taps, "
+        "restarts with and without state, and sync frames that nim-sds repairs.\n"
+        "Columns without an explanation are those of the report; where *differing* is "
+        "0, they equal the truth.",
+        (
+            Column("messages", "content messages sent", lambda f: f.messages),
+            Column("requests", "", _repair("requests")),
+            Column("answered", "", _repair("answered")),
+            Column("expired", "", _repair("expired")),
+            Column("responses", "", _repair("responses")),
+            Column("redundant", "", _repair("redundant")),
+            Column(
+                "old repairs",
+                "repairs, seen by a tap, of messages more than an hour old",
+                lambda f: f.old_repairs,
+            ),
+            Column(
+                "sync repairs",
+                "repairs, seen by a tap, of sync frames",
+                lambda f: f.sync_repairs,
+            ),
+            Column(
+                "differing",
+                "figures of the reports that are not the truth's",
+                lambda f: f.differing,
+            ),
+            Column(
+                "gaps", "stretches in which a tap recorded nothing", lambda f: f.gaps
+            ),
+            Column("minutes blind", "of all channels", _minutes("blind")),
+            Column(
+                "wrong",
+                "minutes of these in which a tap of the channel had no gap in the last "
+                "ten minutes",
+                lambda f: f"{f.wrong_blind_ms / 60_000:,.1f}",
+            ),
+        ),
+        HOURS,
+    ),
+    Section(
+        "Judgements over eight hours",
+        "What the monitor said of single messages, and the minutes under verdicts for "
+        "which nothing that happened is a reason, as in the tables above.\n"
+        "`clocks-8h` is left out: where taps' clocks differ by minutes, event times "
+        "cannot be compared with what happened when.",
+        (
+            Column("lost: found", "", lambda f: f.losses.found),
+            Column("lost: wrong", "", lambda f: f.losses.wrong),
+            Column("lost: missed", "", lambda f: f.losses.missed),
+            Column("undelivered: found", "", lambda f: f.undelivered.found),
+            Column("undelivered: wrong", "", lambda f: f.undelivered.wrong),
+            Column("undelivered: missed", "", lambda f: f.undelivered.missed),
+            Column(
+                "unseeable",
+                "undelivered, and no frame shows it",
+                lambda f: f.undelivered.behind + f.undelivered.unseeable,
+            ),
+            Column(
+                "unshown",
+                "called unacknowledged, although somebody else had it",
+                lambda f: f.acknowledgements.unshown,
+            ),
+            Column(
+                "repair, retry",
+                "retries that were called repairs",
+                _called("repair", Cause.RETRY),
+            ),
+            Column(
+                "retry, repair",
+                "repairs that were called retries",
+                _called("retry", Cause.REPAIR),
+            ),
+            Column("minutes", "all", lambda f: _all_minutes(f.verdicts_ms)),
+            Column(
+                "under a wrong verdict", "", lambda f: _all_minutes(f.wrong_verdicts_ms)
+            ),
+            Column("share", "", wrong_share),
+        ),
+        [name for name in HOURS if name != "clocks-8h"],
     ),
 )
 """All tables except the goals and catching up."""

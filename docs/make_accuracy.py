@@ -18,6 +18,7 @@ from docs.accuracy_tables import CALM, SECTIONS, wrong_share
 from tests.support.accuracy.figures import Figures, total
 from tests.support.accuracy.mvds import MVDS_NAMES, MvdsResult, mvds_result_of
 from tests.support.accuracy.suite import (
+    HOURS,
     NAMES,
     QUIET_WITHOUT_LOSS,
     CatchUp,
@@ -31,6 +32,7 @@ SEEDS = 12
 """Number of seeds; they take about five minutes on two processors."""
 
 _CATCH_UP_SEEDS = 5
+_HOURS_SEEDS = 4
 _NO_ALARM = {"ok", "quiet", "warming_up"}
 _TOTAL = "**all**"
 
@@ -48,6 +50,7 @@ How often is the monitor right?
 Made by `{command}`; do not edit it by hand.
 The tables compare the monitor's reports with the simulator's truth, for every [scenario](simulator.md#scenarios) of SDS with the seeds 1 to {seeds}: {plays} simulations.
 `flood` is left out, because it ends before the first deadline; `{quiet_without_loss}` is `quiet` with a network that loses nothing.
+The scenarios of [eight hours](#eight-hours) are apart, with the seeds 1 to {hours_seeds}.
 The monitor reads record by record, and its verdicts count at each.
 With sds-monitor {version} and numpy {numpy}, the same command writes the same page to the byte.
 
@@ -116,7 +119,8 @@ def grids(results: Results) -> Iterator[Grid]:
 
 
 def _goals(results: Results) -> Grid:
-    everything = total(results.by_name.values())
+    everything = total(results.by_name[name] for name in NAMES)
+    hours = total(results.by_name[name] for name in HOURS)
     losses, pairs = everything.losses, everything.undelivered
     acknowledged = everything.acknowledgements
     calm = [results.by_name[name] for name in CALM]
@@ -184,6 +188,17 @@ def _goals(results: Results) -> Grid:
             "an outage of an hour changes nothing",
             all(one.alike for one in caught_up),
             f"{sum(one.alike for one in caught_up)} of {len(caught_up)} alike",
+        ),
+        (
+            "every figure of eight hours equals the truth",
+            not hours.differing,
+            f"{hours.differing:,} differ in {hours.plays:,} simulations",
+        ),
+        (
+            "no channel is called blind without a gap of its taps",
+            not everything.wrong_blind_ms + hours.wrong_blind_ms,
+            f"{(everything.wrong_blind_ms + hours.wrong_blind_ms) / 60_000:,.1f} "
+            "minutes",
         ),
         (
             "every figure of MVDS equals the truth",
@@ -275,13 +290,14 @@ def _mvds(results: Results) -> Grid:
 
 def page(results: Results) -> str:
     """Return the whole page."""
-    everything = total(results.by_name.values())
+    everything = total(results.by_name[name] for name in NAMES)
     parts = [
         _HEAD.format(
             command=command(results.seeds),
             seeds=results.seeds,
             plays=f"{everything.plays:,}",
             quiet_without_loss=QUIET_WITHOUT_LOSS,
+            hours_seeds=min(results.seeds, _HOURS_SEEDS),
             version=version("sds-monitor"),
             numpy=version("numpy"),
             differing=everything.differing or "no",
@@ -302,12 +318,14 @@ def page(results: Results) -> str:
 def run(seeds: int) -> Results:
     """Run all simulations, as many at a time as there are processors."""
     plays = [(name, seed) for name in NAMES for seed in range(1, seeds + 1)]
+    hours_seeds = min(seeds, _HOURS_SEEDS)
+    plays += [(name, seed) for name in HOURS for seed in range(1, hours_seeds + 1)]
     cuts = {"in one batch": None, "in batches of 1,000": 1_000}
     outages = [
         (size, seed) for size in cuts.values() for seed in range(1, _CATCH_UP_SEEDS + 1)
     ]
     of_mvds = [(name, seed) for name in MVDS_NAMES for seed in range(1, seeds + 1)]
-    by_name = dict.fromkeys(NAMES, Figures())
+    by_name = dict.fromkeys((*NAMES, *HOURS), Figures())
     with ProcessPoolExecutor() as pool:
         played = pool.map(_figures, plays)
         payloads = pool.map(_mvds_result, of_mvds)

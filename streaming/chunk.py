@@ -109,7 +109,7 @@ class Chunk:
             return 0
         self.clock_ms = clock_ms
         if observer:
-            self._tap(observer).add_frame(clock_ms, seq)
+            self._tap(observer).add_frame(clock_ms, seq, time_ms)
         return kept
 
     def _add_judged(self, record: RawRecord) -> None:
@@ -124,9 +124,9 @@ class Chunk:
         if headers.observer:
             tap = self._tap(headers.observer)
             if type(judged) is Heartbeat:
-                tap.add_heartbeat(self.clock_ms, headers.seq)
+                tap.add_heartbeat(self.clock_ms, headers.seq, record.timestamp_ms)
             else:
-                tap.add_frame(self.clock_ms, headers.seq)
+                tap.add_frame(self.clock_ms, headers.seq, record.timestamp_ms)
         if type(judged) is FrameRecord:
             self._add_frame(record, judged)
 

@@ -19,7 +19,7 @@ from sds_core.observer.record import NO_SEQ
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.summing import least
 
-BLOB_VERSION = 4
+BLOB_VERSION = 5
 """Version of `TapView.to_blob`; versions 1 to 3 lack the checksum."""
 
 CHECKSUM_SINCE = 4
@@ -71,12 +71,17 @@ class TapDigest(msgspec.Struct, array_like=True):
         heartbeat_times: Times of heartbeats, packed ``int64``, shape (h,).
         heartbeat_seqs: The last number that the tap had given to a frame at each
             heartbeat; the frame itself may arrive later. Packed as `heartbeat_times`.
+        own_times: Record times of the frames, which are those of the tap's own clock.
+            Packed as `times`; empty if they are the same.
+        heartbeat_own_times: Record times of the heartbeats, in the same way.
     """
 
     times: bytes
     seqs: bytes
     heartbeat_times: bytes
     heartbeat_seqs: bytes
+    own_times: bytes = b""
+    heartbeat_own_times: bytes = b""
 
 
 class TapDigester:
@@ -85,35 +90,43 @@ class TapDigester:
     def __init__(self) -> None:
         self._times, self._seqs = array("q"), array("q")
         self._heartbeat_times, self._heartbeat_seqs = array("q"), array("q")
+        self._own_times, self._heartbeat_own_times = array("q"), array("q")
 
-    def add_frame(self, clock_ms: int, seq: int) -> None:
+    def add_frame(self, clock_ms: int, seq: int, own_ms: int) -> None:
         """Add a record that is not a heartbeat.
 
         Args:
             clock_ms: Greatest record time of the partition up to the record, Unix ms.
             seq: Sequence number of the record; `NO_SEQ` if it has none.
+            own_ms: Time of the record.
         """
         self._times.append(clock_ms)
         self._seqs.append(seq)
+        self._own_times.append(own_ms)
 
-    def add_heartbeat(self, clock_ms: int, seq: int) -> None:
+    def add_heartbeat(self, clock_ms: int, seq: int, own_ms: int) -> None:
         """Add a heartbeat.
 
         Args:
             clock_ms: See `add_frame`.
             seq: The last sequence number that the tap gave to a frame; `NO_SEQ` if
                 the heartbeat has none.
+            own_ms: See `add_frame`.
         """
         self._heartbeat_times.append(clock_ms)
         self._heartbeat_seqs.append(seq)
+        self._heartbeat_own_times.append(own_ms)
 
     def finish(self) -> TapDigest:
         """Return the digest of all records that were added."""
+        own, heartbeat_own = self._own_times, self._heartbeat_own_times
         return TapDigest(
             self._times.tobytes(),
             self._seqs.tobytes(),
             self._heartbeat_times.tobytes(),
             self._heartbeat_seqs.tobytes(),
+            b"" if own == self._times else own.tobytes(),
+            b"" if heartbeat_own == self._heartbeat_times else heartbeat_own.tobytes(),
         )
 
 
@@ -138,16 +151,22 @@ class TapState(msgspec.Struct, array_like=True):
     Attributes:
         highest: Greatest sequence number seen; `NO_SEQ` before the first.
         holes: Missing numbers below it that may still arrive, in order of age.
-        ahead: Records at the clock or later, as `_rows` returns them, in order: other
-            partitions may still have earlier ones.
+        ahead: Records at the clock or later, as `_rows` returns them but without their
+            own times, in order: other partitions may still have earlier ones.
         highest_ms: Event time of the last record that confirmed `highest`; None before
             the first.
+        ahead_own: Own time of each record in `ahead`; empty in a blob of release 0.12
+            or earlier.
+        last_own_ms: Time of the last record by the tap's own clock, Unix ms; None
+            before the first.
     """
 
     highest: int = NO_SEQ
     holes: list[Hole] = []
     ahead: list[tuple[int, bool, int]] = []
     highest_ms: int | None = None
+    ahead_own: list[int] = []
+    last_own_ms: int | None = None
 
 
 class TapView:
@@ -191,27 +210,38 @@ class TapView:
         Returns:
             An empty list, because a tap has no events.
         """
-        records = self._state.ahead
+        state = self._state
+        own_times = state.ahead_own or [record[0] for record in state.ahead]
+        records = [
+            (*record, own_ms)
+            for record, own_ms in zip(state.ahead, own_times, strict=True)
+        ]
         for digest in digests:
-            records += _rows(digest.times, digest.seqs, is_heartbeat=False)
             records += _rows(
-                digest.heartbeat_times, digest.heartbeat_seqs, is_heartbeat=True
+                digest.times, digest.seqs, digest.own_times, is_heartbeat=False
+            )
+            records += _rows(
+                digest.heartbeat_times,
+                digest.heartbeat_seqs,
+                digest.heartbeat_own_times,
+                is_heartbeat=True,
             )
         # At the same time, a frame comes before the heartbeat that names its number.
         records.sort()
         # The order of records exactly at the clock is known only after all are read.
         due = bisect_left(records, clock_ms, key=lambda record: record[0])
-        self._state.ahead = records[due:]
-        for time_ms, is_heartbeat, seq in records[:due]:
+        state.ahead = [record[:3] for record in records[due:]]
+        state.ahead_own = [record[3] for record in records[due:]]
+        for time_ms, is_heartbeat, seq, own_ms in records[:due]:
             self._advance(time_ms)
-            self._seen(time_ms)
+            self._seen(time_ms, own_ms)
             if seq != NO_SEQ:
                 self._given(seq, time_ms)
                 if not is_heartbeat:
                     self._arrived(seq)
         self._advance(clock_ms)
         if self._state.ahead and self._state.ahead[0][0] == clock_ms:
-            self._seen(clock_ms)
+            self._seen(clock_ms, self._state.ahead_own[0])
         return []
 
     def forget(self) -> list[object]:
@@ -248,16 +278,22 @@ class TapView:
         edge_ms = clock_ms - settings.horizon_ms
         if self.totals.last_seen_ms < edge_ms:
             self.totals = TapTotals()
-            self._state = TapState(ahead=state.ahead)
+            self._state = TapState(ahead=state.ahead, ahead_own=state.ahead_own)
 
-    def _seen(self, time_ms: int) -> None:
+    def _seen(self, time_ms: int, own_ms: int) -> None:
         totals, hole_ms = self.totals, self._settings.tap_hole_ms
-        last_ms = totals.last_seen_ms
-        if last_ms and time_ms - last_ms > hole_ms:
+        last_ms, last_own_ms = totals.last_seen_ms, self._state.last_own_ms
+        if last_own_ms is None or own_ms < last_own_ms:
+            # Its own clock says nothing of the time since.
+            own_silence_ms = time_ms - last_ms
+        else:
+            own_silence_ms = own_ms - last_own_ms
+        # The topic's clock also moves if another tap's clock is set forward.
+        if last_ms and min(time_ms - last_ms, own_silence_ms) > hole_ms:
             self._found(last_ms, time_ms, since_ms=last_ms + hole_ms)
         if not last_ms:
             totals.first_seen_ms = time_ms
-        totals.last_seen_ms = time_ms
+        totals.last_seen_ms, self._state.last_own_ms = time_ms, own_ms
 
     def _found(self, from_ms: int, to_ms: int, since_ms: int) -> None:
         """Count a hole with this span, which made channels blind since a time."""
@@ -300,8 +336,11 @@ class TapView:
 
 
 def _rows(
-    times: bytes, seqs: bytes, is_heartbeat: bool
-) -> Iterator[tuple[int, bool, int]]:
-    columns = (np.frombuffer(data, dtype=np.int64).tolist() for data in (times, seqs))
-    for time_ms, seq in zip(*columns, strict=True):
-        yield time_ms, is_heartbeat, seq
+    times: bytes, seqs: bytes, own_times: bytes, is_heartbeat: bool
+) -> Iterator[tuple[int, bool, int, int]]:
+    columns = (
+        np.frombuffer(data, dtype=np.int64).tolist()
+        for data in (times, seqs, own_times or times)
+    )
+    for time_ms, seq, own_ms in zip(*columns, strict=True):
+        yield time_ms, is_heartbeat, seq, own_ms

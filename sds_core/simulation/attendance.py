@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from random import Random
 
-from sds_core.simulation.scenario import Scenario
+from sds_core.simulation.scenario import Absences, Scenario
 from sds_core.simulation.streams import Streams
 
 
@@ -14,19 +15,27 @@ class Attendance:
 
     def __init__(self, scenario: Scenario, streams: Streams) -> None:
         churn = scenario.churn
-        absences = churn.absences
-        self._absences = absences
         self._duration_ms = scenario.duration_ms
         self._streams = streams
 
-        def some(share: float, purpose: str) -> frozenset[int]:
-            everybody = range(scenario.participants)
+        def some(share: float, purpose: str, of: Sequence[int]) -> list[int]:
             stream = streams.scalar("churn", purpose)
-            return frozenset(stream.sample(everybody, round(share * len(everybody))))
+            count = round(share * scenario.participants)
+            return stream.sample(of, min(count, len(of)))
 
-        self._joining = some(churn.joining_share, "joining")
-        self._leaving = some(churn.leaving_share, "leaving")
-        self._wandering = some(absences.share if absences else 0.0, "absences")
+        everybody = range(scenario.participants)
+        self._joining = frozenset(some(churn.joining_share, "joining", everybody))
+        self._leaving = frozenset(some(churn.leaving_share, "leaving", everybody))
+        self._patterns: dict[int, Absences] = {}
+        for number, pattern in enumerate(churn.patterns):
+            left = [one for one in everybody if one not in self._patterns]
+            purpose = f"absences {number}" if number else "absences"
+            drawn = some(pattern.share, purpose, left)
+            self._patterns.update(dict.fromkeys(drawn, pattern))
+
+    def pattern(self, participant: int) -> Absences | None:
+        """Return how a participant is away; None if it never is for a while."""
+        return self._patterns.get(participant)
 
     def changes(self, participant: int) -> Iterator[tuple[int, bool]]:
         """Yield (ms since the start, whether it is present from then on), in order.
@@ -41,14 +50,18 @@ class Attendance:
         if participant in self._leaving:
             end_ms = at_ms + leave * (self._duration_ms - at_ms)
         yield int(at_ms), True
-        absences = self._absences
-        while absences is not None and participant in self._wandering:
-            at_ms += random.expovariate(1 / absences.mean_present_s) * 1_000
+        pattern = self._patterns.get(participant)
+        is_first = True
+        while pattern is not None:
+            at_ms += _length_s(pattern, pattern.mean_present_s, random) * 1_000
+            if is_first and pattern.lengths == "regular":
+                at_ms -= random.random() * pattern.mean_present_s * 1_000
+            is_first = False
             if at_ms >= end_ms:
                 break
             yield int(at_ms), False
-            away_s = random.expovariate(1 / absences.mean_away_s)
-            away_s = min(max(away_s, absences.least_away_s), absences.most_away_s)
+            away_s = _length_s(pattern, pattern.mean_away_s, random)
+            away_s = min(max(away_s, pattern.least_away_s), pattern.most_away_s)
             at_ms += away_s * 1_000
             if at_ms >= end_ms:
                 # The participant is away already and does not return.
@@ -56,3 +69,9 @@ class Attendance:
             yield int(at_ms), True
         if end_ms < math.inf:
             yield int(end_ms), False
+
+
+def _length_s(pattern: Absences, mean_s: float, random: Random) -> float:
+    if pattern.lengths == "regular":
+        return mean_s
+    return random.expovariate(1 / mean_s)

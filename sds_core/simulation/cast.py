@@ -14,6 +14,7 @@ from sds_core.simulation.clock import Clock
 from sds_core.simulation.links import Indices
 from sds_core.simulation.log import Transmission
 from sds_core.simulation.scenario import ChannelGroup
+from sds_core.wire import Frame
 
 NEVER_MS = 1 << 62
 """A time that is never reached, ms."""
@@ -30,13 +31,17 @@ class Member:
         channel: Channel that it is a member of.
         clock: Clock of the participant, which may be wrong.
         profile: Options of the participant.
+        library_syncs_every_ms: Time between two sync messages that its application
+            sends through the library; None without them.
         random: Random source of the participant.
         sds: SDS state; None before it joins and while it is stored as a snapshot.
         snapshot: Stored state while it is away and will be restored.
         present: Whether it is online.
         gone: Whether it has left for good.
-        missed: Messages that were sent while it was away, with their retrieval hints,
-            if it will fetch them.
+        fetch_after_ms: Time after a return at which it fetches what it missed; None:
+            never.
+        state: What becomes of its state while it is away.
+        missed: Messages that were sent while it was away, if it will fetch them.
         wake_ms: Simulation time of the next call that it needs.
         wake_reading_ms: The same time as its own clock shows it.
     """
@@ -47,12 +52,15 @@ class Member:
     channel: Channel
     clock: Clock
     profile: Profile
+    library_syncs_every_ms: int | None
     random: Random
+    fetch_after_ms: int | None
+    state: str
     sds: MessageChannel | None = None
     snapshot: bytes = b""
     present: bool = False
     gone: bool = False
-    missed: list[tuple[Transmission, bytes]] = field(default_factory=list)
+    missed: list[Flight] = field(default_factory=list)
     wake_ms: int = NEVER_MS
     wake_reading_ms: int = NEVER_MS
 
@@ -91,12 +99,16 @@ class Flight:
 
     Attributes:
         transmission: The transmission.
+        frame, value: The frame as libraries take it, and its bytes; those of the
+            transmission unless the application took its content out.
         retrieval_hint: Hint to fetch it again.
         receivers: Members that it still has to reach, the next one last.
         times_ms: Time of arrival at each of them, in the same order.
     """
 
     transmission: Transmission
+    frame: Frame
+    value: bytes
     retrieval_hint: bytes
     receivers: list[Member]
     times_ms: list[int]

@@ -7,6 +7,7 @@ that a participant's or tap's clock gives them.
 
 from __future__ import annotations
 
+import enum
 from typing import NamedTuple
 
 from sds_core.message_channel.events import Cause, Event
@@ -25,8 +26,10 @@ class Transmission(NamedTuple):
         channel_id: Channel of the frame.
         by: Participant that sent it; for a repair not the sender inside the frame.
         cause: Why it was sent, which only its sender knows.
-        frame: The frame.
-        value: The frame's bytes; the same object at every sending of one message.
+        frame: The frame. A sync frame whose cause is not `Cause.SYNC` is one that its
+            library takes for a message: it has the same id at every sending, and its
+            id enters causal histories.
+        value: The frame's bytes; the same at every sending of one message.
         waku_hash: Waku message hash of this sending, `0x` and 64 hex digits.
         waku_timestamp_ns: the time by the sender's clock that the hash covers.
     """
@@ -40,6 +43,11 @@ class Transmission(NamedTuple):
     value: bytes
     waku_hash: str
     waku_timestamp_ns: int
+
+    @property
+    def is_of_message(self) -> bool:
+        """Whether its library remembers it by its id, and repairs it."""
+        return self.cause not in (Cause.SYNC, Cause.EPHEMERAL)
 
 
 class Arrival(NamedTuple):
@@ -60,13 +68,18 @@ class Happening(NamedTuple):
 
 
 class Presence(NamedTuple):
-    """A participant joined a channel or left it (churn), of some profile."""
+    """A participant joined a channel or left it (churn), of some profile.
+
+    Attributes:
+        is_new: Whether it has no state of an earlier presence.
+    """
 
     at_ms: int
     channel_id: str
     participant: str
     present: bool
     profile: Profile = _SPEC
+    is_new: bool = False
 
 
 class Sighting(NamedTuple):
@@ -100,4 +113,35 @@ class Heartbeat(NamedTuple):
     seq: int
 
 
-Entry = Transmission | Arrival | Happening | Presence | Sighting | Heartbeat
+class GapCause(enum.StrEnum):
+    """Why a tap did not record what was sent.
+
+    DOWN: it did not run, and sent no heartbeats.
+    DEAF: it ran and received nothing.
+    RECORD_LOST: a record of it did not reach the topic.
+    """
+
+    DOWN = "down"
+    DEAF = "deaf"
+    RECORD_LOST = "record lost"
+
+
+class TapGap(NamedTuple):
+    """A stretch in which a tap recorded nothing; told when it begins.
+
+    Losses on the links to the tap are none: the network loses messages to everybody.
+
+    Attributes:
+        at_ms: begin, by the tap's clock.
+        tap: observer id.
+        until_ms: end, exclusive, by the tap's clock.
+        cause: why.
+    """
+
+    at_ms: int
+    tap: str
+    until_ms: int
+    cause: GapCause
+
+
+Entry = Transmission | Arrival | Happening | Presence | Sighting | Heartbeat | TapGap

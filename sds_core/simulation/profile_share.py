@@ -21,11 +21,18 @@ class ProfileShare(Table, frozen=True, kw_only=True):
         share: relative to the other shares.
         overrides: fields of `Profile` with other values; `bloom` is a table with
             capacity and error_rate.
+        library_syncs_every_s: time between two messages that the application sends
+            through its library and whose content it takes out before it broadcasts
+            them; absent: none. To the library they are messages like any other: their
+            ids enter causal histories, and others repair them. Applications of nim-sds
+            do this; give each participant of a channel the same setting, and an
+            override of sync_interval_ms, because nim-sds sends no other sync messages.
     """
 
     base: Literal["default", "spec", "js_sds", "nim_sds"] = "spec"
     share: Annotated[float, Meta(gt=0, le=1_000_000)] = 1.0
     overrides: dict[str, Any] = msgspec.field(default_factory=dict)
+    library_syncs_every_s: Annotated[float, Meta(gt=0, le=2_592_000)] | None = None
 
     def profile(self, path: str = "") -> Profile:
         """Return the profile.

@@ -204,23 +204,28 @@ class Absences(Table, frozen=True, kw_only=True):
 
     Attributes:
         share: share of the participants.
-        mean_present_s: mean of the exponentially distributed time until one leaves.
-        mean_away_s: mean of the exponentially distributed time until it is back.
-        least_away_s, most_away_s: limits of that time; one that is drawn outside them
-            becomes the limit.
+        mean_present_s: mean of the time until one leaves.
+        mean_away_s: mean of the time until it is back.
+        lengths: how these times are distributed: `exponential`, or `regular`, which
+            means that they are always the mean, except for a random part of the first
+            time until one leaves.
+        least_away_s, most_away_s: limits of the time away; one that is drawn outside
+            them becomes the limit.
         fetch_after_s: time after the return at which it fetches from a Store node the
             messages that were sent meanwhile; absent: never.
         state: state after the return: `restored` from a snapshot of when it left, as
-            after a restart; `kept`, as after the sleep of a phone.
+            after a restart; `kept`, as after the sleep of a phone; `lost`, so that it
+            begins again with nothing, under its old id.
     """
 
     share: Share
     mean_present_s: PositiveSeconds
     mean_away_s: PositiveSeconds
+    lengths: Literal["exponential", "regular"] = "exponential"
     least_away_s: Seconds = 0.0
     most_away_s: PositiveSeconds = LONGEST_S
     fetch_after_s: Seconds | None = None
-    state: Literal["restored", "kept"] = "restored"
+    state: Literal["restored", "kept", "lost"] = "restored"
 
     def __post_init__(self) -> None:
         """Check the order.
@@ -243,12 +248,31 @@ class Churn(Table, frozen=True, kw_only=True):
     Attributes:
         joining_share: share of participants that join at some time after the start.
         leaving_share: share of participants that leave for good at some time.
-        absences: participants that leave and return; absent: none.
+        absences: participants that leave and return, one table or several; absent:
+            none. The participants of several tables are distinct.
     """
 
     joining_share: Share = 0.0
     leaving_share: Share = 0.0
-    absences: Absences | None = None
+    absences: Absences | tuple[Absences, ...] = ()
+
+    @property
+    def patterns(self) -> tuple[Absences, ...]:
+        """The tables of `absences`."""
+        found = self.absences
+        return (found,) if isinstance(found, Absences) else found
+
+
+class ClockJump(Table, frozen=True, kw_only=True):
+    """A moment at which a clock is set.
+
+    Attributes:
+        at_s: time of the jump.
+        by_ms: length of the jump; negative if the clock is set back.
+    """
+
+    at_s: Seconds
+    by_ms: Annotated[int, Meta(ge=-86_400_000, le=86_400_000)]
 
 
 class ClockSkew(Table, frozen=True, kw_only=True):
@@ -258,11 +282,17 @@ class ClockSkew(Table, frozen=True, kw_only=True):
         offset_ms: greatest offset in either direction, uniformly distributed.
         drift_ppm: greatest drift in either direction, millionths, uniformly
             distributed.
+        mean_jump_interval_s: mean of the exponentially distributed time between two
+            jumps of a clock; absent: none jumps.
+        jump_ms: greatest jump in either direction, uniformly distributed. A participant
+            whose clock is set back sees it stand still until it has caught up.
         share: share of participants with wrong clocks.
     """
 
     offset_ms: Annotated[int, Meta(ge=0, le=31_536_000_000)] = 0
     drift_ppm: Annotated[float, Meta(ge=0, le=100_000)] = 0.0
+    mean_jump_interval_s: PositiveSeconds | None = None
+    jump_ms: Annotated[int, Meta(ge=0, le=86_400_000)] = 0
     share: Share = 1.0
 
 
@@ -282,6 +312,7 @@ class Tap(Link, frozen=True, kw_only=True):
         replica_share: share of frames that it records twice.
         clock_offset_ms: offset of its clock; positive if it is ahead.
         clock_drift_ppm: drift of its clock in millionths; positive if it is too fast.
+        clock_jumps: moments at which its clock is set.
     """
 
     name: Name
@@ -293,6 +324,7 @@ class Tap(Link, frozen=True, kw_only=True):
     replica_share: Share = 0.0
     clock_offset_ms: Annotated[int, Meta(ge=-86_400_000, le=86_400_000)] = 0
     clock_drift_ppm: Annotated[float, Meta(ge=-100_000, le=100_000)] = 0.0
+    clock_jumps: tuple[ClockJump, ...] = ()
 
 
 class Scenario(Table, frozen=True, kw_only=True):
@@ -337,6 +369,7 @@ class Scenario(Table, frozen=True, kw_only=True):
         """
         scenario = read(mapping, cls)
         _check_names(scenario)
+        _check_absences(scenario)
         _check_population(scenario)
         _check_profiles(scenario)
         return scenario
@@ -350,6 +383,13 @@ class Scenario(Table, frozen=True, kw_only=True):
     def total_ms(self) -> int:
         """Length of the whole simulation, ms."""
         return round((self.duration_s + self.settle_s) * 1_000)
+
+
+def _check_absences(scenario: Scenario) -> None:
+    shares = sum(one.share for one in scenario.churn.patterns)
+    if shares > 1:
+        problem = f"have shares of {shares:g} in all: allowed is a sum of up to 1"
+        raise TableError("churn.absences", problem)
 
 
 def _check_names(scenario: Scenario) -> None:

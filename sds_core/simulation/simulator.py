@@ -13,7 +13,6 @@ import numpy as np
 
 from sds_core.message_channel.channel import MessageChannel
 from sds_core.message_channel.events import Broadcast, Cause, Step
-from sds_core.message_channel.profile import Profile
 from sds_core.simulation.agenda import Agenda
 from sds_core.simulation.attendance import Attendance
 from sds_core.simulation.cast import NEVER_MS, Channel, Flight, Member
@@ -34,9 +33,10 @@ from sds_core.simulation.tap import Tap
 from sds_core.simulation.traffic import occasions
 from sds_core.simulation.waku import META, PUBSUB_TOPIC, content_topic
 from sds_core.waku.message import message_hash
-from sds_core.wire import FrameKind, decode
+from sds_core.wire import FrameKind, decode, encode
 
 _CONTENT = Cause.CONTENT
+_SYNC_CONTENT = b"sync"
 _NANOSECONDS_PER_MS = 1_000_000
 
 
@@ -65,12 +65,10 @@ class _Simulation:
         self._log = self._news.append
         self._network = Network(scenario.network, scenario.participants, streams)
         self._transmissions = 0
-        absences = scenario.churn.absences
-        fetch_after_s = None if absences is None else absences.fetch_after_s
-        self._fetch_after_ms = (
-            None if fetch_after_s is None else round(fetch_after_s * 1_000)
-        )
+        self._attendance = attendance = Attendance(scenario, streams)
         self._lost_tails: dict[str, LostTail] = {}
+        # Ids of messages whose content applications take out.
+        self._library_syncs: set[str] = set()
         count = scenario.participants
         self._taps = [
             Tap(tap, count, start_ms, streams, self._agenda, self._sighted, self._log)
@@ -78,13 +76,17 @@ class _Simulation:
         ]
         self._names = [f"participant-{index + 1:03}" for index in range(count)]
         self._clocks = [
-            Clock.drawn(start_ms, scenario.clocks, streams.scalar("clock", name))
+            Clock.drawn(
+                start_ms,
+                scenario.clocks,
+                streams.scalar("clock", name),
+                scenario.total_ms,
+            )
             for name in self._names
         ]
         self._memberships: list[list[Member]] = [[] for _ in range(count)]
         # Before the first message, so that participants that join at the start are
         # present.
-        attendance = Attendance(scenario, streams)
         for index in range(count):
             self._plan_change(index, attendance.changes(index))
         for group in scenario.channels:
@@ -128,20 +130,31 @@ class _Simulation:
             streams.scalar("speakers", channel_id),
             streams.scalar("content", channel_id),
         )
-        profiles = _shared_out(group.profiles or scenario.profiles, count)
+        shares = _shared_out(group.profiles or scenario.profiles, count)
         for position, index in enumerate(indices):
             name = self._names[index]
+            pattern = self._attendance.pattern(index)
+            share = shares[position]
             member = Member(
                 index,
                 position,
                 name,
                 channel,
                 self._clocks[index],
-                profiles[position],
+                share.profile(),
+                _ms(share.library_syncs_every_s),
                 streams.scalar("participant", name, channel_id),
+                None if pattern is None else _ms(pattern.fetch_after_s),
+                "kept" if pattern is None else pattern.state,
             )
             channel.members.append(member)
             self._memberships[index].append(member)
+            if member.library_syncs_every_ms is not None:
+                # At a time of its own, as the timers of real participants run.
+                phase = streams.scalar("library syncs", name, channel_id).random()
+                first_ms = int(phase * member.library_syncs_every_ms)
+                sync = partial(self._library_sync, member)
+                self._agenda.add(self._start_ms + first_ms, sync)
         channel.indices = np.array(indices, np.intp)
         return channel
 
@@ -168,6 +181,7 @@ class _Simulation:
     def _come(self, member: Member, now_ms: int) -> None:
         if member.gone:
             return
+        is_new = not member.snapshot and member.sds is None
         if member.snapshot:
             member.sds = MessageChannel.restore(
                 member.snapshot, random=member.random, profile=member.profile
@@ -181,54 +195,61 @@ class _Simulation:
                 random=member.random,
                 profile=member.profile,
             )
-        self._set_present(member, now_ms, present=True)
+        self._set_present(member, now_ms, present=True, is_new=is_new)
         self._plan_wake(member, member.sds, now_ms)
-        if member.missed and self._fetch_after_ms is not None:
+        if member.missed and member.fetch_after_ms is not None:
             fetch = partial(self._fetch, member)
-            self._agenda.add(now_ms + self._fetch_after_ms, fetch)
+            self._agenda.add(now_ms + member.fetch_after_ms, fetch)
 
     def _fetch(self, member: Member, now_ms: int) -> None:
         """Fetch from a Store node what was sent while a participant was away."""
         if not member.present:
             return
         missed, member.missed = member.missed, []
-        for transmission, hint in missed:
-            self._receive(member, transmission, hint, now_ms)
+        for flight in missed:
+            self._receive(member, flight, now_ms)
 
-    def _receive(
-        self, member: Member, transmission: Transmission, hint: bytes, now_ms: int
-    ) -> None:
+    def _receive(self, member: Member, flight: Flight, now_ms: int) -> None:
         """Let a transmission reach a participant; one that is away misses it."""
         sds = member.sds
         if sds is None or not member.present:
-            is_content = transmission.frame.kind is FrameKind.CONTENT
-            if is_content and self._fetch_after_ms is not None:
-                member.missed.append((transmission, hint))
+            is_content = flight.frame.kind is FrameKind.CONTENT
+            if is_content and member.fetch_after_ms is not None:
+                member.missed.append(flight)
             return
-        self._log(Arrival(now_ms, member.participant, transmission))
+        self._log(Arrival(now_ms, member.participant, flight.transmission))
         step = sds.receive_frame(
-            transmission.frame,
-            transmission.value,
+            flight.frame,
+            flight.value,
             member.clock.reading(now_ms),
-            retrieval_hint=hint,
+            retrieval_hint=flight.retrieval_hint,
         )
         self._follow(member, sds, step, now_ms)
 
     def _leave(self, member: Member, now_ms: int) -> None:
         if not member.present or member.sds is None:
             return
-        absences = self._scenario.churn.absences
-        if absences is not None and absences.state == "restored":
+        if member.state == "restored":
             member.snapshot = member.sds.snapshot(member.clock.reading(now_ms))
+        if member.state != "kept":
             member.sds = None
         member.wake_ms = member.wake_reading_ms = NEVER_MS
         self._set_present(member, now_ms, present=False)
 
-    def _set_present(self, member: Member, now_ms: int, *, present: bool) -> None:
+    def _set_present(
+        self, member: Member, now_ms: int, *, present: bool, is_new: bool = False
+    ) -> None:
         member.present = present
         channel_id = member.channel.channel_id
         self._log(
-            Presence(now_ms, channel_id, member.participant, present, member.profile)
+            Presence(
+                now_ms,
+                channel_id,
+                member.participant,
+                present,
+                member.profile,
+                is_new,
+            )
         )
 
     # -- traffic
@@ -263,6 +284,18 @@ class _Simulation:
             step = member.sds.send_ephemeral(content, reading_ms)
         else:
             step = self._send(member, member.sds, content, reading_ms)
+        self._follow(member, member.sds, step, now_ms)
+
+    def _library_sync(self, member: Member, now_ms: int) -> None:
+        """Let an application send a sync message that its library takes for content."""
+        if member.library_syncs_every_ms is not None:
+            again_ms = now_ms + member.library_syncs_every_ms
+            self._agenda.add(again_ms, partial(self._library_sync, member))
+        if not member.present or member.sds is None:
+            return
+        reading_ms = member.clock.reading(now_ms)
+        step = self._send(member, member.sds, _SYNC_CONTENT, reading_ms)
+        self._library_syncs.update(one.message_id for one in step.broadcasts)
         self._follow(member, member.sds, step, now_ms)
 
     def _send_tail(self, channel: Channel, tail: LostTail, now_ms: int) -> None:
@@ -313,7 +346,12 @@ class _Simulation:
         self, member: Member, sds: MessageChannel, broadcast: Broadcast, now_ms: int
     ) -> None:
         channel = member.channel
-        value = broadcast.value
+        # Decoded once into plain values, for all receivers.
+        taken = decode(broadcast.value).detached()
+        frame, value = taken, broadcast.value
+        if broadcast.message_id in self._library_syncs:
+            frame = taken._replace(kind=FrameKind.SYNC, content=b"")
+            value = encode(frame)
         number = self._transmissions
         self._transmissions += 1
         # Each sending has its own ns, so that no two hashes are equal.
@@ -330,8 +368,7 @@ class _Simulation:
             channel.channel_id,
             member.participant,
             broadcast.cause,
-            # Decoded once into plain values, for all receivers.
-            decode(value).detached(),
+            frame,
             value,
             f"0x{hashed.hex()}",
             timestamp_ns,
@@ -353,6 +390,8 @@ class _Simulation:
             members = channel.members
             flight = Flight(
                 transmission,
+                taken,
+                broadcast.value,
                 hashed,
                 [members[position] for position in positions.tolist()],
                 (delays_ms[positions] + now_ms).tolist(),
@@ -366,11 +405,10 @@ class _Simulation:
                 tap.listen(member.index, transmission)
 
     def _land(self, flight: Flight, now_ms: int) -> None:
-        transmission, hint = flight.transmission, flight.retrieval_hint
         times_ms, receivers = flight.times_ms, flight.receivers
         while times_ms and times_ms[-1] == now_ms:
             times_ms.pop()
-            self._receive(receivers.pop(), transmission, hint, now_ms)
+            self._receive(receivers.pop(), flight, now_ms)
         if times_ms:
             self._agenda.add(times_ms[-1], partial(self._land, flight))
 
@@ -393,16 +431,20 @@ class _Simulation:
             self._plan_wake(member, sds, now_ms)
 
 
-def _shared_out(shares: tuple[ProfileShare, ...], count: int) -> list[Profile]:
-    """Return `count` profiles whose numbers are as close to the shares as possible.
+def _shared_out(shares: tuple[ProfileShare, ...], count: int) -> list[ProfileShare]:
+    """Return each share as often as its size says, as closely as possible.
 
-    The caller draws which member gets which profile.
+    The caller draws which member gets which one of the `count`.
     """
     total = sum(one.share for one in shares)
-    profiles: list[Profile] = []
+    shared: list[ProfileShare] = []
     sum_so_far = 0.0
     for one in shares:
         sum_so_far += one.share
         until = round(sum_so_far / total * count)
-        profiles += [one.profile()] * (until - len(profiles))
-    return profiles
+        shared += [one] * (until - len(shared))
+    return shared
+
+
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1_000)

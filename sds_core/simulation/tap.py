@@ -12,7 +12,7 @@ from sds_core.simulation import scenario as scenarios
 from sds_core.simulation.agenda import Agenda
 from sds_core.simulation.clock import Clock
 from sds_core.simulation.links import Links, delay_draws
-from sds_core.simulation.log import Heartbeat
+from sds_core.simulation.log import GapCause, Heartbeat, TapGap
 from sds_core.simulation.streams import Draws, Streams
 
 # A tap is the only receiver at the end of its links.
@@ -41,7 +41,8 @@ class Tap(Generic[SentT]):
         agenda: Plans the tap's actions.
         sighted: Receives each record: its event time by the tap's clock, the tap's
             name and number, and what was recorded.
-        beat: Receives the tap's heartbeats.
+        report: Receives the tap's heartbeats, and the stretches in which it is down,
+            is deaf or loses a record.
     """
 
     def __init__(
@@ -52,12 +53,15 @@ class Tap(Generic[SentT]):
         streams: Streams,
         agenda: Agenda,
         sighted: Callable[[int, str, int, SentT], None],
-        beat: Callable[[Heartbeat], None],
+        report: Callable[[Heartbeat | TapGap], None],
     ) -> None:
         self._settings = settings
         self._start_ms = start_ms
-        self._clock = Clock(
-            start_ms, settings.clock_offset_ms, settings.clock_drift_ppm
+        self._clock = Clock.set_by(
+            start_ms,
+            settings.clock_offset_ms,
+            settings.clock_drift_ppm,
+            settings.clock_jumps,
         )
         name = f"tap {settings.name}"
         self._links = Links(settings, participants, 1, streams, name)
@@ -68,10 +72,18 @@ class Tap(Generic[SentT]):
         self._kept = Draws(streams.vector(name, "records").random)
         self._agenda = agenda
         self._sighted = sighted
-        self._emit_beat = beat
+        self._report = report
         self._seq = 0
         self._heartbeats = 0
         agenda.add(start_ms + round(settings.start_s * 1_000), self._beat)
+        for spans, cause in (
+            (settings.blackouts, GapCause.DOWN),
+            (settings.deaf, GapCause.DEAF),
+        ):
+            for span in spans:
+                begin_ms = start_ms + round(span.from_s * 1_000)
+                end_ms = start_ms + round(span.until_s * 1_000)
+                agenda.add(begin_ms, partial(self._miss, end_ms, cause))
 
     def listen(self, sender: int, transmission: SentT) -> None:
         """Send a transmission over the tap's link."""
@@ -94,11 +106,17 @@ class Tap(Generic[SentT]):
             name = self._settings.name
             at_ms = self._clock.reading(now_ms)
             self._sighted(at_ms, name, self._seq, transmission)
+        else:
+            self._miss(now_ms + 1, GapCause.RECORD_LOST, now_ms)
+
+    def _miss(self, end_ms: int, cause: GapCause, now_ms: int) -> None:
+        from_ms, until_ms = map(self._clock.reading, (now_ms, end_ms))
+        self._report(TapGap(from_ms, self._settings.name, until_ms, cause))
 
     def _beat(self, now_ms: int) -> None:
         if self._is_up(now_ms):
             at_ms = self._clock.reading(now_ms)
-            self._emit_beat(Heartbeat(at_ms, self._settings.name, self._seq))
+            self._report(Heartbeat(at_ms, self._settings.name, self._seq))
         self._heartbeats += 1
         settings = self._settings
         next_s = settings.start_s + self._heartbeats * settings.heartbeat_interval_s

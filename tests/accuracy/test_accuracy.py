@@ -16,6 +16,7 @@ from sds_core.message_channel.events import Cause
 from tests.support.accuracy.figures import Figures, share, total
 from tests.support.accuracy.play import START_MS, play
 from tests.support.accuracy.suite import (
+    HOURS,
     NAMES,
     QUIET_WITHOUT_LOSS,
     catch_up,
@@ -173,6 +174,12 @@ def test_blind_tap_makes_no_channel_fail() -> None:
     }
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_no_channel_is_blind_without_a_gap_of_its_taps(name: str) -> None:
+    """Not for a moment, in any scenario."""
+    assert figures([name]).wrong_blind_ms == 0
+
+
 @pytest.mark.parametrize("size", [1_000, None])
 def test_outage_of_the_job_changes_no_figure(size: int | None) -> None:
     """Reading an hour later, in any batches, gives the same figures."""
@@ -210,6 +217,6 @@ def test_seed_gives_the_same_figures_every_time(name: str) -> None:
 def test_page_lists_these_scenarios_and_its_command() -> None:
     """After adding a scenario, run ``make accuracy``."""
     page = Path(make_accuracy.PAGE).read_text(encoding="utf-8")
-    for name in NAMES:
+    for name in (*NAMES, *HOURS):
         assert f"| {name} |" in page
     assert make_accuracy.command(make_accuracy.SEEDS) in page

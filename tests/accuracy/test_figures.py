@@ -145,6 +145,30 @@ def test_verdict_without_a_cause_is_wrong(played: Play) -> None:
     assert right["failing", "lost"] == 0
 
 
+def test_blindness_needs_a_gap_of_every_tap_that_showed_the_channel(
+    played: Play,
+) -> None:
+    """Within the window before; here all of the verdict is of one tap."""
+    span = max(played.verdicts, key=lambda one: one.to_ms - one.from_ms)
+    blind = span._replace(verdict="blind", reason="tap_hole")
+    played.verdicts[:] = [blind]
+    length_ms = span.to_ms - span.from_ms
+    assert figures_of(played).wrong_blind_ms == length_ms
+    (tap,) = played.truth["taps"].values()
+    gap = {"from_ms": span.from_ms + 1_000, "until_ms": span.to_ms, "cause": "down"}
+    tap["gaps"].append(gap)
+    assert figures_of(played).wrong_blind_ms == 1_000
+    other = played.witness.sightings[-1]._replace(tap="other")
+    played.truth["taps"]["other"] = {"gaps": []}
+    played.witness.sightings.append(
+        other._replace(
+            transmission=other.transmission._replace(channel_id=span.channel)
+        )
+    )
+    assert figures_of(played).wrong_blind_ms == length_ms
+    played.witness.sightings.pop()
+
+
 def test_wrong_figure_is_counted(played: Play) -> None:
     """It counts in total and for its channel."""
     played.truth["totals"]["messages"] += 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sds_core.mvds.payload import Payload
-from sds_core.simulation.log import Heartbeat
+from sds_core.simulation.log import Heartbeat, TapGap
 
 
 class Made(NamedTuple):
@@ -71,4 +71,4 @@ class PayloadSighting(NamedTuple):
     sending: Sending
 
 
-MvdsEntry = Made | Sending | Reached | AckArrived | PayloadSighting | Heartbeat
+MvdsEntry = Made | Sending | Reached | AckArrived | PayloadSighting | Heartbeat | TapGap

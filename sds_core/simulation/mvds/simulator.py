@@ -19,7 +19,7 @@ from sds_core.mvds.node import Node
 from sds_core.mvds.options import Options
 from sds_core.mvds.payload import ID_BYTES, Payload, encode
 from sds_core.simulation.agenda import Agenda
-from sds_core.simulation.log import Heartbeat
+from sds_core.simulation.log import Heartbeat, TapGap
 from sds_core.simulation.mvds.log import (
     AckArrived,
     Made,
@@ -62,7 +62,9 @@ class _Simulation:
         self._network = Network(scenario.network, count, streams)
         self._sendings = 0
         self._taps: list[Tap[Sending]] = [
-            Tap(tap, count, start_ms, streams, self._agenda, self._sighted, self._beat)
+            Tap(
+                tap, count, start_ms, streams, self._agenda, self._sighted, self._report
+            )
             for tap in scenario.taps
         ]
         ids = streams.scalar("ids")
@@ -167,5 +169,5 @@ class _Simulation:
     def _sighted(self, at_ms: int, tap: str, seq: int, sending: Sending) -> None:
         self._news.append(PayloadSighting(at_ms, tap, seq, sending))
 
-    def _beat(self, heartbeat: Heartbeat) -> None:
-        self._news.append(heartbeat)
+    def _report(self, entry: Heartbeat | TapGap) -> None:
+        self._news.append(entry)

@@ -81,7 +81,8 @@ def probable_for(
             return None
         composition = frame.composition
         if (
-            composition.filter is None
+            frame.is_old
+            or composition.filter is None
             or composition.sender in holders
             or not composition.is_by_other_than(message.composition)
             or not composition.filter.holds(message.composition.message_id)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from sds_core.message_channel.profile import Profile
@@ -41,6 +42,10 @@ class Filter(NamedTuple):
     def lacks_some_of(self, other: Filter) -> bool:
         """Return whether this filter lacks an id that a given other filter holds."""
         is_empty = other.begin == other.end
+        if self.places is not other.places:
+            # The participant has lost its state in between.
+            ids = islice(other.places, other.begin, other.end)
+            return not all(map(self.holds, ids))
         holds_all = self.begin <= other.begin and other.end <= self.end
         return not (is_empty or holds_all)
 
@@ -136,15 +141,17 @@ class Compositions:
         # By channel and participant.
         self._profiles: dict[tuple[str, str], Profile] = {}
         self._received: dict[tuple[str, str], ReceivedIds] = {}
-        # Content by channel, id, sender and lamport timestamp.
+        # Messages by channel, id, sender and lamport timestamp.
         self._content: dict[tuple[str, str, str, int], Composition] = {}
         # Every history that names an id shares one entry.
         self._named: dict[Named, Named] = {}
 
     def joined(self, presence: Presence) -> None:
-        """Record the profile of a participant that joins, which decides roll-overs."""
+        """Record a participant that joins, and the profile that decides roll-overs."""
         identity = (presence.channel_id, presence.participant)
         self._profiles[identity] = presence.profile
+        if presence.is_new:
+            self._received.pop(identity, None)
 
     def received_by(self, channel_id: str, participant: str) -> ReceivedIds:
         """Return what a participant has received in a channel until now."""
@@ -158,7 +165,7 @@ class Compositions:
     def of(self, transmission: Transmission) -> Composition:
         """Return the composition of a transmission, which may repeat an earlier one."""
         frame = transmission.frame
-        if frame.kind is not FrameKind.CONTENT:
+        if not transmission.is_of_message:
             return self._compose(transmission)
         identity = (
             transmission.channel_id,

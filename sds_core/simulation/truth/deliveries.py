@@ -128,18 +128,16 @@ def _delivery(
             known is not None
             and _could_know(frame, message)
             and message.at_ms >= pasts[place].rollover_ms
+            and not _was_named_before(frame, view)
         ):
             lacking = lacking or frame
-            is_late = _is_overdue(frame, lacking, pasts[place].returns_ms)
-            is_lost |= is_late and not _was_named_before(frame, view)
+            is_lost |= _is_overdue(frame, lacking, pasts[place].returns_ms)
     outcome = Outcome.LOST if is_lost else Outcome.OPEN
     return Delivery(message, participant, lacking, None, outcome)
 
 
 def _was_named_before(frame: SeenFrame, view: TapView) -> bool:
-    """Return whether a message was sent long before the taps saw it."""
-    if frame.composition.kind is not FrameKind.CONTENT:
-        return False
+    """Return whether a frame was sent long before the taps saw it."""
     namings = view.namings.get(frame.composition.message_id, ())
     return any(naming.index < frame.index for naming in namings)
 

@@ -94,10 +94,25 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
 
     def is_known(message_id: str, frame: SeenFrame) -> bool:
         """Return whether an id is known at a frame to be sent after the start."""
-        first = view.messages.get(message_id)
+        first = view.shown.get(message_id)
         if first is None or first.index > frame.index:
             return decided.get(message_id, False)
         return first.composition.lamport > l0[first.composition.dialect]
+
+    at_start = [
+        frame.composition.filter
+        for frame in view.between(0, warm_up_end_ms)
+        if frame.composition.dialect is Dialect.NIM
+    ]
+
+    def was_held(message_id: str, frame: SeenFrame) -> bool:
+        """Return whether a participant had an id before the end of the warm-up.
+
+        Histories of nim-sds are in order of delivery, which proves less.
+        """
+        return frame.composition.dialect is Dialect.NIM and any(
+            known is not None and known.holds(message_id) for known in at_start
+        )
 
     for frame in view.between(warm_up_end_ms + 1, view.frames[-1].clock_ms):
         own_id, history = frame.composition.message_id, frame.composition.history
@@ -108,13 +123,14 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
         is_after_start = False
         for place, (message_id, _) in enumerate(history):
             is_after_start |= place >= certain or is_known(message_id, frame)
-            first = view.messages.get(message_id)
+            first = view.shown.get(message_id)
             if first is not None and first.index <= frame.index:
                 continue
             # A frame that names its own id is the message that it names.
             if message_id not in decided and message_id != own_id:
-                decided[message_id] = is_after_start
-                if is_after_start:
+                is_gap = is_after_start and not was_held(message_id, frame)
+                decided[message_id] = is_gap
+                if is_gap:
                     yield Gap(message_id, frame, first)
 
 

@@ -52,6 +52,7 @@ class Story:
     """Story of one message; times in Unix ms, by participant.
 
     Attributes:
+        kind: kind of its frames.
         sender: who first sent it; empty before the first sending.
         audience: participants that were present then.
         received_in: first transmission of it that reached each participant.
@@ -59,6 +60,7 @@ class Story:
 
     def __init__(self) -> None:
         """Begin before the message is sent."""
+        self.kind = FrameKind.CONTENT
         self.sender = ""
         self.audience: frozenset[str] = frozenset()
         self.sendings: list[Sending] = []
@@ -78,6 +80,7 @@ class Story:
             at_ms, by, evidence = self.acknowledged
             acknowledged = {"at_ms": at_ms, "by": by, "evidence": evidence.value}
         return {
+            "kind": self.kind.value,
             "sender": self.sender,
             "sent_ms": self.sendings[0].at_ms if self.sendings else None,
             "transmissions": [sending.document() for sending in self.sendings],
@@ -122,12 +125,13 @@ class Messages:
         )
 
     def transmitted(self, transmission: Transmission) -> None:
-        """Record that a frame is sent; only frames with content have a story."""
+        """Record that a frame is sent; only a message has a story."""
         frame = transmission.frame
-        if frame.kind is not FrameKind.CONTENT:
+        if not transmission.is_of_message:
             return
         story = self._stories[transmission.channel_id][frame.message_id]
         if not story.sendings:
+            story.kind = frame.kind
             story.sender = transmission.by
             story.audience = self._present[transmission.channel_id]
         sending = self._sendings[transmission.number] = Sending(transmission)

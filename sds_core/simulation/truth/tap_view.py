@@ -63,6 +63,8 @@ class SeenFrame:
         copy: first copy, rebroadcast or collision.
         cause: reason for sending, which only the sender knows.
         composition: composition of the frame.
+        is_old: whether its message was first seen longer ago than the horizon: its
+            history and its filter are of that time and show nothing new.
     """
 
     index: int
@@ -71,6 +73,7 @@ class SeenFrame:
     copy: Copy
     cause: Cause
     composition: Composition
+    is_old: bool = False
 
 
 _index = attrgetter("index")
@@ -85,12 +88,13 @@ class TapView:
         kinds: number of frames of each kind.
         sizes: bytes of each frame that is not a replica.
         replicas: further records of a transmission.
-        frames: frames in topic order, without replicas and without copies of messages
-            whose first copy is older than the horizon.
+        frames: frames in topic order, without replicas.
         messages: first copies of content, by id, in topic order.
+        shown: first copies of content and sync frames, by id. A sync frame may be
+            named and repaired as well (nim-sds).
         first_copies: first copies of every kind, by known sender.
-        copies: first copies and rebroadcasts of content, by id.
-        namings: frames whose causal history names an id, by id.
+        copies: first copies and rebroadcasts of content and sync frames, by id.
+        namings: frames whose causal history names an id, by id, without old ones.
         requests: frames that request an id, by id.
     """
 
@@ -102,10 +106,13 @@ class TapView:
         self.replicas = 0
         self.frames: list[SeenFrame] = []
         self.messages: dict[str, SeenFrame] = {}
+        self.shown: dict[str, SeenFrame] = {}
         self.first_copies: defaultdict[str, list[SeenFrame]] = defaultdict(list)
         self.copies: defaultdict[str, list[SeenFrame]] = defaultdict(list)
         self.namings: defaultdict[str, list[SeenFrame]] = defaultdict(list)
         self.requests: defaultdict[str, list[SeenFrame]] = defaultdict(list)
+        # The newest frame with each id that repeats none.
+        self._syncs: dict[str, SeenFrame] = {}
         numbers: set[int] = set()
         for record in records:
             if self.began_ms is None:
@@ -117,9 +124,13 @@ class TapView:
                 self._take(record)
 
     def between(self, first_ms: int, last_ms: int) -> Sequence[SeenFrame]:
-        """Return the frames of a span of the clock, both ends included."""
+        """Return the frames of a span of the clock, both ends included.
+
+        Without those of old messages, which show nothing.
+        """
         begin = bisect_left(self.frames, first_ms, key=_clock_ms)
-        return self.frames[begin : bisect_right(self.frames, last_ms, key=_clock_ms)]
+        end = bisect_right(self.frames, last_ms, key=_clock_ms)
+        return [frame for frame in self.frames[begin:end] if not frame.is_old]
 
     def active_others(self, message: SeenFrame) -> Iterator[str]:
         """Return the other participants that were active when a message was first seen.
@@ -153,33 +164,51 @@ class TapView:
         composition = record.composition
         self.kinds[composition.kind] += 1
         self.sizes.append(composition.sizes)
-        copy = Copy.FIRST
-        if composition.kind is FrameKind.CONTENT:
-            first = self.messages.get(composition.message_id)
-            if first is not None:
-                if record.clock_ms > first.clock_ms + HORIZON_MS:
-                    return
-                copy = _further_copy(first.composition, composition)
+        message_id = composition.message_id
+        copy, first = self._copy_of(composition)
+        is_old = first is not None and record.clock_ms > first.clock_ms + HORIZON_MS
         frame = SeenFrame(
             len(self.frames),
             record.at_ms,
             record.clock_ms,
             copy,
             record.cause,
-            record.composition,
+            composition,
+            is_old,
         )
         self.frames.append(frame)
         if copy is Copy.FIRST and composition.sender:
             self.first_copies[composition.sender].append(frame)
+        if composition.kind is not FrameKind.EPHEMERAL and copy is not Copy.COLLISION:
+            self.shown.setdefault(message_id, frame)
+            self.copies[message_id].append(frame)
+        if copy is Copy.FIRST:
+            if composition.kind is FrameKind.CONTENT:
+                self.messages[message_id] = frame
+            elif composition.kind is FrameKind.SYNC:
+                self._syncs[message_id] = frame
+        if not is_old:
+            for named in {named.message_id for named in composition.history}:
+                self.namings[named].append(frame)
+        for requested in composition.requests:
+            self.requests[requested].append(frame)
+
+    def _copy_of(self, composition: Composition) -> tuple[Copy, SeenFrame | None]:
+        """Return what a frame is, and the first copy that it repeats or collides with.
+
+        Other sync frames may have the same id: these collide with none.
+        """
+        first = None
         if composition.kind is FrameKind.CONTENT:
-            if copy is Copy.FIRST:
-                self.messages[composition.message_id] = frame
-            if copy is not Copy.COLLISION:
-                self.copies[composition.message_id].append(frame)
-        for message_id in {named.message_id for named in composition.history}:
-            self.namings[message_id].append(frame)
-        for message_id in composition.requests:
-            self.requests[message_id].append(frame)
+            first = self.messages.get(composition.message_id)
+        elif composition.kind is FrameKind.SYNC:
+            first = self._syncs.get(composition.message_id)
+        if first is None:
+            return Copy.FIRST, None
+        copy = _further_copy(first.composition, composition)
+        if composition.kind is FrameKind.SYNC and copy is Copy.COLLISION:
+            return Copy.FIRST, None
+        return copy, first
 
 
 def window_end_ms(request: SeenFrame) -> int:

@@ -14,6 +14,7 @@ from sds_core.simulation.log import (
     Heartbeat,
     Presence,
     Sighting,
+    TapGap,
     Transmission,
 )
 from sds_core.simulation.truth.composition import Composition, Compositions
@@ -45,6 +46,7 @@ class Truth:
         self._messages = Messages()
         self._composed: dict[int, Composition] = {}
         self._shown: defaultdict[str, list[TopicRecord]] = defaultdict(list)
+        self._gaps: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
         self._beat_ms = 0
         self._first_ms: int | None = None
         self._last_ms: int | None = None
@@ -64,7 +66,15 @@ class Truth:
                 self._messages.moved(entry)
             case Heartbeat():
                 self._recorded(entry.at_ms)
+                self._gaps.setdefault(entry.tap, [])
                 self._beat_ms = max(self._beat_ms, entry.at_ms)
+            case TapGap():
+                span = {
+                    "from_ms": entry.at_ms,
+                    "until_ms": entry.until_ms,
+                    "cause": entry.cause.value,
+                }
+                self._gaps[entry.tap].append(span)
             case Arrival():
                 # Its effects follow as `Happening` entries.
                 self._messages.arrived(entry)
@@ -74,7 +84,8 @@ class Truth:
 
         `channels` and `totals` hold the report's figures. `messages` holds what no
         report can: by channel and message id, the real story of each message, and what
-        can be concluded about it from the frames that taps recorded.
+        can be concluded about it from the frames that taps recorded. `taps` holds when
+        each tap recorded nothing of what was sent, by its own clock.
         """
         # The last record may be a heartbeat: it too moves the final clock.
         end_ms = self._last_ms or 0
@@ -95,6 +106,7 @@ class Truth:
                 "window": {"first_event": self._first_ms, "last_event": self._last_ms},
                 "totals": totals_of(channels.values()),
                 "channels": channels,
+                "taps": {tap: {"gaps": gaps} for tap, gaps in self._gaps.items()},
                 "messages": {
                     channel_id: {
                         message_id: story

@@ -31,6 +31,8 @@ NAMES = [
     "mixed-dialects", "partition", "phones", "quiet", "repair-storm", "tap-blind",
     "unrepaired",
 ]  # fmt: skip
+# What they contain is checked with their figures: tests/accuracy/test_hours.py.
+OF_HOURS = ["clocks-8h", "nim-sync-8h", "phones-8h", "restarts-8h"]
 OF_MVDS = ["mvds-batch", "mvds-interactive", "mvds-offline-90"]
 OF_MODERATE_SIZE = [name for name in NAMES if name != "flood"]
 
@@ -81,7 +83,7 @@ def add_counts(counted: Counter[str], entries: Iterable[Entry]) -> Counter[str]:
 
 def test_shipped_scenarios_have_the_names_of_their_files() -> None:
     """Each has a description."""
-    assert scenario_names() == sorted([*NAMES, *OF_MVDS])
+    assert scenario_names() == sorted([*NAMES, *OF_HOURS, *OF_MVDS])
     for name in scenario_names():
         scenario = load_scenario(name)
         assert scenario.name == name

@@ -9,7 +9,7 @@ from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.tap_view import BLOB_VERSION, MAX_HOLE, TapTotals, TapView
 from tests.support.frames import START_MS
 from tests.support.observer.packed_tap import Tap
-from tests.support.tap import digest
+from tests.support.tap import digest, digest_by_own_clock
 
 HORIZON_MS = DEFAULTS.horizon_ms
 
@@ -223,3 +223,31 @@ def test_first_sight_of_a_tap_lasts_until_it_is_forgotten(tap: Tap) -> None:
     assert kept.totals.first_seen_ms == START_MS + 1_000
     tap.take((HORIZON_MS + 20_000, 3))
     assert tap.view.totals.first_seen_ms == START_MS + HORIZON_MS + 20_000
+
+
+@pytest.mark.parametrize(
+    ("second", "hole"),
+    [
+        # The clock of another tap was set forward in between.
+        ((90_000, 2, 1_000), None),
+        ((90_000, 2, 16_001), 90_000),
+        # Its own clock was set back, so the topic's has to do.
+        ((90_000, 2, -60_000), 90_000),
+        ((15_000, 2, 90_000), None),
+    ],
+)
+def test_jump_of_another_taps_clock_is_no_hole(
+    tap: Tap, second: tuple[int, int, int], hole: int | None
+) -> None:
+    """The topic's clock and the tap's own must both show the silence."""
+    tap.apply(digest_by_own_clock((0, 1, 0)), clock_ms=1)
+    tap.apply(digest_by_own_clock(second), clock_ms=second[0] + 1)
+    assert tap.figures == (0, hole)
+
+
+def test_own_time_of_an_early_record_is_kept_for_its_turn(tap: Tap) -> None:
+    """It waits in the state until the clock has come to it."""
+    early = digest_by_own_clock((0, 1, 0), (90_000, 2, 1_000))
+    tap.apply(early, clock_ms=10_000)
+    tap.apply(clock_ms=90_001)
+    assert tap.figures == (0, None)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from itertools import islice, pairwise
 from typing import Any
 
+import pytest
+
+from sds_core.reading import TableError
 from sds_core.simulation.attendance import Attendance
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.streams import Streams
@@ -87,3 +90,53 @@ def test_participant_that_leaves_for_good_does_not_return(
     for plan in plans:
         assert plan[-1][1] is False
         assert plan[-1][0] < 60_000
+
+
+def test_regular_absences_have_equal_lengths_and_a_beginning_of_their_own(
+    mapping: dict[str, Any],
+) -> None:
+    """A network that fails for 150 s every seven minutes, not for all at once."""
+    plans = changes(
+        mapping,
+        absences={
+            "share": 1,
+            "lengths": "regular",
+            "mean_present_s": 270,
+            "mean_away_s": 150,
+        },
+    )
+    lengths = {
+        (present, until_ms - since_ms)
+        for plan in plans
+        for (since_ms, present), (until_ms, _) in pairwise(plan[1:])
+    }
+    # Times are rounded down to the millisecond.
+    assert {(is_on, round(ms, -2)) for is_on, ms in lengths} == {
+        (True, 270_000),
+        (False, 150_000),
+    }
+    first = [plan[1][0] for plan in plans]
+    assert min(first) < 30_000 < 240_000 < max(first) < 270_000
+
+
+def test_several_patterns_have_distinct_participants(mapping: dict[str, Any]) -> None:
+    """Each its own share; the first is drawn as if it were alone."""
+    one = {"share": 0.3, "mean_present_s": 20, "mean_away_s": 5}
+    two = {"share": 0.2, "mean_present_s": 1, "mean_away_s": 1, "state": "lost"}
+    plans = changes(mapping, absences=[one, two])
+    alone = changes(mapping, absences=one)
+    assert sum(len(plan) > 1 for plan in plans) == 50
+    assert all(
+        plan == other
+        for plan, other in zip(plans, alone, strict=True)
+        if len(other) > 1
+    )
+
+
+def test_shares_of_patterns_beyond_all_participants_are_refused(
+    mapping: dict[str, Any],
+) -> None:
+    """The error has the sum."""
+    pattern = {"share": 0.6, "mean_present_s": 20, "mean_away_s": 5}
+    with pytest.raises(TableError, match=r"shares of 1\.2 in all.*up to 1"):
+        changes(mapping, absences=[pattern, pattern])

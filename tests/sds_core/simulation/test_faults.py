@@ -48,7 +48,7 @@ CHURN = {
 }
 
 
-@pytest.mark.parametrize("state", ["restored", "kept"])
+@pytest.mark.parametrize("state", ["restored", "kept", "lost"])
 def test_absent_participant_neither_sends_nor_receives(
     mapping: dict[str, Any], state: str
 ) -> None:
@@ -102,6 +102,65 @@ def test_restart_from_a_snapshot_changes_nothing(mapping: dict[str, Any]) -> Non
     kept = run(mapping)
     mapping["churn"]["absences"] |= {"state": "restored"}
     assert run(mapping) == kept
+
+
+def test_participant_that_lost_its_state_asks_for_what_histories_name(
+    mapping: dict[str, Any],
+) -> None:
+    """Its own messages as well; with its state it asks for less."""
+    mapping |= {"duration_s": 300, "settle_s": 300}
+    mapping["network"]["loss"] = 0.0
+    absences = {"share": 0.25, "mean_present_s": 60, "mean_away_s": 1}
+    missing: dict[str, list[str]] = {}
+    for state in ("kept", "lost"):
+        mapping["churn"] = {"absences": absences | {"state": state}}
+        log = run(mapping)
+        missing[state] = [event.message_id for _, event in told(Missing, log)]
+        assert {one.is_new for one in of(Presence, log)} == {True, False}
+    assert len(missing["lost"]) > len(missing["kept"]) + 10
+    returned = [
+        one for one in of(Presence, log) if one.at_ms > START_MS and one.present
+    ]
+    (name,) = {one.participant for one in returned}
+    assert all(one.is_new for one in returned)
+    own = {
+        one.frame.message_id
+        for one in of(Transmission, log)
+        if one.frame.sender_id == name
+    }
+    assert own.intersection(missing["lost"])
+
+
+def test_sync_frames_of_an_application_are_named_and_repaired(
+    mapping: dict[str, Any],
+) -> None:
+    """Their library takes them for messages: each sending has the same bytes."""
+    mapping |= {"duration_s": 300, "settle_s": 600}
+    mapping["network"]["loss"] = 0.2
+    mapping["profiles"] = [
+        {
+            "base": "nim_sds",
+            "library_syncs_every_s": 20,
+            "overrides": {"sync_interval_ms": 2_592_000_000},
+        }
+    ]
+    log = run(mapping)
+    syncs: dict[str, list[Transmission]] = defaultdict(list)
+    named = set()
+    for one in of(Transmission, log):
+        named.update(entry.message_id for entry in one.frame.causal_history)
+        if one.frame.kind is FrameKind.SYNC:
+            assert one.is_of_message
+            syncs[one.frame.message_id].append(one)
+    assert len(syncs) > 40
+    assert len(named.intersection(syncs)) > 30
+    causes = {one.cause for sendings in syncs.values() for one in sendings}
+    assert causes == {Cause.CONTENT, Cause.RETRY, Cause.REPAIR}
+    for sendings in syncs.values():
+        assert len({one.value for one in sendings}) == 1
+        assert sendings[0].cause is Cause.CONTENT
+    delivered = {event.message_id for _, event in told(Delivered, log)}
+    assert len(delivered.intersection(syncs)) > 30
 
 
 def test_late_participant_misses_earlier_messages(mapping: dict[str, Any]) -> None:

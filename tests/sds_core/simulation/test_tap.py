@@ -10,7 +10,14 @@ import pytest
 
 from sds_core.message_channel.events import Cause
 from sds_core.simulation.agenda import Agenda
-from sds_core.simulation.log import Entry, Heartbeat, Sighting, Transmission
+from sds_core.simulation.log import (
+    Entry,
+    GapCause,
+    Heartbeat,
+    Sighting,
+    TapGap,
+    Transmission,
+)
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.streams import Streams
 from sds_core.simulation.tap import Tap
@@ -60,6 +67,11 @@ def sightings(log: list[Entry]) -> list[Sighting]:
     return [entry for entry in log if isinstance(entry, Sighting)]
 
 
+def gaps(log: list[Entry]) -> list[TapGap]:
+    """Return the stretches in which the tap recorded nothing."""
+    return [entry for entry in log if isinstance(entry, TapGap)]
+
+
 def heartbeats(log: list[Entry]) -> list[Heartbeat]:
     """Return the heartbeats."""
     return [entry for entry in log if isinstance(entry, Heartbeat)]
@@ -93,7 +105,10 @@ def test_blackout_records_nothing_and_numbers_continue(
     """Only the silence shows it: no number is missing."""
     log = watched(mapping, blackouts=[{"from_s": 10, "until_s": 25}])
     seen = sightings(log)
-    assert not [one for one in log if 10_000 <= one.at_ms - START_MS < 25_000]
+    (gap,) = gaps(log)
+    assert gap == TapGap(START_MS + 10_000, "tap", START_MS + 25_000, GapCause.DOWN)
+    records = [one for one in log if one is not gap]
+    assert not [one for one in records if 10_000 <= one.at_ms - START_MS < 25_000]
     assert len(seen) == 450
     assert [one.seq for one in seen] == list(range(1, 451))
     assert [one.at_ms - START_MS for one in heartbeats(log)][:4] == [
@@ -112,6 +127,7 @@ def test_deaf_tap_still_sends_heartbeats(mapping: dict[str, Any]) -> None:
     assert [one.seq for one in seen] == list(range(1, 451))
     assert len(heartbeats(log)) == 12
     assert [one.seq for one in heartbeats(log)][2:5] == [100, 100, 100]
+    assert [one.cause for one in gaps(log)] == [GapCause.DEAF]
 
 
 def test_records_lost_behind_the_tap_leave_holes(mapping: dict[str, Any]) -> None:
@@ -122,6 +138,9 @@ def test_records_lost_behind_the_tap_leave_holes(mapping: dict[str, Any]) -> Non
     assert abs(given - len(seen) - 600) <= 5 * math.sqrt(6_000 * 0.1 * 0.9)
     assert all(one.seq == one.transmission.number + 1 for one in seen)
     assert heartbeats(log)[-1].seq == 5_499
+    lost = [one for one in gaps(log) if one.cause is GapCause.RECORD_LOST]
+    assert len(lost) == given - len(seen)
+    assert {one.until_ms - one.at_ms for one in lost} == {1}
 
 
 def test_loss_before_the_tap_leaves_no_holes(mapping: dict[str, Any]) -> None:
@@ -160,3 +179,15 @@ def test_times_are_those_of_the_taps_own_clock(
     assert heartbeats(log)[2].at_ms == START_MS + 10_000 + offset_ms + 100
     late = sightings(log)[200]
     assert late.at_ms == START_MS + 20_010 + offset_ms + 200
+
+
+def test_jumps_of_the_clock_show_in_the_times(mapping: dict[str, Any]) -> None:
+    """Forwards and back again; the tap itself misses nothing."""
+    jumps = [{"at_s": 20.0, "by_ms": 90_000}, {"at_s": 40.0, "by_ms": -60_000}]
+    log = watched(mapping, clock_jumps=jumps)
+    ahead_ms = [
+        one.at_ms - START_MS - 5_000 * place
+        for place, one in enumerate(heartbeats(log))
+    ]
+    assert ahead_ms == [0] * 4 + [90_000] * 4 + [30_000] * 4
+    assert not gaps(log)

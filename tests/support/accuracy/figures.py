@@ -7,18 +7,20 @@ scenario is two seconds ahead: too little to matter for deadlines of minutes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from sds_core.message_channel.events import Cause
 from sds_core.observer.incidents import IncidentKind
+from sds_core.observer.settings import DEFAULTS
 from sds_core.simulation.comparison import compare
 from tests.support.accuracy.play import Play, Said
 from tests.support.accuracy.seen import (
     MessageKey,
     Seen,
     Story,
+    has_content,
     others_of,
     pairs_of,
     reached_at_once,
@@ -26,7 +28,7 @@ from tests.support.accuracy.seen import (
     was_had,
 )
 from tests.support.accuracy.undelivered import Undelivered, undelivered_in
-from tests.support.accuracy.verdicts import wrong_verdicts_ms
+from tests.support.accuracy.verdicts import wrong_blind_ms, wrong_verdicts_ms
 
 
 class Losses(NamedTuple):
@@ -119,6 +121,12 @@ class Figures:
         verdicts_ms: Event time of all channels under each verdict and its reason.
         wrong_verdicts_ms: The part of it in which the verdict was wrong; see
             `wrong_verdicts`.
+        old_repairs: Repairs that a tap saw, of messages older than the horizon.
+        sync_repairs: Repairs that a tap saw, of sync frames.
+        repair: Requests, episodes and responses, as in the report.
+        gaps: Stretches in which a tap recorded nothing.
+        wrong_blind_ms: Event time of all channels under the verdict blind, while a tap
+            of the channel had no gap that explains it.
     """
 
     plays: int = 0
@@ -132,6 +140,11 @@ class Figures:
     rebroadcasts: Counter[tuple[Said, Cause]] = field(default_factory=Counter)
     verdicts_ms: Counter[tuple[str, str]] = field(default_factory=Counter)
     wrong_verdicts_ms: Counter[tuple[str, str]] = field(default_factory=Counter)
+    old_repairs: int = 0
+    sync_repairs: int = 0
+    repair: Counter[str] = field(default_factory=Counter)
+    gaps: int = 0
+    wrong_blind_ms: int = 0
 
     def __add__(self, other: Figures) -> Figures:
         """Add all counts."""
@@ -147,10 +160,11 @@ def figures_of(play: Play) -> Figures:
     """Return the figures of one simulation."""
     seen = Seen(play)
     truth, report = play.truth, play.monitor.report()
+    repairs = list(_seen_repairs(truth))
     return Figures(
         plays=1,
         differing=sum(not one.same for one in compare(truth, report)),
-        messages=sum(1 for _ in stories_of(truth)),
+        messages=sum(has_content(story) for _, story in stories_of(truth)),
         losses=_losses(play, seen),
         undelivered=undelivered_in(play, seen),
         deliveries=_deliveries(truth),
@@ -159,12 +173,27 @@ def figures_of(play: Play) -> Figures:
         rebroadcasts=play.rebroadcasts,
         verdicts_ms=_verdicts_ms(play),
         wrong_verdicts_ms=wrong_verdicts_ms(play, seen),
+        old_repairs=sum(
+            at_ms - story["sent_ms"] > DEFAULTS.horizon_ms for story, at_ms in repairs
+        ),
+        sync_repairs=sum(not has_content(story) for story, _ in repairs),
+        repair=Counter(report["totals"]["repair"]),
+        gaps=sum(len(tap["gaps"]) for tap in truth["taps"].values()),
+        wrong_blind_ms=wrong_blind_ms(play),
     )
 
 
 def share(part: int, rest: int) -> float | None:
     """Return the first as a share of both, in [0, 1]; None if both are 0."""
     return part / (part + rest) if part + rest else None
+
+
+def _seen_repairs(truth: Mapping[str, Any]) -> Iterator[tuple[Story, int]]:
+    """Yield each repair that a tap saw: the message's story, and when it was sent."""
+    for _, story in stories_of(truth):
+        for sending in story["transmissions"]:
+            if sending["cause"] == Cause.REPAIR and sending["seen_by"]:
+                yield story, sending["at_ms"]
 
 
 def _verdicts_ms(play: Play) -> Counter[tuple[str, str]]:
@@ -190,7 +219,7 @@ def _losses(play: Play, seen: Seen) -> Losses:
             else:
                 counts["found"] += 1
                 counts["stale"] += incident.ended_ms is None and bool(others_of(story))
-        elif story["never_received"] and not others_of(story):
+        elif has_content(story) and story["never_received"] and not others_of(story):
             counts[_unseeable(key, story, seen)] += 1
     counts["wrong"] += len(unexplained)
     return Losses(**counts)

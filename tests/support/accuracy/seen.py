@@ -35,7 +35,7 @@ class Seen:
     """What the taps saw, indexed for lookups.
 
     Attributes:
-        first: First copy of each message.
+        first: First copy of each content message.
         named: Messages that a frame other than their own names.
         spoken: First copies by channel and sender, in topic order.
     """
@@ -45,6 +45,7 @@ class Seen:
         self.named: set[MessageKey] = set()
         self.spoken: defaultdict[tuple[str, str], list[Spoken]] = defaultdict(list)
         numbers: set[int] = set()
+        shown: set[MessageKey] = set()
         for place, sighting in enumerate(play.witness.sightings):
             sent, frame = sighting.transmission, sighting.transmission.frame
             if sent.number in numbers:
@@ -59,13 +60,15 @@ class Seen:
             spoken = Spoken(
                 place, sighting.at_ms, sent.at_ms, frame.dialect, frame.lamport
             )
-            if frame.kind is FrameKind.CONTENT:
-                if (channel, own) in self.first:
+            if sent.is_of_message:
+                if (channel, own) in shown:
                     continue
+                shown.add((channel, own))
                 # What is sent again carries what it was composed with.
                 sent_ms = play.truth["messages"][channel][own]["sent_ms"]
                 spoken = spoken._replace(composed_ms=sent_ms)
-                self.first[channel, own] = spoken
+                if frame.kind is FrameKind.CONTENT:
+                    self.first[channel, own] = spoken
             self.spoken[channel, frame.sender_id].append(spoken)
 
     def next_frame_ms(self, channel: str, who: str, after_ms: int) -> int:
@@ -122,8 +125,13 @@ class Seen:
                 yield one
 
 
+def has_content(story: Story) -> bool:
+    """Whether a message is no sync frame that a library takes for one."""
+    return str(story["kind"]) == FrameKind.CONTENT
+
+
 def stories_of(truth: Mapping[str, Any]) -> Iterator[tuple[MessageKey, Story]]:
-    """Return every message that was sent."""
+    """Return every message that was sent, sync frames that are repaired included."""
     for channel, stories in truth["messages"].items():
         for message_id, story in stories.items():
             if story["transmissions"]:

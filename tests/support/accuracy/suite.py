@@ -22,15 +22,21 @@ from tests.support.monitor import Batch, Monitor, batches
 QUIET_WITHOUT_LOSS = "quiet without loss"
 """As `quiet`, in which one transmission in a hundred is lost: here nothing is wrong."""
 
+HOURS = [name for name in scenario_names() if name.endswith("-8h")]
+"""Scenarios of eight hours."""
+
 NAMES = [
-    # It ends after 90 s, before the first deadline has passed.
+    # `flood` ends after 90 s, before the first deadline has passed.
     *(
         name
         for name in scenario_names()
-        if name != "flood" and isinstance(load_scenario(name), Scenario)
+        if name not in ("flood", *HOURS) and isinstance(load_scenario(name), Scenario)
     ),
     QUIET_WITHOUT_LOSS,
 ]
+
+SHORT_S = 9_000
+"""Two hours and a half: messages older than an hour are requested and repaired."""
 
 OUTAGE_MS = 3_600_000
 _LIVE_MS = 300_000
@@ -69,7 +75,7 @@ class CatchUp(NamedTuple):
 
 
 def scenario_of(name: str) -> Scenario:
-    """Return one of `NAMES`."""
+    """Return one of `NAMES` or `HOURS`."""
     if name != QUIET_WITHOUT_LOSS:
         return _of_sds(name)
     quiet = _of_sds("quiet")
@@ -77,9 +83,18 @@ def scenario_of(name: str) -> Scenario:
 
 
 @functools.cache
-def result_of(name: str, seed: int) -> Result:
-    """Simulate one of `NAMES` and judge the monitor by it."""
-    played = play(scenario_of(name), seed)
+def result_of(name: str, seed: int, is_short: bool = False) -> Result:
+    """Simulate a scenario and judge the monitor by it.
+
+    Args:
+        name: One of `NAMES` or `HOURS`.
+        seed: Of the simulation.
+        is_short: Whether to simulate only `SHORT_S` of it.
+    """
+    scenario = scenario_of(name)
+    if is_short:
+        scenario = replace(scenario, duration_s=SHORT_S)
+    played = play(scenario, seed)
     report = played.monitor.report()
     return Result(
         figures_of(played),

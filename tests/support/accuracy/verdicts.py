@@ -24,6 +24,9 @@ _WINDOW_MS = DEFAULTS.verdict_window_ms + 1_000
 _BAD = ("failing", "degraded")
 _LOSSES = ("lost", "undelivered")
 
+_TOLD_MS = 2 * DEFAULTS.tap_hole_ms
+"""How much later than a gap of a tap a record may show it."""
+
 Spans = list[tuple[int, int]]
 """Event times from and to, Unix ms."""
 
@@ -33,7 +36,7 @@ def wrong_verdicts_ms(play: Play, seen: Seen) -> Counter[tuple[str, str]]:
 
     Failing and degraded are wrong while nothing that really happened gives their
     reason, ok and quiet while a real loss that was found is in the window. What a
-    filter's fill says is always right, and so is blind: taps are what it is about.
+    filter's fill says is always right; `wrong_blind_ms` judges blind.
     """
     causes = _causes(play, seen)
     wrong_ms: Counter[tuple[str, str]] = Counter()
@@ -51,6 +54,29 @@ def wrong_verdicts_ms(play: Play, seen: Seen) -> Counter[tuple[str, str]]:
             wrong = length_ms - _covered(span, causes[span.channel, span.reason])
         if wrong:
             wrong_ms[span.verdict, span.reason] += wrong
+    return wrong_ms
+
+
+def wrong_blind_ms(play: Play) -> int:
+    """Return the event time of all channels that were wrongly called blind.
+
+    A channel is rightly blind while each tap that showed it had a gap in the window.
+    """
+    taps: defaultdict[str, set[str]] = defaultdict(set)
+    for sighting in play.witness.sightings:
+        taps[sighting.transmission.channel_id].add(sighting.tap)
+    explained = {
+        name: [
+            (gap["from_ms"], gap["until_ms"] + _TOLD_MS + _WINDOW_MS)
+            for gap in tap["gaps"]
+        ]
+        for name, tap in play.truth["taps"].items()
+    }
+    wrong_ms = 0
+    for span in play.verdicts:
+        if span.verdict == "blind":
+            least_ms = min(_covered(span, explained[tap]) for tap in taps[span.channel])
+            wrong_ms += span.to_ms - span.from_ms - least_ms
     return wrong_ms
 
 

@@ -11,10 +11,12 @@ from sds_core.message_channel.profile import Profile
 from sds_core.simulation.log import (
     Arrival,
     Entry,
+    GapCause,
     Happening,
     Heartbeat,
     Presence,
     Sighting,
+    TapGap,
     Transmission,
 )
 from sds_core.simulation.truth import Truth
@@ -88,7 +90,26 @@ class Simulated:
         self, by: str, at: int, lamport: int = 1_000, **of_frame: Any
     ) -> Transmission:
         """Send a sync message, which the tap sees at the same time."""
-        return self.content("sync", by, at, lamport, text=b"", **of_frame)
+        message_id = f"sync-{len(self.entries)}"
+        return self.content(message_id, by, at, lamport, text=b"", **of_frame)
+
+    def library_sync(
+        self, message_id: str, by: str, at: int, lamport: int = 1_000, **of_frame: Any
+    ) -> Transmission:
+        """Send a sync message that its library takes for a message (nim-sds)."""
+        seen = of_frame.pop("seen", True)
+        sent = self.content(
+            message_id, by, at, lamport, text=b"", seen=False, **of_frame
+        )
+        self.entries[-1] = sent = sent._replace(cause=Cause.CONTENT)
+        if seen:
+            self.sight(sent, at)
+        return sent
+
+    def tap_gap(self, at: int, until: int, tap: str = TAP) -> None:
+        """Let a tap be down for a while."""
+        span = (START_MS + at, tap, START_MS + until)
+        self.entries.append(TapGap(*span, GapCause.DOWN))
 
     def ephemeral(self, by: str, at: int, *, seen: bool = True) -> Transmission:
         """Send an ephemeral message, which the tap sees at the same time."""
@@ -160,10 +181,18 @@ class Simulated:
         self.entries.append(Arrival(START_MS + at, participant, sent))
         self.receive(participant, sent.frame.message_id, at=at)
 
-    def present(self, *participants: str, at: int = 0, present: bool = True) -> None:
-        """Let participants join or leave."""
+    def present(
+        self,
+        *participants: str,
+        at: int = 0,
+        present: bool = True,
+        is_new: bool = False,
+    ) -> None:
+        """Let participants join or leave, or join with no state."""
         self.entries += [
-            Presence(START_MS + at, self._channel_id, participant, present)
+            Presence(
+                START_MS + at, self._channel_id, participant, present, is_new=is_new
+            )
             for participant in participants
         ]
 

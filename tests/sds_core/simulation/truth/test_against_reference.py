@@ -76,9 +76,9 @@ So many fewer that the next frame shows it, also to whom knows none of them.
 class Traffic:
     """Random traffic of one channel, told to both.
 
-    Loss at the taps, histories of few entries, requests for what is missing or not,
-    retries, repairs, replicas of two taps, reused ids, a filter that rolls over, quiet
-    ends.
+    Loss at the taps, sync frames that a library repairs, histories of few entries,
+    requests for what is missing or not, retries, repairs, replicas of two taps, reused
+    ids, a filter that rolls over, quiet ends.
     """
 
     def __init__(self, seed: int) -> None:
@@ -129,8 +129,12 @@ class Traffic:
 
     def _speak(self, at: int, is_content: bool) -> None:
         who = self._random.choice((*PARTICIPANTS, ""))
+        # A library that takes its sync frames for messages names and repairs them.
+        is_message = is_content or self._random.random() < 0.1
         message_id = f"id-{len(self._sent)}"
-        if self._known and self._random.random() < 0.03:
+        if not is_message:
+            message_id = f"sync-{len(self.records)}"
+        elif self._known and self._random.random() < 0.03:
             message_id = self._random.choice(self._known)[0]
         dialect = self._random.choice([*[Dialect.SPEC] * 5, Dialect.NIM])
         known = self._random.sample(self._known[-8:], min(len(self._known), 3))
@@ -153,11 +157,11 @@ class Traffic:
             requests=requests,
             dialect=dialect,
         )
-        if is_content:
+        if is_message:
             self._known.append((message_id, who))
             self._receive(who, message_id)
             self._sent.append((frame, who))
-        self._send(frame, who, at, Cause.CONTENT if is_content else Cause.SYNC)
+        self._send(frame, who, at, Cause.CONTENT if is_message else Cause.SYNC)
 
     def _receive(self, who: str, message_id: str) -> None:
         if message_id in self._received[who]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from sds_core.message_channel.events import Cause
 from tests.support.simulation.simulated import Simulated
 
@@ -88,16 +90,30 @@ def test_message_id_of_another_sender_or_lamport_is_a_collision() -> None:
     assert figures["frames"]["content"] == 3
 
 
-def test_copy_later_than_the_horizon_counts_as_a_frame_only() -> None:
-    """Exactly at the horizon it counts."""
+@pytest.mark.parametrize("lag", [3_600_000, 3_600_001, 30_000_000])
+def test_rebroadcast_counts_whatever_the_age_of_its_message(lag: int) -> None:
+    """With the requests that its frame carries."""
     it = Simulated()
     sent = it.content("m", "ana", at=0, requests=["lost"])
-    it.again(sent, at=3_600_000)
-    it.again(sent, at=3_600_001)
+    it.again(sent, at=lag)
     figures = it.figures()
-    assert figures["frames"]["content"] == 3
+    assert figures["frames"]["content"] == 2
     assert figures["rebroadcasts"] == {"repair": 0, "retry": 1}
     assert figures["repair"]["requests"] == 2
+
+
+def test_sync_frame_that_its_library_repairs_is_a_rebroadcast() -> None:
+    """It is no second first copy; a sync frame of another Lamport timestamp is one."""
+    it = Simulated()
+    sent = it.library_sync("s", "ana", at=0)
+    it.again(sent, at=10_000)
+    it.sync("ben", at=20_000, requests=["s"])
+    it.again(sent, at=30_000, by="cem", cause=Cause.REPAIR)
+    it.library_sync("s", "ana", at=40_000, lamport=2_000)
+    figures = it.figures()
+    assert figures["rebroadcasts"] == {"repair": 1, "retry": 1}
+    assert figures["frames"]["sync"] == 5
+    assert figures["messages"] == 0
 
 
 def test_message_that_no_tap_saw_does_not_count() -> None:

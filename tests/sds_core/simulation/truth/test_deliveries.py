@@ -401,3 +401,26 @@ def test_roll_over_to_a_larger_filter_is_found() -> None:
     it.receive("ben", "m", "c", "d", at=T + 100)
     it.sync("ben", at=T + 400_000, lamport=11, dialect=Dialect.NIM)
     assert outcome_of(it) == "open"
+
+
+def test_state_that_is_lost_rolls_the_filter_over() -> None:
+    """A filter that began again proves nothing about messages from before."""
+    it = with_message()
+    it.receive("ben", "old", at=T)
+    it.sync("ben", at=T + 10_000, lamport=11)
+    it.present("ben", at=T + 20_000, is_new=True)
+    it.receive("ben", "new", at=T + 30_000)
+    it.sync("ben", at=T + 400_000, lamport=12)
+    assert outcome_of(it) == "open"
+
+
+def test_state_that_is_kept_shows_the_loss() -> None:
+    """The same participant without a restart."""
+    it = with_message()
+    it.receive("ben", "old", at=T)
+    it.sync("ben", at=T + 10_000, lamport=11)
+    it.present("ben", at=T + 20_000)
+    it.sync("ben", at=T + 390_000, lamport=12)
+    it.sync("ben", at=T + 400_000, lamport=13)
+    it.sync("ben", at=T + 691_000, lamport=14)
+    assert outcome_of(it) == "lost"

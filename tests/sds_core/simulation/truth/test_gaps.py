@@ -181,7 +181,7 @@ def test_id_before_the_start_is_never_counted() -> None:
 def test_frame_that_names_itself_opens_no_gap() -> None:
     """Neither content nor sync."""
     it = with_gap("n")
-    it.sync("cem", at=T, history=["anchor", "sync"])
+    it.library_sync("sync", "cem", at=T, history=["anchor", "sync"])
     it.heartbeat(at=T + 10_000)
     assert it.gaps() == {}
 
@@ -202,3 +202,14 @@ def test_time_of_a_gap_runs_from_its_first_naming() -> None:
     it.content("lost", "ben", at=T + 7_500)
     assert it.gaps() == {"opened": 1, "late": 1}
     assert it.figures("gap_ms") == {"count": 1, "sum": 7_500}
+
+
+def test_sync_frame_that_a_tap_saw_is_no_gap() -> None:
+    """What a tap has shown is not missing, whatever its kind (nim-sds)."""
+    it = Simulated.after_warm_up()
+    it.library_sync("anchor", "ana", at=T)
+    it.sync("ben", at=T + 1_000, history=["anchor", "m"])
+    it.library_sync("m", "ana", at=T + 9_000)
+    it.sync("cem", at=T + 20_000, history=["anchor", "m"])
+    it.heartbeat(at=T + 10_000_000)
+    assert it.gaps() == {"opened": 1, "late": 1}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sds_core.message_channel.events import Cause
 from sds_core.wire import Dialect
 from tests.support.simulation.simulated import Simulated
 
@@ -92,3 +93,25 @@ def test_collision_is_no_response() -> None:
     it.sync("ben", at=1_000, requests=["m"])
     it.content("m", "cem", at=2_000)
     assert it.repair() == {"requests": 1}
+
+
+@pytest.mark.parametrize("age", [3_600_000, 3_600_001, 30_000_000])
+def test_message_of_any_age_is_requested_and_repaired(age: int) -> None:
+    """A participant that was away for hours asks for what it missed."""
+    it = Simulated()
+    sent = it.content("m", "ana", at=0)
+    it.sync("ben", at=age - 10_000, requests=["m"])
+    it.again(sent, at=age, cause=Cause.REPAIR)
+    it.again(sent, at=age + 1_000, cause=Cause.REPAIR)
+    assert it.repair() == {"requests": 1, "answered": 1, "responses": 2, "redundant": 1}
+    assert it.figures("rebroadcasts") == {"repair": 2, "retry": 0}
+
+
+def test_sync_frame_that_its_library_repairs_is_a_response() -> None:
+    """It stands in causal histories, and others ask for it (nim-sds)."""
+    it = Simulated()
+    sent = it.library_sync("s", "ana", at=0)
+    it.sync("ben", at=10_000, requests=["s"])
+    it.again(sent, at=12_000, by="cem", cause=Cause.REPAIR)
+    assert it.repair() == {"requests": 1, "answered": 1, "responses": 1}
+    assert it.figures("repair_response_ms") == {"count": 1, "sum": 2_000}

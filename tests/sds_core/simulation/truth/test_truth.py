@@ -125,6 +125,7 @@ def test_message_has_its_complete_history() -> None:
     it.arrive("eva", repaired, at=6_000)
     it.happen("eva", Delivered("m", "ana", 1, b"text"), at=6_100)
     assert it.message("m") == {
+        "kind": "content",
         "sender": "ana",
         "sent_ms": START_MS + 1_000,
         "transmissions": [
@@ -240,3 +241,36 @@ def added(one: dict[str, Any], two: dict[str, Any]) -> dict[str, Any]:
         for name, value in one.items()
         if not isinstance(value, list)
     }
+
+
+def test_gaps_of_taps_are_listed_by_tap() -> None:
+    """A tap without one has an empty list."""
+    it = Simulated()
+    it.heartbeat(at=0, tap="near")
+    it.heartbeat(at=0, tap="far")
+    it.tap_gap(at=1_000, until=61_000, tap="far")
+    assert it.document()["taps"] == {
+        "near": {"gaps": []},
+        "far": {
+            "gaps": [
+                {
+                    "from_ms": START_MS + 1_000,
+                    "until_ms": START_MS + 61_000,
+                    "cause": "down",
+                }
+            ]
+        },
+    }
+
+
+def test_sync_frame_that_its_library_repairs_has_a_story() -> None:
+    """But it is no message of the figures, and an ordinary sync frame has none."""
+    it = Simulated()
+    sent = it.library_sync("s", "ana", at=0)
+    it.arrive("ben", sent, at=100)
+    it.sync("ben", at=1_000)
+    story = it.message("s")
+    assert (story["kind"], story["sender"]) == ("sync", "ana")
+    assert story["received"] == {"ben": START_MS + 100}
+    assert it.figures("messages") == 0
+    assert list(it.document()["messages"]["channel"]) == ["s"]
