@@ -37,7 +37,7 @@ from sds_core.observer.report import build_report
 from sds_core.observer.settings_table import settings_of
 from streaming.batch_log import complete, read_batch_log
 from streaming.board import Board
-from streaming.checkpoint import check_identity, locked_checkpoint, own_files
+from streaming.checkpoint import locked_checkpoint, own_files
 from streaming.damage import VIEWS
 from streaming.details import DetailStore
 from streaming.executors import check_executors, location
@@ -48,6 +48,7 @@ from streaming.history import HistoryExporter, Outbox
 from streaming.keys import REVIEW
 from streaming.lookup import Stored, find_incidents, find_minutes
 from streaming.own_files import open_own_files
+from streaming.preflight import identity_of
 from streaming.prime import find_unreviewed, read_views
 from streaming.progress import Progress
 from streaming.recent import RecentMinutes
@@ -226,13 +227,7 @@ def running_job(
             )
         log = read_batch_log(settings.checkpoint)
         check_state(settings.checkpoint, log)
-        identity = check_identity(
-            settings.checkpoint,
-            source.kafka.topic,
-            settings.report_detail,
-            has_batches=log.planned is not None,
-            observer=settings.observer,
-        )
+        identity = identity_of(settings, log)
         complete(settings.checkpoint, log)
         kinds = kinds_of(protocols)
         own = open_own_files(

@@ -10,9 +10,10 @@ them:
 
 Where the index names such an entry, the partition's times are read instead: it is
 *scanned*. So it is where the records behind an entry may show that it is from the
-future (`sds_core.observer.ahead`). `RecordTimes` never changes. A lookup that scans returns new record times
-that include the scans, and every lookup on the same record times gives the same
-answer.
+future (`sds_core.observer.ahead`).
+
+`RecordTimes` never changes. A lookup that scans returns new record times that include
+the scans, and every lookup on the same record times gives the same answer.
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ class RecordTimes:
             if self.ends[p] > here.next_offset and p not in self.scans
         ]
         found = self.offsets.first_at_or_after(unread, clock_ms) if unread else {}
-        times = self._scanned(
+        times = self.with_scans(
             partition
             for partition, at in found.items()
             if at.offset < self.ends[partition] and self._hides(partition, at, clock_ms)
@@ -197,7 +198,7 @@ class RecordTimes:
             and not self._hides(partition, at, known[partition])
             and not self._is_doubtful(partition, at)
         }
-        times = self._scanned(
+        times = self.with_scans(
             partition
             for partition, here in self.start.partitions.items()
             if partition not in trusted and self.ends[partition] > here.next_offset
@@ -231,7 +232,7 @@ class RecordTimes:
         may be from the future.
         """
         found, times = self.first_at_or_after(clock_ms)
-        return times._scanned(
+        return times.with_scans(
             partition
             for partition, at in found.items()
             if partition not in times.scans
@@ -239,7 +240,7 @@ class RecordTimes:
             and self._is_doubtful(partition, at)
         )
 
-    def _scanned(self, partitions: Iterable[int]) -> RecordTimes:
+    def with_scans(self, partitions: Iterable[int]) -> RecordTimes:
         """The record times with scans of more partitions."""
         scans = dict(self.scans)
         for partition in partitions:

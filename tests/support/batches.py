@@ -8,8 +8,8 @@ from itertools import count
 
 from hypothesis import strategies as st
 
-from connectors.kafka.offsets import TimedOffset
 from connectors.kafka.consumer import OffsetRange
+from connectors.kafka.offsets import TimedOffset
 from sds_core.observer.ahead import LOOKAHEAD, NO_LOOK, Foresight
 from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.admission import Target, Window

@@ -36,6 +36,7 @@ from streaming.damage import DamagedCheckpoint
 from streaming.failure import JobFailed
 from streaming.history import HistoryInUse, HistoryUnwritable
 from streaming.job import Job
+from streaming.preflight import check_start
 from streaming.settings import JobSettings, SessionSettings
 
 
@@ -71,6 +72,8 @@ def run(
     """
     pending = PendingJob()
     try:
+        # Before the page's address is printed: then the monitor seems to run.
+        check_start(settings)
         with (
             reload_on_hangup(channels) as table_file,
             # Before Spark starts, which takes so long that people open the page.
