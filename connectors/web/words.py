@@ -7,7 +7,7 @@ the script.
 
 from __future__ import annotations
 
-from sds_core.observer.freshness import Freshness
+from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.histogram import BUCKETS_MS, Histogram
 from sds_core.observer.verdict import Verdict
 from sds_core.text import (
@@ -24,6 +24,7 @@ from sds_core.text import (
 __all__ = [
     "LONGEST",
     "NOTHING",
+    "TOPIC_REMEDY",
     "VERDICTS",
     "age",
     "bounded",
@@ -44,6 +45,7 @@ __all__ = [
     "since",
     "size",
     "time_of_day",
+    "topic_missing",
     "utc",
     "whole",
 ]
@@ -191,6 +193,18 @@ def no_answer(kafka: Freshness) -> str:
     if kafka.is_awaited:
         return f"Kafka has not answered since the start at {utc(kafka.asked_ms)}"
     return f"Kafka has not answered since {utc(kafka.answered_ms)}"
+
+
+def topic_missing(missing: MissingTopic) -> str:
+    """Return since which wall time the topic is missing, without a full stop."""
+    return f"Topic {missing.topic} has been missing since {utc(missing.since_ms)}"
+
+
+TOPIC_REMEDY = (
+    "create it again: the job then continues as --on-lost-records says "
+    "(docs/operations.md, A topic made anew)"
+)
+"""What to do about a missing topic, without a full stop."""
 
 
 def next_minute_ms(unix_ms: int) -> int:

@@ -79,7 +79,7 @@ class Reader:
         assert end.admitted_ms == wall_ms
         assert end.clock_ms >= start.clock_ms
         if end.clock_ms > start.clock_ms:
-            self._check_records_before_the_clock_are_read(wall_ms, target, trusted_ms)
+            self._check_records_before_the_clock_are_read(start, target, trusted_ms)
         for partition, here in end.partitions.items():
             newest = max(end.clock_ms, here.newest_ms)
             true = max(end.clock_ms, self.peaks.get(partition, 0))
@@ -136,7 +136,7 @@ class Reader:
         self.batches.append(rows)
 
     def _check_records_before_the_clock_are_read(
-        self, wall_ms: int, target: Target | None, trusted_ms: int
+        self, start: Position, target: Target | None, trusted_ms: int
     ) -> None:
         """Check that a record before T is unread only if it is late.
 
@@ -150,7 +150,11 @@ class Reader:
             peak_ms = self.peaks.get(partition, 0)
             for at, written_ms in self._settled(
                 OffsetRange(partition, unread, end),
-                Foresight(max(peak_ms, self.position.clock_ms), wall_ms),
+                Foresight(
+                    max(peak_ms, self.position.clock_ms),
+                    self.position.admitted_ms,
+                    start.last_look(partition, self.position.quiet_ms),
+                ),
                 log.end,
             ):
                 if not is_future(at.timestamp_ms, written_ms) and (

@@ -95,7 +95,7 @@ def run(
                 if audit is not None:
                     pending.board.set_audit(newest_audit())
                 snapshot = current_snapshot(pending.board, wall_ms)
-                silence.observe(snapshot.job.kafka)
+                silence.observe(snapshot.job.kafka, snapshot.job.missing_topic)
                 display(snapshot)
 
             def at_end(job: Job) -> None:
@@ -134,4 +134,6 @@ def _progress_line(snapshot: Snapshot) -> str:
     )
     if job.kafka.is_stale:
         return f"{words.no_answer(job.kafka)}; {line}"
+    if job.missing_topic is not None:
+        return f"{words.topic_missing(job.missing_topic)}; {line}"
     return line
