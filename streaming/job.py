@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractContextManager,
     ExitStack,
@@ -18,7 +18,7 @@ from importlib.metadata import version
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupStateTimeout
@@ -41,7 +41,7 @@ from streaming.checkpoint import locked_checkpoint, own_files
 from streaming.damage import VIEWS
 from streaming.details import DetailStore
 from streaming.executors import check_executors, location
-from streaming.failure import query_failure
+from streaming.failure import NoWorker, lacks_worker, query_failure
 from streaming.findings import Findings
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, Fold
 from streaming.history import HistoryExporter, Outbox
@@ -70,6 +70,9 @@ repeated, and the job's end waits for it."""
 _NOTICE_S = 0.2
 """Longest time until a request to end is noticed, seconds."""
 
+_STARTS = 3
+"""Starts of a query, each of which waits 10 s for Spark's Python processes."""
+
 _STOP_TIMEOUT_S = 10.0
 """Longest wait for Spark to end a batch when the query is stopped. A batch that is not
 committed by then is repeated at the next start."""
@@ -88,6 +91,7 @@ class Job:
         recent: Figures of the last hour.
         details: Definite acknowledgements; None if the checkpoint stores none.
         others: What is stored of the kinds of view other than channels, by prefix.
+        restart: Starts the query again; only before its first batch.
     """
 
     settings: JobSettings
@@ -96,8 +100,10 @@ class Job:
     progress: Progress
     findings: Findings
     recent: RecentMinutes
+    restart: Callable[[], StreamingQuery]
     details: DetailStore | None = field(default=None)
     others: Mapping[str, Stored] = field(default_factory=dict)
+    _starts: int = 1
 
     @property
     def has_begun(self) -> bool:
@@ -124,10 +130,22 @@ class Job:
                     break
         except StreamingQueryException as error:
             failure = query_failure(error)
+            if isinstance(failure, NoWorker) and self._starts_again():
+                _warn_of_another_start(failure)
+                return False
             self.board.set_job(running=False, error=failure.cause)
             raise failure from error
         self.progress.update(self.query)
         return ended
+
+    def _starts_again(self) -> bool:
+        """Start the query again if it may be; returns whether it was."""
+        self.progress.update(self.query)
+        if self.progress.batches or self._starts == _STARTS:
+            return False
+        self._starts += 1
+        self.query = self.restart()
+        return True
 
     def _ends_within(self, seconds: float) -> bool:
         # Any number of seconds, whatever its type says.
@@ -300,7 +318,11 @@ def running_job(
                 details is not None,
                 protocols,
             )
-            query = _start(spark, settings, sink, protocols, fold)
+
+            def start() -> StreamingQuery:
+                return _start(spark, settings, sink, protocols, fold)
+
+            query = _started(start)
             progress = Progress(
                 board, watch, position, count_pending if with_history else None
             )
@@ -309,18 +331,21 @@ def running_job(
             board.set_job(
                 running=True, error="", retrying=False, reading_checkpoint=False
             )
+            job = Job(
+                settings,
+                board,
+                query,
+                progress,
+                findings,
+                recent,
+                start,
+                details,
+                others,
+            )
             try:
-                yield Job(
-                    settings,
-                    board,
-                    query,
-                    progress,
-                    findings,
-                    recent,
-                    details,
-                    others,
-                )
+                yield job
             finally:
+                query = job.query
                 if exporter is not None and (query.isActive or query.exception()):
                     # A user requested the end and waits for it, or the job goes on.
                     exporter.limit_remaining_time()
@@ -371,6 +396,30 @@ def _exporting(
         board.snapshot.observer,
         [Outbox(one.findings, topics(one.tables), one.tables) for one in others],
     )
+
+
+def _started(start: Callable[[], StreamingQuery]) -> StreamingQuery:
+    """Start a query, again if Spark's Python process for that did not answer in time.
+
+    Raises:
+        NoWorker: It did not answer in any start.
+    """
+    starts = 1
+    while True:
+        try:
+            return start()
+        except (Py4JJavaError, PySparkException) as error:
+            if not lacks_worker(error):
+                raise
+            failure = NoWorker()
+            if starts == _STARTS:
+                raise failure from error
+        _warn_of_another_start(failure)
+        starts += 1
+
+
+def _warn_of_another_start(failure: NoWorker) -> None:
+    _log.warning("%s; the query starts again now", failure)
 
 
 def _start(

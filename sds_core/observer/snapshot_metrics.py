@@ -68,8 +68,8 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
         "sds_monitor_ok",
         MetricKind.GAUGE,
         "1 while Kafka answers and has the topic, the monitor runs, is not behind and "
-        "has no wrong clock, some channel has a verdict, and every channel that is failing or blind "
-        "is muted.",
+        "has no wrong clock, some channel has a verdict, and every channel that is "
+        "failing or blind is muted.",
         lambda s: int(s.ok),
     ),
     one_sample(

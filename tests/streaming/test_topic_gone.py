@@ -133,7 +133,7 @@ def test_deleted_topic_is_said_alike_until_it_is_there_again(
             assert missing in httpx.get(f"{job.url}/monitor").text
             assert "sds_monitor_ok 0.0" in httpx.get(f"{job.url}/metrics").text
             time.sleep(0.2)
-        series = "sds_monitor_topic_missing_since_timestamp_seconds "
+        series = "\nsds_monitor_topic_missing_since_timestamp_seconds "
         assert series in httpx.get(f"{job.url}/metrics").text
         log = "\n".join(caplog.messages)
         assert log.count(missing) == 1
