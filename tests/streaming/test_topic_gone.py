@@ -154,7 +154,7 @@ def test_deleted_topic_that_is_made_anew_ends_the_job_without_skip(
     kafka = replace(topic(), timeout_s=5.0)
     write_messages(kafka, "town", 3)
     with monitor(spark, kafka, tmp_path / "a", skip_lost=False) as job:
-        wait_for(lambda: job.probe()[0] == 200)
+        wait_for(lambda: job.messages() == 3)
         KafkaTopic(kafka).delete()
         wait_for(lambda: job.probe()[0] == 503)
         KafkaTopic(kafka).make()

@@ -248,7 +248,9 @@ def test_most_troubled_channels_come_first(
     ]
 
 
-def test_missing_topic_precedes_everything_but_kafka(snapshot: MakeSnapshot) -> None:
+def test_missing_topic_precedes_everything_but_kafka(
+    snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
     """The query fails because of it, and nothing is known of the channels."""
     shown = snapshot(
         {"chat": totals(Verdict.FAILING)},
