@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
+from connectors.kafka.producer import TopicRecord, partitions_of
+from connectors.recording.recording import load_recording
+from sds_core.observer.record import MAX_AHEAD_MS
 from tests.support.batches import Reader
+from tests.support.frames import FrameFactory, value_of
+from tests.support.monitor import Monitor
 from tests.support.topics import ListedTopic
 
 NOW_MS = 1_700_000_000_000
@@ -150,3 +157,65 @@ def test_writers_flood_from_the_future_is_bounded_by_wall_time() -> None:
     reader.read_all([1_000], NOW_MS + 60_000, topic.admission().target())
     assert reader.position.clock_ms == NOW_MS + 100_000
     assert len(reader.futures) == 60
+
+
+# --- figures
+
+
+def reported(
+    records: Sequence[TopicRecord], wall_ms: int, limit: int
+) -> dict[str, Any]:
+    """The report of a topic that is drained at some wall time."""
+    partitions: list[list[TopicRecord]] = [[] for _ in range(partitions_of(records))]
+    for record in records:
+        partitions[record.partition].append(record)
+    topic = ListedTopic(*([one.timestamp_ms for one in part] for part in partitions))
+    target = topic.admission().target()
+    reader, monitor = Reader(topic), Monitor(wall_ms=wall_ms)
+    while reader.read_batch(limit, wall_ms, target):
+        batch, written_ms = [], []
+        for number, here in reader.position.partitions.items():
+            for offset in range(here.batch_start, here.next_offset):
+                record = partitions[number][offset]
+                is_late = (number, offset) in reader.futures
+                batch.append(record)
+                written_ms.append(
+                    record.timestamp_ms - MAX_AHEAD_MS - 1 if is_late else wall_ms
+                )
+        monitor.read(batch, reader.position.clock_ms, written_ms)
+    return monitor.report()
+
+
+@pytest.mark.parametrize("every", [7, 30])
+@pytest.mark.parametrize("ahead_ms", [100_000, HOUR_MS])
+def test_figures_do_not_depend_on_how_late_the_topic_is_read(
+    every: int, ahead_ms: int
+) -> None:
+    """Nor do those of other channels on records from the future among theirs."""
+    honest = load_recording()
+    liar = FrameFactory("liar")
+    records = []
+    last_ms = max(record.timestamp_ms for record in honest)
+    counts: Counter[int] = Counter()
+    for number, record in enumerate(honest):
+        records.append(record)
+        counts[record.partition] += 1
+        # Behind the last ones, nothing tells when they were written.
+        if counts[record.partition] % every == 0 and (
+            record.timestamp_ms < last_ms - 60_000
+        ):
+            lie = value_of(liar.content(f"lie-{number}", "eve", number + 1))
+            lie_ms = record.timestamp_ms + ahead_ms
+            records.append(TopicRecord(record.partition, lie_ms, b"liar", lie, ()))
+    reports = [
+        reported(records, last_ms + late_ms, limit)
+        for late_ms, limit in ((0, 10_000), (100_000, 150), (10 * HOUR_MS, 999))
+    ]
+    assert reports[0] == reports[1] == reports[2]
+    lies = len(records) - len(honest)
+    assert lies > 40
+    undecodable = reports[0]["totals"].pop("undecodable")
+    assert undecodable == {"future_timestamp": lies}
+    expected = reported(honest, last_ms, 10_000)
+    assert reports[0]["channels"] == expected["channels"]
+    assert reports[0]["totals"] | {"undecodable": {}} == expected["totals"]
