@@ -144,7 +144,7 @@ def query_failure(error: StreamingQueryException) -> JobFailed:
     loading it: then the cause is the line of Spark's message that names the error.
     """
     text = str(error)
-    if lacks_worker(error):
+    if _NO_WORKER in text:
         return NoWorker()
     _, mark, after = text.partition(_MARK)
     if mark:
@@ -154,11 +154,6 @@ def query_failure(error: StreamingQueryException) -> JobFailed:
     # The condition is STREAM_FAILED; its parameter has the message of the cause.
     parameters = error.getMessageParameters() or {}
     return JobFailed(_naming_line(parameters.get("message", text)))
-
-
-def lacks_worker(error: Exception) -> bool:
-    """Whether an error says that a Python process did not answer in time."""
-    return _NO_WORKER in str(error)
 
 
 def _add_meaning(error: Exception) -> None:

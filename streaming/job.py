@@ -18,7 +18,7 @@ from importlib.metadata import version
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupStateTimeout
@@ -41,7 +41,7 @@ from streaming.checkpoint import locked_checkpoint, own_files
 from streaming.damage import VIEWS
 from streaming.details import DetailStore
 from streaming.executors import check_executors, location
-from streaming.failure import NoWorker, lacks_worker, query_failure
+from streaming.failure import NoWorker, query_failure
 from streaming.findings import Findings
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, Fold
 from streaming.history import HistoryExporter, Outbox
@@ -131,7 +131,7 @@ class Job:
         except StreamingQueryException as error:
             failure = query_failure(error)
             if isinstance(failure, NoWorker) and self._starts_again():
-                _warn_of_another_start(failure)
+                _log.warning("%s; the query starts again now", failure)
                 return False
             self.board.set_job(running=False, error=failure.cause)
             raise failure from error
@@ -322,7 +322,7 @@ def running_job(
             def start() -> StreamingQuery:
                 return _start(spark, settings, sink, protocols, fold)
 
-            query = _started(start)
+            query = start()
             progress = Progress(
                 board, watch, position, count_pending if with_history else None
             )
@@ -396,30 +396,6 @@ def _exporting(
         board.snapshot.observer,
         [Outbox(one.findings, topics(one.tables), one.tables) for one in others],
     )
-
-
-def _started(start: Callable[[], StreamingQuery]) -> StreamingQuery:
-    """Start a query, again if Spark's Python process for that did not answer in time.
-
-    Raises:
-        NoWorker: It did not answer in any start.
-    """
-    starts = 1
-    while True:
-        try:
-            return start()
-        except (Py4JJavaError, PySparkException) as error:
-            if not lacks_worker(error):
-                raise
-            failure = NoWorker()
-            if starts == _STARTS:
-                raise failure from error
-        _warn_of_another_start(failure)
-        starts += 1
-
-
-def _warn_of_another_start(failure: NoWorker) -> None:
-    _log.warning("%s; the query starts again now", failure)
 
 
 def _start(
