@@ -131,7 +131,10 @@ class Job:
         except StreamingQueryException as error:
             failure = query_failure(error)
             if isinstance(failure, NoWorker) and self._starts_again():
-                _log.warning("%s; the query starts again now", failure)
+                _log.warning(
+                    "Spark's Python process for the query did not answer within 10 s: "
+                    "the query starts again now"
+                )
                 return False
             self.board.set_job(running=False, error=failure.cause)
             raise failure from error
@@ -145,6 +148,7 @@ class Job:
             return False
         self._starts += 1
         self.query = self.restart()
+        self.board.set_job(running=True)
         return True
 
     def _ends_within(self, seconds: float) -> bool:
