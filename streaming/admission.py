@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from connectors.kafka.offsets import Topic
+from connectors.kafka.offsets import TimedOffset, Topic
 from connectors.kafka.settings import RecordsLost, TopicReplaced
+from sds_core.observer.ahead import Look
 from sds_core.observer.record import MAX_AHEAD_MS
 from streaming.batch_cut import BatchEnd, aligned_end, count_rows, part_of
 from streaming.position import PartitionPosition, Position
@@ -115,7 +116,11 @@ class Admission:
         return bool(self.scan_times(partition, offset, offset + 1))
 
     def plan(
-        self, start: Position, wall_ms: int, target: Target | None = None
+        self,
+        start: Position,
+        wall_ms: int,
+        target: Target | None = None,
+        quiet_ms: int = 0,
     ) -> Position:
         """The end of the next batch; `start` itself if there is nothing to do.
 
@@ -124,6 +129,8 @@ class Admission:
             wall_ms: Wall time, Unix ms: records stamped far ahead of it move no clock.
             target: Read no further than this, and let T end at the greatest record
                 time. None to read what there is and wait for silent partitions.
+            quiet_ms: Wall time of the last plan from the same start that found nothing
+                to do, Unix ms; 0 if there was none.
 
         Raises:
             RecordsLost: Kafka deleted unread records, and `skip_lost` is not set.
@@ -136,27 +143,26 @@ class Admission:
         ends = {
             p: max(end, placed.partitions[p].next_offset) for p, end in ends.items()
         }
+        looks = {p: start.last_look(p, quiet_ms) for p in ends}
         if target is None:
-            end = self._live_end(placed, ends, wall_ms)
+            newest = self.offsets.newest(list(ends))
+            # A newest record that arrived after `ends` were read belongs to the batch;
+            # otherwise a scan would have to find the newest record before it.
+            arrived = {p: at.offset + 1 for p, at in newest.items()}
+            held = {p: max(end, arrived.get(p, 0)) for p, end in held.items()}
+            ends = {p: max(end, held[p]) for p, end in ends.items()}
+            end = self._live_end(_Unread(placed, ends, held, looks, wall_ms), newest)
         else:
-            end = self._drained_end(_Unread(placed, ends, wall_ms))
+            end = self._drained_end(_Unread(placed, ends, held, looks, wall_ms))
         if (end.clock_ms, end.next_offsets()) == (
             start.clock_ms,
             start.next_offsets(),
         ):
             return start
-        return replace(end, admitted_ms=wall_ms, ends=held)
+        return replace(end, admitted_ms=wall_ms, ends=held, quiet_ms=quiet_ms)
 
-    def _live_end(
-        self, start: Position, ends: Mapping[int, int], wall_ms: int
-    ) -> Position:
+    def _live_end(self, unread: _Unread, newest: Mapping[int, TimedOffset]) -> Position:
         """The end of a batch that waits for partitions that are not idle."""
-        newest = self.offsets.newest(list(ends))
-        # A newest record that arrived after `ends` were read belongs to the batch;
-        # otherwise a scan would have to find the newest record before it.
-        arrived = {p: at.offset + 1 for p, at in newest.items()}
-        ends = {p: max(end, arrived.get(p, 0)) for p, end in ends.items()}
-        unread = _Unread(start, ends, wall_ms)
         row_limit = self._row_limit(unread)
         newest_ms, times = self._times(unread, row_limit).newest_ms(newest)
         clock_ms = unread.common_clock_ms(newest_ms)
@@ -222,6 +228,8 @@ class Admission:
             cache(self.is_record),
             unread.start,
             unread.ends,
+            unread.held,
+            unread.looks,
             unread.wall_ms,
             last_ms,
             scan_rows,
@@ -320,11 +328,15 @@ class _Unread:
     Attributes:
         start: Position of the first unread record.
         ends: Where the unread records end, by partition; at or after the start.
+        held: Where the partitions end.
+        looks: Earlier looks at the ends of the partitions.
         wall_ms: Wall time of the admission, Unix ms.
     """
 
     start: Position
     ends: Mapping[int, int]
+    held: Mapping[int, int]
+    looks: Mapping[int, Look]
     wall_ms: int
 
     @property

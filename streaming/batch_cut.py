@@ -56,6 +56,17 @@ def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> BatchEnd:
     If the records of one time alone exceed the limit, the batch ends among them and T
     is that time. If late records alone exceed it, T does not move.
     """
+    while True:
+        end = _aligned_end(times, latest_ms, row_limit)
+        # The search trusts the index until a scan shows that it is wrong. A record from
+        # the future that ends a partition's part would leave records before T unread.
+        checked = end.times.checked(end.clock_ms)
+        if len(checked.scans) == len(times.scans):
+            return end
+        times = checked
+
+
+def _aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> BatchEnd:
     starts = times.start.next_offsets()
     low = cut_at(times, times.start.clock_ms)
     if low.rows > row_limit:

@@ -73,16 +73,24 @@ class Chunk:
         """Whether the chunk should be passed on now."""
         return self._records >= CHUNK_RECORDS or self._bytes >= CHUNK_BYTES
 
-    def add(self, record: RawRecord) -> None:
-        """Judge one record, and collect it in the digests of the views it concerns."""
+    def add(self, record: RawRecord, written_ms: int | None = None) -> None:
+        """Judge one record, and collect it in the digests of the views it concerns.
+
+        Args:
+            record: The record.
+            written_ms: When it was written at the latest, Unix ms; None for the time
+                of the admission.
+        """
         self._records += 1
-        kept = self._add_unread(record)
+        if written_ms is None:
+            written_ms = self._admitted_ms
+        kept = self._add_unread(record, written_ms)
         if not kept:
-            self._add_judged(record)
+            self._add_judged(record, written_ms)
         size = len(record.value or b"")
         self._bytes += min(kept, size) if kept else size
 
-    def _add_unread(self, record: RawRecord) -> int:
+    def _add_unread(self, record: RawRecord, written_ms: int) -> int:
         """Add a record in which nothing is wrong, without decoding its frame.
 
         Returns:
@@ -90,7 +98,7 @@ class Chunk:
             it may be in order or not.
         """
         _, offset, time_ms, key, value, raw_headers = record
-        if not value or is_future(time_ms, self._admitted_ms):
+        if not value or is_future(time_ms, written_ms):
             return 0
         try:
             headers = read_headers(raw_headers, self._protocols)
@@ -112,8 +120,8 @@ class Chunk:
             self._tap(observer).add_frame(clock_ms, seq, time_ms)
         return kept
 
-    def _add_judged(self, record: RawRecord) -> None:
-        judged = judge(record, self._admitted_ms, self._protocols)
+    def _add_judged(self, record: RawRecord, written_ms: int) -> None:
+        judged = judge(record, written_ms, self._protocols)
         if type(judged) is Dead:
             letter = DeadLetter(record.partition, record.offset, judged.reason)
             self._letters.append(letter)

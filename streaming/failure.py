@@ -47,6 +47,15 @@ _FORESEEN = (
 )
 """Errors whose text says what to do; for other errors the class is named too."""
 
+_NO_WORKER = "Python worker failed to connect back"
+"""Spark's words if a Python process that it started has not connected within 10 s."""
+
+_NO_WORKER_CAUSE = (
+    "a Python process that Spark started did not answer within 10 s: the machine is "
+    "too busy or lacks memory; stop other programs or give it more, and start again: "
+    "nothing is lost"
+)
+
 _MARK = "sds-monitor failure: "
 _TRACEBACK = "Traceback (most recent call last):\n"
 
@@ -77,6 +86,16 @@ class JobFailed(RuntimeError):
         self.final = final
         self.passes = passes
         super().__init__(cause)
+
+
+class NoWorker(JobFailed):
+    """A Python process that Spark started did not answer in time.
+
+    It reads nothing before, so a query without a batch can be started again at once.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_NO_WORKER_CAUSE, passes=True)
 
 
 class _Meaning(msgspec.Struct):
@@ -125,6 +144,8 @@ def query_failure(error: StreamingQueryException) -> JobFailed:
     loading it: then the cause is the line of Spark's message that names the error.
     """
     text = str(error)
+    if _NO_WORKER in text:
+        return NoWorker()
     _, mark, after = text.partition(_MARK)
     if mark:
         line = after.partition("\n")[0]

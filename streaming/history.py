@@ -10,8 +10,8 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -115,6 +115,28 @@ class HistoryUnwritable(OSError):
         )
 
 
+@contextmanager
+def locked_history(directory: Path) -> Iterator[None]:
+    """Lock a history while the block runs.
+
+    Raises:
+        HistoryInUse: Another job writes to the history.
+        HistoryUnwritable: The directory of the history cannot be written to.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(directory / LOCK))
+        except BlockingIOError:
+            raise HistoryInUse(directory) from None
+        except OSError as error:
+            raise HistoryUnwritable(directory, _reason(error)) from error
+        yield
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
 class Outbox(NamedTuple):
     """The rows of one kind of view, and where they go.
 
@@ -186,16 +208,13 @@ class HistoryExporter:
             HistoryUnwritable: The directory of the history cannot be written to.
         """
         directory = self._settings.directory
+        tables = [table for one in self._outboxes for table in one.tables[1:]]
         with ExitStack() as stack:
+            stack.enter_context(locked_history(directory))
             try:
-                stack.enter_context(locked(directory / LOCK))
-                tables = [table for one in self._outboxes for table in one.tables[1:]]
                 self._parquet = ParquetHistory(directory, tables=tables)
-            except BlockingIOError:
-                raise HistoryInUse(directory) from None
             except OSError as error:
-                reason = error.strerror or str(error)
-                raise HistoryUnwritable(directory, reason) from error
+                raise HistoryUnwritable(directory, _reason(error)) from error
             self._lock = stack.pop_all()
         self._thread.start()
         return self

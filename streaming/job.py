@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractContextManager,
     ExitStack,
@@ -40,17 +40,18 @@ from sds_core.observer.shown_verdicts import ShownVerdict
 from sds_core.observer.snapshot import Snapshot
 from streaming.batch_log import complete, read_batch_log
 from streaming.board import Board
-from streaming.checkpoint import check_identity, locked_checkpoint, own_files
+from streaming.checkpoint import locked_checkpoint, own_files
 from streaming.damage import VIEWS
 from streaming.details import DetailStore
 from streaming.executors import check_executors, location
-from streaming.failure import query_failure
+from streaming.failure import NoWorker, query_failure
 from streaming.findings import Findings
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, Fold
 from streaming.history import HistoryExporter, Outbox
 from streaming.keys import REVIEW
 from streaming.lookup import Stored, find_incidents, find_minutes, find_verdicts
 from streaming.own_files import open_own_files
+from streaming.preflight import identity_of
 from streaming.prime import find_unreviewed, read_views
 from streaming.progress import Progress
 from streaming.recent import RecentMinutes
@@ -73,6 +74,9 @@ repeated, and the job's end waits for it."""
 _NOTICE_S = 0.2
 """Longest time until a request to end is noticed, seconds."""
 
+_STARTS = 3
+"""Starts of a query, each of which waits 10 s for Spark's Python processes."""
+
 _STOP_TIMEOUT_S = 10.0
 """Longest wait for Spark to end a batch when the query is stopped. A batch that is not
 committed by then is repeated at the next start."""
@@ -92,6 +96,7 @@ class Job:
         details: Definite acknowledgements; None if the checkpoint stores none.
         others: What is stored of the kinds of view other than channels, by prefix.
         verdicts: Stores the verdicts that are shown; None to store none.
+        restart: Starts the query again; only before its first batch.
     """
 
     settings: JobSettings
@@ -100,9 +105,11 @@ class Job:
     progress: Progress
     findings: Findings
     recent: RecentMinutes
+    restart: Callable[[], StreamingQuery]
     details: DetailStore | None = field(default=None)
     others: Mapping[str, Stored] = field(default_factory=dict)
     verdicts: VerdictRecorder | None = field(default=None)
+    _starts: int = 1
 
     @property
     def has_begun(self) -> bool:
@@ -129,10 +136,26 @@ class Job:
                     break
         except StreamingQueryException as error:
             failure = query_failure(error)
+            if isinstance(failure, NoWorker) and self._starts_again():
+                _log.warning(
+                    "Spark's Python process for the query did not answer within 10 s: "
+                    "the query starts again now"
+                )
+                return False
             self.board.set_job(running=False, error=failure.cause)
             raise failure from error
         self.progress.update(self.query)
         return ended
+
+    def _starts_again(self) -> bool:
+        """Start the query again if it may be; returns whether it was."""
+        self.progress.update(self.query)
+        if self.progress.batches or self._starts == _STARTS:
+            return False
+        self._starts += 1
+        self.query = self.restart()
+        self.board.set_job(running=True)
+        return True
 
     def _ends_within(self, seconds: float) -> bool:
         # Any number of seconds, whatever its type says.
@@ -249,13 +272,7 @@ def running_job(
             )
         log = read_batch_log(settings.checkpoint)
         check_state(settings.checkpoint, log)
-        identity = check_identity(
-            settings.checkpoint,
-            source.kafka.topic,
-            settings.report_detail,
-            has_batches=log.planned is not None,
-            observer=settings.observer,
-        )
+        identity = identity_of(settings, log)
         complete(settings.checkpoint, log)
         kinds = kinds_of(protocols)
         own = open_own_files(
@@ -338,7 +355,11 @@ def running_job(
                 },
                 board,
             )
-            query = _start(spark, settings, sink, protocols, fold)
+
+            def start() -> StreamingQuery:
+                return _start(spark, settings, sink, protocols, fold)
+
+            query = start()
             progress = Progress(
                 board, watch, position, count_pending if with_history else None
             )
@@ -347,20 +368,23 @@ def running_job(
             board.set_job(
                 running=True, error="", retrying=False, reading_checkpoint=False
             )
+            job = Job(
+                settings,
+                board,
+                query,
+                progress,
+                findings,
+                recent,
+                start,
+                details,
+                others,
+                verdicts,
+            )
             try:
-                yield Job(
-                    settings,
-                    board,
-                    query,
-                    progress,
-                    findings,
-                    recent,
-                    details,
-                    others,
-                    verdicts,
-                )
+                yield job
             finally:
                 verdicts.close()
+                query = job.query
                 if exporter is not None and (query.isActive or query.exception()):
                     # A user requested the end and waits for it, or the job goes on.
                     exporter.limit_remaining_time()

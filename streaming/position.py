@@ -8,6 +8,8 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
+from sds_core.observer.ahead import NO_LOOK, Look
+
 Offset = Annotated[int, msgspec.Meta(ge=0)]
 
 
@@ -47,6 +49,9 @@ class Position:
             is deleted, at least the unread records up to there are lost.
         requests: Number of the last request that was taken; see
             `streaming.view_register`.
+        quiet_ms: Wall time of the last look before the previous batch that found
+            nothing to read, Unix ms; 0 if the batch before it came first. All records
+            of the batch were written after it.
     """
 
     clock_ms: int = 0
@@ -57,6 +62,7 @@ class Position:
     topic_id: str | None = None
     ends: Mapping[int, int] = field(default_factory=dict)
     requests: int = 0
+    quiet_ms: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """JSON object for Spark's offset log."""
@@ -73,6 +79,7 @@ class Position:
             "topic_id": self.topic_id,
             "ends": {str(p): end for p, end in sorted(self.ends.items())},
             "requests": self.requests,
+            "quiet_ms": self.quiet_ms,
         }
 
     @classmethod
@@ -103,6 +110,20 @@ class Position:
             }
         return replace(self, partitions=partitions, requests=number)
 
+    def last_look(self, partition: int, quiet_ms: int) -> Look:
+        """The last look at a partition's end before the batch that begins here.
+
+        Args:
+            partition: The partition.
+            quiet_ms: `quiet_ms` of the end of the batch.
+        """
+        if quiet_ms:
+            here = self.partitions.get(partition)
+            return Look(0 if here is None else here.next_offset, quiet_ms)
+        if not self.ends:
+            return NO_LOOK
+        return Look(self.ends.get(partition, 0), self.admitted_ms)
+
     def next_offsets(self) -> dict[int, int]:
         """Next offset to read, by partition."""
         return {p: position.next_offset for p, position in self.partitions.items()}
@@ -119,3 +140,4 @@ class _StoredPosition(msgspec.Struct):
     topic_id: str | None = None
     ends: dict[Offset, Offset] = {}
     requests: Offset = 0
+    quiet_ms: int = 0

@@ -9,9 +9,11 @@ them:
   commit, however old the records of the transaction are.
 
 Where the index names such an entry, the partition's times are read instead: it is
-*scanned*. `RecordTimes` never changes. A lookup that scans returns new record times
-that include the scans, and every lookup on the same record times gives the same
-answer.
+*scanned*. So it is where the records behind an entry may show that it is from the
+future (`sds_core.observer.ahead`).
+
+`RecordTimes` never changes. A lookup that scans returns new record times that include
+the scans, and every lookup on the same record times gives the same answer.
 """
 
 from __future__ import annotations
@@ -23,7 +25,14 @@ from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from connectors.kafka.offsets import TimedOffset, Topic
-from sds_core.observer.record import is_future
+from sds_core.observer.ahead import (
+    LOOKAHEAD,
+    Foresight,
+    Look,
+    is_at_odds,
+    was_written_by_then,
+)
+from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.position import Position
 
 _TRUSTED_STEP_MS = 10_000
@@ -97,7 +106,10 @@ class RecordTimes:
         is_record: Reads one offset; should be cached, as it is called repeatedly.
         start: Begin of the unread ranges; has all partitions.
         ends: Ends of the unread ranges, by partition.
-        wall_ms: Wall time, Unix ms; decides which records are in the future.
+        held: Where the partitions end. The records up to there tell which records
+            are in the future.
+        looks: Earlier looks at the ends of the partitions.
+        wall_ms: Wall time, Unix ms; also tells which records are in the future.
         last_ms: Latest time that a record can have and still count, Unix ms.
         scan_rows: Number of offsets that one scan reads at most.
         scans: Scans made so far, by partition.
@@ -108,6 +120,8 @@ class RecordTimes:
     is_record: IsRecord
     start: Position
     ends: Mapping[int, int]
+    held: Mapping[int, int]
+    looks: Mapping[int, Look]
     wall_ms: int
     last_ms: int
     scan_rows: int
@@ -149,7 +163,7 @@ class RecordTimes:
             if self.ends[p] > here.next_offset and p not in self.scans
         ]
         found = self.offsets.first_at_or_after(unread, clock_ms) if unread else {}
-        times = self._scanned(
+        times = self.with_scans(
             partition
             for partition, at in found.items()
             if at.offset < self.ends[partition] and self._hides(partition, at, clock_ms)
@@ -182,8 +196,9 @@ class RecordTimes:
             for partition, at in newest.items()
             if (at.offset < self.ends[partition] or at.timestamp_ms > self.last_ms)
             and not self._hides(partition, at, known[partition])
+            and not self._is_doubtful(partition, at)
         }
-        times = self._scanned(
+        times = self.with_scans(
             partition
             for partition, here in self.start.partitions.items()
             if partition not in trusted and self.ends[partition] > here.next_offset
@@ -194,16 +209,38 @@ class RecordTimes:
 
     def scan(self, partition: int, start: int, end: int) -> Scan:
         """Read the record times in [start, end) of a partition."""
-        records = self.read_times(partition, start, end)
+        behind = max(end, min(self.held[partition], end + LOOKAHEAD))
+        records = self.read_times(partition, start, behind)
+        foresight = Foresight[TimedOffset](
+            self._known_ms(partition), self.wall_ms, self.looks[partition]
+        )
+        settled = [one for record in records for one in foresight.add(record)]
+        settled += foresight.finish()
+        settled = [one for one in settled if one[0].offset < end]
         times = (
-            0 if self._is_future(record.timestamp_ms) else record.timestamp_ms
-            for record in records
+            0 if is_future(record.timestamp_ms, written_ms) else record.timestamp_ms
+            for record, written_ms in settled
         )
         return Scan(
-            [record.offset for record in records], list(accumulate(times, max)), end
+            [record.offset for record, _ in settled], list(accumulate(times, max)), end
         )
 
-    def _scanned(self, partitions: Iterable[int]) -> RecordTimes:
+    def checked(self, clock_ms: int) -> RecordTimes:
+        """Return record times by which a cut at one time can be trusted.
+
+        They include scans of the partitions whose first record with at least this time
+        may be from the future.
+        """
+        found, times = self.first_at_or_after(clock_ms)
+        return times.with_scans(
+            partition
+            for partition, at in found.items()
+            if partition not in times.scans
+            and at.offset < self.ends[partition]
+            and self._is_doubtful(partition, at)
+        )
+
+    def with_scans(self, partitions: Iterable[int]) -> RecordTimes:
         """The record times with scans of more partitions."""
         scans = dict(self.scans)
         for partition in partitions:
@@ -217,16 +254,33 @@ class RecordTimes:
 
         True if it moves no clock: a future record, or the end of a transaction.
         """
-        here = self.start.partitions[partition]
-        clock_ms = max(clock_ms, here.newest_ms, self.start.clock_ms)
-        if at.offset < here.next_offset:
+        known_ms = self._known_ms(partition)
+        if at.offset < self.start.partitions[partition].next_offset:
             # It moved no clock when it was read.
-            return at.timestamp_ms > clock_ms
-        if self._is_future(at.timestamp_ms):
+            return at.timestamp_ms > known_ms
+        if is_future(at.timestamp_ms, self.wall_ms):
             return True
+        clock_ms = max(clock_ms, known_ms)
         return at.timestamp_ms - clock_ms > _TRUSTED_STEP_MS and not self.is_record(
             partition, at.offset
         )
 
-    def _is_future(self, timestamp_ms: int) -> bool:
-        return is_future(timestamp_ms, self.wall_ms)
+    def _is_doubtful(self, partition: int, at: TimedOffset) -> bool:
+        """Whether an entry may be from the future by the records behind it.
+
+        Only a scan can tell, because it needs the clock before the entry.
+        """
+        if at.timestamp_ms <= self._known_ms(partition) + MAX_AHEAD_MS or (
+            was_written_by_then(at, self.looks[partition])
+        ):
+            return False
+        first = at.offset + 1
+        end = min(self.held[partition], first + LOOKAHEAD)
+        return end > first and any(
+            is_at_odds(at.timestamp_ms, behind.timestamp_ms)
+            for behind in self.read_times(partition, first, end)
+        )
+
+    def _known_ms(self, partition: int) -> int:
+        """The partition's clock at the start, Unix ms."""
+        return max(self.start.partitions[partition].newest_ms, self.start.clock_ms)

@@ -21,6 +21,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 
 from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
+from sds_core.observer.ahead import LOOKAHEAD, Foresight, Look
 from sds_core.observer.kinds import AnyProtocol, without_figures
 from sds_core.observer.protocols import PROTOCOLS, by_name
 from sds_core.observer.record import RawRecord, is_future
@@ -55,10 +56,21 @@ class ReadRange:
     Attributes:
         offsets: Offsets to read.
         clock_ms: The partition's clock before them, Unix ms.
+        held: Where the partition ended at the admission.
+        look: An earlier look at its end.
     """
 
     offsets: OffsetRange
     clock_ms: int
+    held: int
+    look: Look
+
+    @property
+    def behind(self) -> OffsetRange:
+        """Offsets behind the range that tell when its last records were written."""
+        end = self.offsets.end
+        last = min(self.held, end + LOOKAHEAD)
+        return OffsetRange(self.offsets.partition, end, max(end, last))
 
 
 class ReadTask(InputPartition):
@@ -129,6 +141,8 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Target | None = None
         self._offsets: TopicOffsets | None = None
         self._register: ViewRegister | None = None
+        # The last position after which there was nothing to read, and when.
+        self._quiet: tuple[Position | None, int] = (None, 0)
         # Records of batches that were planned before their topic was deleted.
         self._unreadable = 0
 
@@ -167,7 +181,13 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """End of the next batch; the start itself if there is nothing new."""
         position = Position.from_json(start)
-        end = self._admission().plan(position, _wall_ms(), self._target)
+        now_ms = _wall_ms()
+        after, quiet_ms = self._quiet
+        end = self._admission().plan(
+            position, now_ms, self._target, quiet_ms if position == after else 0
+        )
+        if end == position:
+            self._quiet = (position, now_ms)
         if (register := self._opened_register()) is not None:
             end = end.with_requests(register.newest_request(), position)
         if end == position:
@@ -223,27 +243,48 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
             for wanted in task.ranges
         }
-        settings = self._settings
-        ranges = [wanted.offsets for wanted in task.ranges]
         with _collector_paused():
-            for records in fetch(settings.client, settings.kafka, ranges):
-                for record in records:
-                    chunk = chunks[record.partition]
-                    if not self._is_wanted(record, chunk, task.admitted_ms):
-                        continue
-                    chunk.add(record)
-                    if chunk.is_full:
-                        yield _record_batch(list(chunk.take_rows()), task.clock_ms)
+            for record, written_ms in self._settled(task):
+                chunk = chunks[record.partition]
+                if not self._is_wanted(record, chunk, written_ms):
+                    continue
+                chunk.add(record, written_ms)
+                if chunk.is_full:
+                    yield _record_batch(list(chunk.take_rows()), task.clock_ms)
             for chunk in chunks.values():
                 yield _record_batch(list(chunk.take_rows()), task.clock_ms)
 
-    def _is_wanted(self, record: RawRecord, chunk: Chunk, admitted_ms: int) -> bool:
+    def _settled(self, task: ReadTask) -> Iterator[tuple[RawRecord, int]]:
+        """Records of a share; each with the time at which it was written at latest."""
+        foresights = {
+            wanted.offsets.partition: Foresight[RawRecord](
+                wanted.clock_ms, task.admitted_ms, wanted.look
+            )
+            for wanted in task.ranges
+        }
+        for record in self._fetched([wanted.offsets for wanted in task.ranges]):
+            yield from foresights[record.partition].add(record)
+        waiting = {p: one for p, one in foresights.items() if one.waits}
+        behind: dict[int, list[RawRecord]] = {p: [] for p in waiting}
+        for record in self._fetched(
+            [one.behind for one in task.ranges if one.offsets.partition in waiting]
+        ):
+            behind[record.partition].append(record)
+        for partition, foresight in waiting.items():
+            yield from foresight.finish(behind[partition])
+
+    def _fetched(self, ranges: Sequence[OffsetRange]) -> Iterator[RawRecord]:
+        settings = self._settings
+        for records in fetch(settings.client, settings.kafka, ranges):
+            yield from records
+
+    def _is_wanted(self, record: RawRecord, chunk: Chunk, written_ms: int) -> bool:
         """Whether a record lies in the window, if there is one."""
         window = self._settings.window
         if window is None or record.timestamp_ms in window:
             return True
         if record.timestamp_ms > window.last_ms and not is_future(
-            record.timestamp_ms, admitted_ms
+            record.timestamp_ms, written_ms
         ):
             # Records of the window after this point are late, wherever a batch ends.
             chunk.clock_ms = max(chunk.clock_ms, window.last_ms)
@@ -287,12 +328,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _scan_times(self, partition: int, start: int, end: int) -> list[TimedOffset]:
         return [
             TimedOffset(record.offset, record.timestamp_ms)
-            for records in fetch(
-                self._settings.client,
-                self._settings.kafka,
-                [OffsetRange(partition, start, end)],
-            )
-            for record in records
+            for record in self._fetched([OffsetRange(partition, start, end)])
         ]
 
     def _mean_bytes(self, starts: Mapping[int, int]) -> int:
@@ -317,6 +353,8 @@ def _ranges(start: Position, end: Position) -> list[ReadRange]:
                 start.clock_ms,
                 start.partitions.get(partition, PartitionPosition(0)).newest_ms,
             ),
+            end.ends.get(partition, ahead.next_offset),
+            start.last_look(partition, end.quiet_ms),
         )
         for partition, ahead in end.partitions.items()
     ]

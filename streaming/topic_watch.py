@@ -23,7 +23,7 @@ from connectors.kafka.settings import (
     KafkaUnreachable,
     TopicMissing,
 )
-from sds_core.observer.freshness import Freshness
+from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.record import is_future
 from sds_core.text import one_line
 from streaming.board import Board
@@ -154,16 +154,18 @@ class TopicWatch:
     def _measure(self) -> None:
         try:
             partitions = self._offsets.partitions()
-        except TopicMissing:
+        except TopicMissing as error:
             # Kafka answers; the query ends with this error.
-            self._note_answer()
+            known = self._board.snapshot.job.missing_topic
+            missing = known or MissingTopic(error.topic, _wall_ms())
+            self._note_answer(missing_topic=missing)
             raise
         found = TopicEnds(
             self._offsets.latest(partitions), self._offsets.newest(partitions)
         )
         self.ends = found
         # Together: with the old lag, what was old would seem fresh for a moment.
-        self._note_answer(**self._lag())
+        self._note_answer(missing_topic=None, **self._lag())
 
     def _lag(self) -> dict[str, Any]:
         """Figures of how far the job is behind the topic, as far as they are known."""

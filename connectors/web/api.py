@@ -273,6 +273,7 @@ def _job_object(job: JobFigures) -> dict[str, Any]:
         "error": job.error,
         "retrying": job.retrying,
         "kafka_answered": job.kafka.answered_ms,
+        "topic_missing_since": job.topic_missing_since_ms,
         "version": job.version,
         "records": job.records,
         "records_behind": job.records_behind,

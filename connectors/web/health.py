@@ -40,6 +40,8 @@ def _obstacle(snapshot: Snapshot) -> str:
     if kafka.is_stale:
         why = f" ({one_line(kafka.cause)})" if kafka.cause else ""
         return f"{words.no_answer(kafka)}{why}"
+    if missing := snapshot.job.missing_topic:
+        return f"{words.topic_missing(missing)}: {words.TOPIC_REMEDY}"
     if snapshot.job.error:
         return f"the query stopped: {one_line(snapshot.job.error)}"
     if not snapshot.primed and kafka.is_awaited:

@@ -80,6 +80,9 @@ def summarise(snapshot: Snapshot) -> Summary:
     if job.kafka.is_stale:
         sentence = words.no_answer(job.kafka)
         return Summary.plain(Level.TROUBLE, sentence, _runbook("SdsMonitorKafkaAway"))
+    if job.missing_topic is not None:
+        sentence = words.topic_missing(job.missing_topic)
+        return Summary.plain(Level.TROUBLE, sentence, runbook)
     if job.error:
         sentence = f"{stopped(job)}: {words.one_line(job.error)}"
         return Summary.plain(Level.TROUBLE, sentence, runbook)

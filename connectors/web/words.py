@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from sds_core.observer.freshness import Freshness
+from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.histogram import BUCKETS_MS, Histogram
 from sds_core.observer.shown_verdicts import NOT_WATCHED
 from sds_core.observer.verdict import Verdict
@@ -28,6 +28,7 @@ __all__ = [
     "LONGEST",
     "NOTHING",
     "SHOWN",
+    "TOPIC_REMEDY",
     "VERDICTS",
     "age",
     "bounded",
@@ -50,6 +51,7 @@ __all__ = [
     "since",
     "size",
     "time_of_day",
+    "topic_missing",
     "utc",
     "whole",
 ]
@@ -226,6 +228,18 @@ def no_answer(kafka: Freshness) -> str:
     if kafka.is_awaited:
         return f"Kafka has not answered since the start at {utc(kafka.asked_ms)}"
     return f"Kafka has not answered since {utc(kafka.answered_ms)}"
+
+
+def topic_missing(missing: MissingTopic) -> str:
+    """Return since which wall time the topic is missing, without a full stop."""
+    return f"Topic {missing.topic} has been missing since {utc(missing.since_ms)}"
+
+
+TOPIC_REMEDY = (
+    "create it again: the job then continues as --on-lost-records says "
+    "(docs/operations.md, A topic made anew)"
+)
+"""What to do about a missing topic, without a full stop."""
 
 
 def next_minute_ms(unix_ms: int) -> int:

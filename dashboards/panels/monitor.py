@@ -129,6 +129,11 @@ def _job() -> list[Panel]:
                 + _job_gauge("sds_monitor_kafka_answered_timestamp_seconds"),
                 "since Kafka's last answer",
             ),
+            Query(
+                "time() - "
+                + _job_gauge("sds_monitor_topic_missing_since_timestamp_seconds"),
+                "since the topic is missing",
+            ),
             limits=colours.line_at(BEHIND_SECONDS),
             width=8,
         ),

@@ -42,7 +42,7 @@ def judge_blindness(snapshot: Snapshot, wall_ms: int | None = None) -> Snapshot:
         snapshot: Figures with the verdicts of the views.
         wall_ms: Wall time now, for a topic that fell silent as a whole; None to
             judge by event time alone, as a report does. While Kafka does not answer,
-            it is judged by event time alone too.
+            or the topic does not exist, it is judged by event time alone too.
     """
     settings = snapshot.observer
     silent = (
@@ -50,7 +50,7 @@ def judge_blindness(snapshot: Snapshot, wall_ms: int | None = None) -> Snapshot:
         and snapshot.clock_ms > 0
         and wall_ms - snapshot.clock_ms > SILENT_MS
         # Nothing is known of the topic then, and its end as of the last answer is old.
-        and not snapshot.job.kafka.is_stale
+        and snapshot.job.knows_topic
         and not snapshot.job.records_behind
     )
 

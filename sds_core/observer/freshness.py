@@ -14,6 +14,19 @@ than a change of a partition's leader, and three times a heartbeat's interval.""
 
 
 @dataclass(frozen=True, slots=True)
+class MissingTopic:
+    """Kafka answers that the topic does not exist.
+
+    Attributes:
+        topic: Its name.
+        since_ms: Since when, wall time, Unix ms.
+    """
+
+    topic: str
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Freshness:
     """The newest answer of Kafka, as of a moment.
 

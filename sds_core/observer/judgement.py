@@ -43,21 +43,21 @@ class ChannelMismatch(ValueError):
 
 
 class FutureTimestamp(ValueError):
-    """A record is stamped too far ahead of wall time (`record.MAX_AHEAD_MS`).
+    """A record is stamped too far ahead (`record.MAX_AHEAD_MS`).
 
     Attributes:
         timestamp_ms: Record time, Unix ms.
-        wall_ms: Wall time of the record's admission, Unix ms.
+        written_ms: When it was written at the latest, Unix ms.
     """
 
     reason = Reason.FUTURE_TIMESTAMP
 
-    def __init__(self, timestamp_ms: int, wall_ms: int) -> None:
+    def __init__(self, timestamp_ms: int, written_ms: int) -> None:
         self.timestamp_ms = timestamp_ms
-        self.wall_ms = wall_ms
+        self.written_ms = written_ms
         super().__init__(
-            f"the record is stamped {iso_time(timestamp_ms)}, and it is "
-            f"{iso_time(wall_ms)} now"
+            f"the record is stamped {iso_time(timestamp_ms)}, and was written by "
+            f"{iso_time(written_ms)}"
         )
 
 
@@ -116,17 +116,18 @@ Judgement = FrameRecord | Heartbeat | Dead
 
 def judge(
     record: RawRecord,
-    wall_ms: int,
+    written_ms: int,
     protocols: Mapping[str, AnyProtocol] = _BY_NAME,
 ) -> Judgement:
     """Decide what a record is.
 
     Args:
         record: The record.
-        wall_ms: Wall time of its admission, Unix ms.
+        written_ms: When it was written at the latest, Unix ms; see
+            `sds_core.observer.ahead`. The wall time if nothing else is known.
         protocols: Registered protocols, see `protocols.by_name`.
     """
-    future = is_future(record.timestamp_ms, wall_ms)
+    future = is_future(record.timestamp_ms, written_ms)
     value = record.value or b""
     try:
         headers = read_headers(record.headers, protocols)
@@ -139,7 +140,7 @@ def judge(
         return Dead(headers, error, future)
     if headers.is_heartbeat:
         if future:
-            return _future(record, wall_ms, headers)
+            return _future(record, written_ms, headers)
         return Heartbeat(headers)
     protocol = protocols[headers.protocol]
     try:
@@ -152,10 +153,10 @@ def judge(
         mismatch = ChannelMismatch(record.key, protocol.view_name(frame))
         return Dead(headers, mismatch, future)
     if future:
-        return _future(record, wall_ms, headers)
+        return _future(record, written_ms, headers)
     return FrameRecord(headers, protocol, frame)
 
 
-def _future(record: RawRecord, wall_ms: int, headers: TapHeaders) -> Dead:
-    error = FutureTimestamp(record.timestamp_ms, wall_ms)
+def _future(record: RawRecord, written_ms: int, headers: TapHeaders) -> Dead:
+    error = FutureTimestamp(record.timestamp_ms, written_ms)
     return Dead(headers, error, is_future=True)

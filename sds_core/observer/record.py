@@ -14,7 +14,8 @@ NO_SEQ = -1
 NO_HASH = 0
 
 MAX_AHEAD_MS = 60_000
-"""A record stamped further ahead of wall time is a dead letter and moves no clock."""
+"""A record stamped further ahead of when it was written is a dead letter and moves no
+clock."""
 
 SOURCES = frozenset({b"relay", b"store", b"filter", b"replay", b"simulator"})
 _KINDS = frozenset({b"heartbeat"})
@@ -134,9 +135,12 @@ def header_name_bytes(name: str) -> bytes:
     return str.encode(name, errors="surrogateescape")
 
 
-def is_future(timestamp_ms: int, wall_ms: int) -> bool:
-    """Whether a record is stamped too far ahead of the wall time of its admission."""
-    return timestamp_ms > wall_ms + MAX_AHEAD_MS
+def is_future(timestamp_ms: int, written_ms: int) -> bool:
+    """Whether a record is stamped too far ahead of when it was written at the latest.
+
+    `sds_core.observer.ahead` finds that time.
+    """
+    return timestamp_ms > written_ms + MAX_AHEAD_MS
 
 
 def read_headers(

@@ -12,7 +12,7 @@ from sds_core.observer.clock import ClockFigures, ClockLevel
 from sds_core.observer.dead_letter_view import DEAD_LETTERS, DeadLetterTotals
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.forgotten import Remainder
-from sds_core.observer.freshness import Freshness
+from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.kinds import Kind
 from sds_core.observer.mirror_audit import NO_AUDIT, MirrorAudit
@@ -95,6 +95,7 @@ class JobFigures:
         version: Version of the monitor.
         clock: This machine's clock, compared with others.
         kafka: When Kafka answered last.
+        missing_topic: The topic if it does not exist any more; None if it does.
         reading_checkpoint: Whether figures of an earlier run are being read.
     """
 
@@ -112,7 +113,18 @@ class JobFigures:
     version: str = ""
     clock: ClockFigures = field(default_factory=ClockFigures)
     kafka: Freshness = field(default_factory=Freshness)
+    missing_topic: MissingTopic | None = None
     reading_checkpoint: bool = False
+
+    @property
+    def knows_topic(self) -> bool:
+        """Whether what is known of the topic is still fresh."""
+        return not self.kafka.is_stale and self.missing_topic is None
+
+    @property
+    def topic_missing_since_ms(self) -> int | None:
+        """Since when the topic does not exist, wall time, Unix ms; None if it does."""
+        return None if self.missing_topic is None else self.missing_topic.since_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +231,7 @@ class Snapshot:
         return (
             self.primed
             and self.job.running
-            and not self.job.kafka.is_stale
+            and self.job.knows_topic
             and not self.nothing_read
             and not self.behind
             and self.job.clock.level() is not ClockLevel.WRONG

@@ -67,9 +67,9 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
     one_sample(
         "sds_monitor_ok",
         MetricKind.GAUGE,
-        "1 while Kafka answers, the monitor runs, is not behind and has no wrong "
-        "clock, some channel has a verdict, and every channel that is failing or blind "
-        "is muted.",
+        "1 while Kafka answers and has the topic, the monitor runs, is not behind and "
+        "has no wrong clock, some channel has a verdict, and every channel that is "
+        "failing or blind is muted.",
         lambda s: int(s.ok),
     ),
     one_sample(
@@ -102,6 +102,12 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
         MetricKind.GAUGE,
         "Wall time at which Kafka last answered the monitor.",
         lambda s: in_seconds(s.job.kafka.answered_ms),
+    ),
+    one_sample(
+        "sds_monitor_topic_missing_since_timestamp_seconds",
+        MetricKind.GAUGE,
+        "Wall time since which the topic does not exist; absent while it does.",
+        lambda s: in_seconds(s.job.topic_missing_since_ms),
     ),
     one_sample(
         "sds_monitor_clock_behind_seconds",

@@ -118,14 +118,16 @@ class Supervisor:
         """
         failed_s = time.monotonic()
         self._pending.board.set_job(retrying=True)
-        when = "when Kafka answers" if pause.failure.unreachable else "soon"
+        unreachable = pause.failure.unreachable
+        when = "when Kafka answers and has the topic" if unreachable else "soon"
         logger.warning("%s; the query starts again %s", pause.failure, when)
         while not self._ending.wait(1.0):
             self._each_second()
             watch.check()
             now_s = time.monotonic()
-            answered_s = self._pending.board.snapshot.job.kafka.answered_s
-            if now_s >= failed_s + pause.wait_s and answered_s > failed_s:
+            job = self._pending.board.snapshot.job
+            has_topic = job.kafka.answered_s > failed_s and job.missing_topic is None
+            if now_s >= failed_s + pause.wait_s and has_topic:
                 logger.info("the query starts again")
                 return True
             if self._retries.is_over(now_s):

@@ -16,7 +16,7 @@ from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
 from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.clock import ClockFigures
-from sds_core.observer.freshness import Freshness
+from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.mvds.figures import GROUP_FIGURES
 from sds_core.observer.mvds.totals import GroupTotals
@@ -56,6 +56,7 @@ def source_of(metric: Metric[Any]) -> Any:
         event_time_lag_seconds=1.5,
         clock=ClockFigures(2_500, -500),
         kafka=Freshness(answered_ms=1_500),
+        missing_topic=MissingTopic("frames", 1_500),
     )
     return Snapshot(channels={"a": totals}, labels=("a",), job=job)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from tests.support.batches import (
     FUTURE_MS,
     WALL_MS,
     Reader,
+    clocks_and_lies,
     ends,
     partition_times,
     replayed,
@@ -91,7 +94,11 @@ def test_window_is_read_whole_and_alike_however_it_is_cut(
 def test_live_topic_is_read_whole(
     partitions: list[list[int]], limits: list[int]
 ) -> None:
-    """T is then the least of the newest times."""
+    """T is then the least of the newest times.
+
+    A record from the future hides the newest time of its partition, which then does not
+    hold T back: otherwise whoever writes such records could stop T.
+    """
     reader = Reader(ListedTopic(*partitions))
     reader.read_all(limits)
     assert ends(reader.position) == [len(times) for times in partitions]
@@ -122,7 +129,7 @@ def test_growing_topic_is_read_whole(data: st.DataObject) -> None:
 @CAREFUL
 @given(
     st.lists(
-        st.lists(st.tuples(partition_times(futures=False), st.integers(0, 400_000))),
+        st.lists(st.tuples(partition_times(), st.integers(0, 400_000))),
         min_size=1,
         max_size=3,
     ),
@@ -141,3 +148,28 @@ def test_transactions_drive_the_clock_ten_seconds_at_most(
     target = topic.admission().target()
     reader.read_all(limits, target=target, trusted_ms=10_000)
     assert ends(reader.position) == [len(log.entries) for log in topic.logs]
+
+
+@CAREFUL
+@given(st.lists(clocks_and_lies(), min_size=1, max_size=3), LIMITS, LIMITS)
+def test_record_from_the_future_is_one_however_late_it_is_read(
+    partitions: list[list[tuple[int, bool]]], limits: list[int], others: list[int]
+) -> None:
+    """Read at once, by wall time; later, by the records behind it."""
+    now_ms = max((ms for ms, is_lie in chain(*partitions) if not is_lie), default=0)
+    readers = []
+    for chosen, late_ms in ((limits, 0), (others, 100_000), ([10_000], 10_000_000)):
+        topic = ListedTopic(*([ms for ms, _ in times] for times in partitions))
+        reader = Reader(topic)
+        target = topic.admission().target()
+        reader.read_all(chosen, now_ms + late_ms, target)
+        readers.append(reader)
+    assert readers[0].clocks == readers[1].clocks == readers[2].clocks
+    for reader in readers:
+        assert reader.position.clock_ms == now_ms
+        assert reader.futures == {
+            (partition, offset)
+            for partition, times in enumerate(partitions)
+            for offset, (_, is_lie) in enumerate(times)
+            if is_lie
+        }

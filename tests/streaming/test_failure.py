@@ -27,7 +27,7 @@ from connectors.kafka.settings import (
 from sds_core.observer.blob import UnknownBlobVersion
 from streaming.cli.actions.report import as_click_error
 from streaming.damage import DamagedCheckpoint
-from streaming.failure import JobFailed, hand_over, query_failure
+from streaming.failure import JobFailed, NoWorker, hand_over, query_failure
 
 UNREACHABLE = KafkaUnreachable("a:1", 'says "no" to <user>, ${user} and Jürgen\r\x85')
 LOST = RecordsLost("frames", 0, 1, 2)
@@ -55,6 +55,15 @@ def spark_error(message: str) -> StreamingQueryException:
         "Identifier: [id = 1]",
         messageParameters={"id": "1", "runId": "2", "message": message},
     )
+
+
+def test_process_of_spark_that_does_not_answer_is_explained() -> None:
+    """Spark's own words name neither the cause nor what to do."""
+    error = spark_error("Python worker failed to connect back.")
+    failure = query_failure(error)
+    assert isinstance(failure, NoWorker)
+    assert "the machine is too busy or lacks memory" in str(failure)
+    assert (failure.passes, failure.final) == (True, False)
 
 
 @pytest.mark.parametrize(

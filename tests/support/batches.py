@@ -8,7 +8,9 @@ from itertools import count
 
 from hypothesis import strategies as st
 
+from connectors.kafka.consumer import OffsetRange
 from connectors.kafka.offsets import TimedOffset
+from sds_core.observer.ahead import LOOKAHEAD, NO_LOOK, Foresight
 from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.admission import Target, Window
 from streaming.position import PartitionPosition, Position
@@ -31,6 +33,7 @@ class Reader:
         clocks: Clock of the chunk at each record read: (partition, offset) -> ms.
         peaks: Greatest time of the records read of each partition, without future
             records, Unix ms.
+        futures: Records from the future: (partition, offset).
         batches: Number of rows of each batch.
         window: Record times to read; None for all.
     """
@@ -39,8 +42,10 @@ class Reader:
     position: Position = field(default_factory=Position)
     clocks: dict[tuple[int, int], int] = field(default_factory=dict)
     peaks: dict[int, int] = field(default_factory=dict)
+    futures: set[tuple[int, int]] = field(default_factory=set)
     batches: list[int] = field(default_factory=list)
     window: Window | None = None
+    _quiet_ms: int = 0
 
     def read_batch(
         self,
@@ -61,17 +66,20 @@ class Reader:
         """
         start = self.position
         admission = replace(self.topic.admission(limit), window=self.window)
-        end = admission.plan(start, wall_ms, target)
-        assert admission.plan(start, wall_ms, target) == end, "a second plan differs"
+        end = admission.plan(start, wall_ms, target, self._quiet_ms)
+        again = admission.plan(start, wall_ms, target, self._quiet_ms)
+        assert again == end, "a second plan differs"
         assert Position.from_json(end.to_json()) == end
         self.position = end
         if end == start:
+            self._quiet_ms = wall_ms
             return False
+        self._quiet_ms = 0
         self._read(start, end)
         assert end.admitted_ms == wall_ms
         assert end.clock_ms >= start.clock_ms
         if end.clock_ms > start.clock_ms:
-            self._check_records_before_the_clock_are_read(wall_ms, target, trusted_ms)
+            self._check_records_before_the_clock_are_read(start, target, trusted_ms)
         for partition, here in end.partitions.items():
             newest = max(end.clock_ms, here.newest_ms)
             true = max(end.clock_ms, self.peaks.get(partition, 0))
@@ -105,11 +113,21 @@ class Reader:
             assert after.next_offset >= after.batch_start == before.next_offset
             rows += after.next_offset - after.batch_start
             clock_ms = max(start.clock_ms, before.newest_ms)
-            for at in self._records(partition, after.batch_start, after.next_offset):
+            for at, written_ms in self._settled(
+                OffsetRange(partition, after.batch_start, after.next_offset),
+                Foresight(
+                    clock_ms,
+                    end.admitted_ms,
+                    start.last_look(partition, end.quiet_ms),
+                ),
+                end.ends[partition],
+            ):
                 time_ms = at.timestamp_ms
                 if self.window is not None:
                     time_ms = min(time_ms, self.window.last_ms)
-                if not is_future(at.timestamp_ms, end.admitted_ms):
+                if is_future(at.timestamp_ms, written_ms):
+                    self.futures.add((partition, at.offset))
+                else:
                     clock_ms = max(clock_ms, time_ms)
                     self.peaks[partition] = max(self.peaks.get(partition, 0), time_ms)
                 if self.window is None or at.timestamp_ms in self.window:
@@ -118,7 +136,7 @@ class Reader:
         self.batches.append(rows)
 
     def _check_records_before_the_clock_are_read(
-        self, wall_ms: int, target: Target | None, trusted_ms: int
+        self, start: Position, target: Target | None, trusted_ms: int
     ) -> None:
         """Check that a record before T is unread only if it is late.
 
@@ -130,12 +148,32 @@ class Reader:
                 end = min(end, target.ends.get(partition, 0))
             unread = self.position.partitions[partition].next_offset
             peak_ms = self.peaks.get(partition, 0)
-            for at in self._records(partition, unread, end):
-                if not is_future(at.timestamp_ms, wall_ms) and (
+            for at, written_ms in self._settled(
+                OffsetRange(partition, unread, end),
+                Foresight(
+                    max(peak_ms, self.position.clock_ms),
+                    self.position.admitted_ms,
+                    start.last_look(partition, self.position.quiet_ms),
+                ),
+                log.end,
+            ):
+                if not is_future(at.timestamp_ms, written_ms) and (
                     at.timestamp_ms > peak_ms
                 ):
                     assert at.timestamp_ms >= self.position.clock_ms - trusted_ms
                     break
+
+    def _settled(
+        self,
+        wanted: OffsetRange,
+        foresight: Foresight[TimedOffset],
+        held: int,
+    ) -> Iterator[tuple[TimedOffset, int]]:
+        """Records, each with the time at which it was written at the latest."""
+        for at in self._records(*wanted):
+            yield from foresight.add(at)
+        behind = min(held, wanted.end + LOOKAHEAD)
+        yield from foresight.finish(self._records(wanted.partition, wanted.end, behind))
 
     def _records(self, partition: int, start: int, end: int) -> Iterator[TimedOffset]:
         for offset in range(start, end):
@@ -226,7 +264,30 @@ def record_times(topic: ListedTopic, scan_rows: int = 100) -> RecordTimes:
         admission.is_record,
         Position(partitions={p: PartitionPosition(0) for p in topic.partitions()}),
         topic.latest(topic.partitions()),
+        topic.latest(topic.partitions()),
+        dict.fromkeys(topic.partitions(), NO_LOOK),
         WALL_MS,
         WALL_MS + MAX_AHEAD_MS,
         scan_rows,
     )
+
+
+@st.composite
+def clocks_and_lies(draw: st.DrawFn) -> list[tuple[int, bool]]:
+    """Times of records of one partition, each with whether it is from the future.
+
+    The others are stamped when they were written, or late. Silences are among them. At
+    least three follow each record from the future within seconds.
+    """
+    listed: list[tuple[int, bool]] = []
+    now_ms = draw(st.integers(0, 20_000))
+    for _ in range(draw(st.integers(1, 4))):
+        now_ms += draw(st.sampled_from([0, 30_000, 61_000, 3_600_000]))
+        if draw(st.booleans()):
+            ahead_ms = draw(st.sampled_from([80_000, 100_000, 200_000, 90_000_000]))
+            listed.append((now_ms + ahead_ms, True))
+        for _ in range(draw(st.integers(3, 8))):
+            late_ms = draw(st.sampled_from([0, 0, 0, 0, 50, 30_000]))
+            listed.append((max(0, now_ms - late_ms), False))
+            now_ms += draw(st.sampled_from([0, 1, 700, 2_000]))
+    return listed

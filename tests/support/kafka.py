@@ -158,10 +158,19 @@ class KafkaTopic:
 
     def make_anew(self, partitions: int = 1) -> None:
         """Delete the topic, and make an empty one of its name."""
+        self.delete()
+        self.make(partitions)
+
+    def delete(self) -> None:
+        """Delete the topic; the broker has forgotten it when this returns."""
         name = self.settings.topic
         with self.admin() as admin:
             admin.delete_topics([name])
             self.wait_for(lambda: name not in admin.list_topics())
+
+    def make(self, partitions: int = 1) -> None:
+        """Make an empty topic of this name after `delete`."""
+        name = self.settings.topic
         # A broker may still refuse the name for a moment.
         self.wait_for(
             lambda: ensure_topic(self.settings, name, partitions, KEEP_FOR_EVER)

@@ -105,20 +105,25 @@ class Monitor:
         self.minutes: defaultdict[str, list[ChannelMinute]] = defaultdict(list)
 
     def read(
-        self, records: Iterable[TopicRecord], clock_ms: int
+        self,
+        records: Iterable[TopicRecord],
+        clock_ms: int,
+        written_ms: Iterable[int] = (),
     ) -> dict[IncidentKey, Incident]:
         """Read the next batch; call each view that it or a deadline concerns.
 
         Args:
             records: Of any partitions.
             clock_ms: Admission time T, Unix ms.
+            written_ms: When each record was written at the latest, Unix ms; none for
+                the wall time.
 
         Returns:
             The incidents that it began or changed, as they are now.
         """
         self._clock_ms = clock_ms
         digests: defaultdict[str, list[bytes]] = defaultdict(list)
-        for record in records:
+        for record, latest_ms in itertools.zip_longest(records, written_ms):
             chunk = self._chunks.setdefault(
                 record.partition, Chunk(record.partition, 0, self._wall_ms)
             )
@@ -130,7 +135,8 @@ class Monitor:
                     record.key,
                     record.value,
                     record.headers,
-                )
+                ),
+                latest_ms,
             )
             if chunk.is_full:
                 _pass_on(chunk, digests)

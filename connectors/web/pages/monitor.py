@@ -11,10 +11,9 @@ from connectors.web.pages.layout import Layout
 from connectors.web.sources import Sources
 from connectors.web.summary import stopped
 from sds_core.observer.clock import ClockFigures, ClockLevel
-from sds_core.observer.freshness import Freshness
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.settings_table import changed
-from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.snapshot import JobFigures, Snapshot
 
 _Facts = list[tuple[str, str]]
 
@@ -32,7 +31,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             "monitor.html",
             title="Monitor",
             state=_state(snapshot),
-            kafka=_silence(snapshot.job.kafka),
+            kafka=_silence(snapshot.job),
             clock=_clock_trouble(snapshot.job.clock),
             groups=[
                 ("Progress", _progress(snapshot)),
@@ -55,6 +54,8 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 
 def _state(snapshot: Snapshot) -> str:
     job = snapshot.job
+    if job.missing_topic is not None:
+        return "The query waits for the topic. The figures are the last ones."
     if job.error:
         return f"{stopped(job)}: {words.one_line(job.error)}"
     if not snapshot.primed:
@@ -128,10 +129,13 @@ def _seconds(milliseconds: int | None) -> str:
     return words.seconds(None if milliseconds is None else milliseconds / 1000)
 
 
-def _silence(kafka: Freshness) -> str:
-    """Return sentences if Kafka does not answer; else nothing."""
+def _silence(job: JobFigures) -> str:
+    """Return sentences if Kafka does not answer, or has no topic; else nothing."""
+    kafka = job.kafka
     if not kafka.is_stale:
-        return ""
+        if job.missing_topic is None:
+            return ""
+        return f"{words.topic_missing(job.missing_topic)}: {words.TOPIC_REMEDY}."
     why = f": {words.one_line(kafka.cause)}" if kafka.cause else ""
     if kafka.is_awaited:
         return f"{words.no_answer(kafka)}{why}. There are no figures yet."

@@ -36,6 +36,7 @@ from streaming.damage import DamagedCheckpoint
 from streaming.failure import JobFailed
 from streaming.history import HistoryInUse, HistoryUnwritable
 from streaming.job import Job
+from streaming.preflight import check_start
 from streaming.settings import JobSettings, SessionSettings
 
 
@@ -71,6 +72,8 @@ def run(
     """
     pending = PendingJob()
     try:
+        # Before the page's address is printed: then the monitor seems to run.
+        check_start(settings)
         with (
             reload_on_hangup(channels) as table_file,
             # Before Spark starts, which takes so long that people open the page.
@@ -92,7 +95,7 @@ def run(
                 if audit is not None:
                     pending.board.set_audit(newest_audit())
                 snapshot = current_snapshot(pending.board, wall_ms)
-                silence.observe(snapshot.job.kafka)
+                silence.observe(snapshot.job.kafka, snapshot.job.missing_topic)
                 if pending.job is not None:
                     pending.job.look(snapshot, wall_ms())
                 display(snapshot)
@@ -133,4 +136,6 @@ def _progress_line(snapshot: Snapshot) -> str:
     )
     if job.kafka.is_stale:
         return f"{words.no_answer(job.kafka)}; {line}"
+    if job.missing_topic is not None:
+        return f"{words.topic_missing(job.missing_topic)}; {line}"
     return line

@@ -53,6 +53,7 @@ def test_fleet_object_has_every_channel_and_the_job(
                 "error": "",
                 "retrying": False,
                 "kafka_answered": None,
+                "topic_missing_since": None,
                 "version": "1.2.3",
                 "records": 9,
                 "records_behind": 0,

@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from sds_core.observer.freshness import Freshness
+from connectors.web import words
+from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.snapshot import Snapshot
 
 MakeSnapshot = Callable[..., Snapshot]
@@ -67,6 +68,15 @@ def test_ready_while_primed_and_running(client: httpx.Client) -> None:
             True,
             {"kafka": Freshness(1_786_276_990_123, 1.0, 15.1, "no\nbroker")},
             "Kafka has not answered since 2026-08-09 12:03:10 UTC (no broker)",
+        ),
+        (
+            True,
+            {
+                "error": "no topic",
+                "missing_topic": MissingTopic("frames", 1_786_276_990_123),
+            },
+            "Topic frames has been missing since 2026-08-09 12:03:10 UTC: "
+            f"{words.TOPIC_REMEDY}",
         ),
         (
             False,

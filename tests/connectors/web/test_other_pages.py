@@ -16,7 +16,7 @@ from connectors.web.words import NOTHING
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.clock import ClockFigures
 from sds_core.observer.forgotten import Remainder
-from sds_core.observer.freshness import Freshness
+from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import IncidentKind, IncidentQuery
 from sds_core.observer.sds.totals import ChannelTotals
@@ -291,6 +291,16 @@ def test_monitor_page_names_the_settings_of_the_model_that_were_set(
     ("job", "primed", "said"),
     [
         ({"error": "no\nbroker"}, True, "Query stopped: no broker"),
+        (
+            {"missing_topic": MissingTopic("frames", 1_786_276_990_123)},
+            True,
+            "Topic frames has been missing since 2026-08-09 12:03:10 UTC: create it",
+        ),
+        (
+            {"missing_topic": MissingTopic("frames", 1_786_276_990_123)},
+            True,
+            "The query waits for the topic. The figures are the last ones.",
+        ),
         (
             {"error": "no\nbroker", "retrying": True},
             True,

@@ -10,7 +10,7 @@ import pytest
 from connectors.web.summary import Level, by_trouble, summarise
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.clock import ClockFigures
-from sds_core.observer.freshness import Freshness
+from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
@@ -246,3 +246,19 @@ def test_most_troubled_channels_come_first(
         "ok",
         "muted",
     ]
+
+
+def test_missing_topic_precedes_everything_but_kafka(
+    snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """The query fails because of it, and nothing is known of the channels."""
+    shown = snapshot(
+        {"chat": totals(Verdict.FAILING)},
+        error="no topic",
+        missing_topic=MissingTopic("frames", 1_786_276_990_123),
+    )
+    assert not shown.ok
+    assert summarise(shown).level is Level.TROUBLE
+    assert summarise(shown).sentence == (
+        "Topic frames has been missing since 2026-08-09 12:03:10 UTC"
+    )

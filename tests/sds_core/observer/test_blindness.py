@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from sds_core.observer.blindness import (
     coincides_with_hole,
     judge_blindness,
 )
-from sds_core.observer.freshness import Freshness
+from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.mirror_audit import MirrorAudit
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.sds.evidence import Evidence, Found
@@ -90,7 +91,7 @@ def test_a_topic_without_any_record_is_blind_by_wall_time() -> None:
     assert judged(wall_ms=None)[0] is Verdict.OK
 
 
-def test_no_channel_is_blind_because_kafka_does_not_answer() -> None:
+def test_no_channel_is_blind_because_kafka_or_the_topic_is_away() -> None:
     """The topic's end is that of the last answer: nobody knows whether it is silent."""
     snapshot = Snapshot(
         primed=True,
@@ -102,6 +103,13 @@ def test_no_channel_is_blind_because_kafka_does_not_answer() -> None:
         away = snapshot.as_of(1_000 + silent_s)
         found = judge_blindness(away, NOW_MS + silent_s * 1_000).channels["town"]
         assert (found.verdict, found.verdict_reason) == (Verdict.OK, "ok")
+    missing = replace(
+        snapshot.as_of(1_015),
+        job=JobFigures(missing_topic=MissingTopic("frames", NOW_MS)),
+    )
+    assert judge_blindness(missing, NOW_MS + 90_000).channels["town"].verdict is (
+        Verdict.OK
+    )
     answering = snapshot.as_of(1_015)
     found = judge_blindness(answering, NOW_MS + SILENT_MS + 1).channels["town"]
     assert found.verdict_reason == "no_records"

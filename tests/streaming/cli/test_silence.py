@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from sds_core.observer.freshness import Freshness
+from sds_core.observer.freshness import Freshness, MissingTopic
 from streaming.cli.silence import SilenceLog
 
 ANSWERED = Freshness(1_786_276_990_123, answered_s=100.0, cause="no broker")
@@ -54,3 +54,20 @@ def test_short_silence_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     log.observe(ANSWERED.as_of(115.0))
     log.observe(Freshness(1_786_277_298_123, answered_s=115.0))
     assert caplog.messages == []
+
+
+def test_missing_topic_is_logged_at_its_begin_and_at_its_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Once each; the first line says what to do."""
+    caplog.set_level(logging.INFO, "sds-monitor")
+    log = SilenceLog()
+    for missing in (None, MissingTopic("frames", 1_786_276_990_123), None):
+        for _ in range(2):
+            log.observe(Freshness(), missing)
+    assert caplog.messages == [
+        "Topic frames has been missing since 2026-08-09 12:03:10 UTC: create it "
+        "again: the job then continues as --on-lost-records says "
+        "(docs/operations.md, A topic made anew)",
+        "topic frames is there again",
+    ]

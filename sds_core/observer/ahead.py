@@ -1,0 +1,204 @@
+"""Decides which records are stamped in the future (docs/figures.md, 3).
+
+A record is from the future if it is stamped more than `MAX_AHEAD_MS` later than it was
+written. Kafka orders the records of a partition by when they were written, but keeps
+only the taps' times. So the time of writing is bounded by what is known:
+
+- A record was written before it was read: the wall time of its admission.
+- A record that lies behind the end that the partition had at an earlier look was
+  written after that look.
+- A record was written before those behind it. If enough of these are stamped earlier,
+  it is their clock that shows when it was written, however late the monitor reads.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from itertools import islice, takewhile
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from sds_core.observer.record import MAX_AHEAD_MS, is_future
+
+LOOKAHEAD = 50
+"""Number of offsets behind a record that tell when it was written.
+
+More would reach beyond the moment, fewer could be one burst of one tap."""
+
+
+_REFUTING = 3
+"""Least number of records that refute one: two may be late by chance."""
+
+
+class Look(NamedTuple):
+    """An earlier look at the end of a partition.
+
+    Attributes:
+        end: Where the partition ended.
+        wall_ms: Wall time of the look, Unix ms.
+    """
+
+    end: int
+    wall_ms: int
+
+
+NO_LOOK = Look(0, 0)
+
+
+class Timed(Protocol):
+    """A record, as far as it matters here."""
+
+    @property
+    def offset(self) -> int:
+        """Offset in its partition."""
+
+    @property
+    def timestamp_ms(self) -> int:
+        """Record time, Unix ms."""
+
+
+_Record = TypeVar("_Record", bound=Timed)
+
+
+def is_at_odds(time_ms: int, behind_ms: int) -> bool:
+    """Whether a record and one behind it cannot both be stamped when they were written.
+
+    Args:
+        time_ms: Time of the record, Unix ms.
+        behind_ms: Time of a record behind it in the partition, Unix ms.
+    """
+    return is_future(time_ms, behind_ms)
+
+
+def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | None:
+    """The time by which a record was written, as those behind it show, Unix ms.
+
+    A record and a later one that is stamped more than `MAX_AHEAD_MS` before it: either
+    the first is from the future, or the second is late. The records behind decide, up
+    to any of them: if the record is from the future, so are those that agree with it;
+    if it is not, those that do not agree are late. It is refuted if at least
+    `_REFUTING` records are at odds with it, and they are more than three to two.
+
+    Args:
+        time_ms: Time of the record, Unix ms.
+        clock_ms: Greatest time before it in the partition, Unix ms. Records that are
+            late even by this clock show nothing.
+        behind: Times of the records behind it, in order, Unix ms.
+
+    Returns:
+        The greatest time of the records that refute it; None if they do not.
+    """
+    refuting_ms: list[int] = []
+    agreeing = 1
+    for behind_ms in behind:
+        if not is_at_odds(time_ms, behind_ms):
+            agreeing += 1
+        elif behind_ms >= clock_ms - MAX_AHEAD_MS:
+            refuting_ms.append(behind_ms)
+            if len(refuting_ms) >= max(_REFUTING, 3 * agreeing // 2 + 1):
+                return max(refuting_ms)
+    return None
+
+
+class Foresight(Generic[_Record]):
+    """Settles in order which records of one partition are from the future.
+
+    A record that is stamped far ahead of those before it is settled only when those
+    behind it are known, and with it the records behind it.
+
+    Args:
+        clock_ms: Greatest time of the records before, Unix ms.
+        admitted_ms: Wall time of the admission, Unix ms.
+        look: An earlier look at the end of the partition.
+    """
+
+    def __init__(self, clock_ms: int, admitted_ms: int, look: Look = NO_LOOK) -> None:
+        self._clock_ms = clock_ms
+        self._admitted_ms = admitted_ms
+        self._look = look
+        self._waiting: deque[_Record] = deque()
+
+    @property
+    def waits(self) -> bool:
+        """Whether records are not settled yet."""
+        return bool(self._waiting)
+
+    def add(self, record: _Record) -> Iterable[tuple[_Record, int]]:
+        """Add the next record.
+
+        Returns:
+            The records that are now settled, in order. Each with the time at which it
+            was written at the latest, Unix ms: see `record.is_future`.
+        """
+        time_ms = record.timestamp_ms
+        if (
+            not self._waiting
+            and time_ms <= self._clock_ms + MAX_AHEAD_MS
+            and not is_future(time_ms, self._admitted_ms)
+        ):
+            self._clock_ms = max(self._clock_ms, time_ms)
+            return ((record, self._admitted_ms),)
+        self._waiting.append(record)
+        return self._settled(record.offset)
+
+    def finish(self, behind: Iterable[_Record] = ()) -> list[tuple[_Record, int]]:
+        """Settle the records that are left.
+
+        Args:
+            behind: Records behind the last that was added, `LOOKAHEAD` offsets or all
+                that there were at the admission. They are not settled.
+
+        Returns:
+            As `add`.
+        """
+        rest = len(self._waiting)
+        self._waiting.extend(behind)
+        return self._settled(None)[:rest]
+
+    def _settled(self, reached: int | None) -> list[tuple[_Record, int]]:
+        """Settle what can be settled.
+
+        Args:
+            reached: Offset up to which all records are known; None for all.
+        """
+        settled = []
+        while self._waiting:
+            record = self._waiting[0]
+            time_ms = record.timestamp_ms
+            written_ms = self._admitted_ms
+            if self._is_doubtful(record):
+                last = record.offset + LOOKAHEAD
+                if reached is not None and reached < last:
+                    break
+                behind = (
+                    one.timestamp_ms
+                    for one in takewhile(
+                        lambda one, last=last: one.offset <= last,  # type: ignore[misc]
+                        islice(self._waiting, 1, None),
+                    )
+                )
+                refuted_ms = refuted_at_ms(time_ms, self._clock_ms, behind)
+                written_ms = written_ms if refuted_ms is None else refuted_ms
+            if not is_future(time_ms, written_ms):
+                self._clock_ms = max(self._clock_ms, time_ms)
+            settled.append((self._waiting.popleft(), written_ms))
+        return settled
+
+    def _is_doubtful(self, record: _Record) -> bool:
+        """Whether the records behind it decide about a record."""
+        time_ms = record.timestamp_ms
+        return (
+            time_ms > self._clock_ms + MAX_AHEAD_MS
+            and not is_future(time_ms, self._admitted_ms)
+            and not was_written_by_then(record, self._look)
+        )
+
+
+def was_written_by_then(record: Timed, look: Look) -> bool:
+    """Whether a look shows that a record is not from the future.
+
+    The record was written after the look, so at most `MAX_AHEAD_MS` before its time.
+    """
+    return record.offset >= look.end and not is_future(
+        record.timestamp_ms, look.wall_ms
+    )
