@@ -302,7 +302,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for p, start in starts.items()
         ]
         sizes = [
-            len(record.value or b"")
+            record.size_bytes
             for records in fetch(self._settings.client, self._settings.kafka, sample)
             for record in records
         ]

@@ -96,6 +96,8 @@ class JobFigures:
         clock: This machine's clock, compared with others.
         kafka: When Kafka answered last.
         reading_checkpoint: Whether figures of an earlier run are being read.
+        dead_letters_unwritten: Dead letters that Kafka has refused since the process
+            started.
     """
 
     running: bool = False
@@ -113,6 +115,7 @@ class JobFigures:
     clock: ClockFigures = field(default_factory=ClockFigures)
     kafka: Freshness = field(default_factory=Freshness)
     reading_checkpoint: bool = False
+    dead_letters_unwritten: int = 0
 
 
 @dataclass(frozen=True, slots=True)
