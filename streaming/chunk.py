@@ -83,7 +83,9 @@ class Chunk:
         kept = self._add_unread(record)
         if not kept:
             self._add_judged(record)
-        self._bytes += min(kept, len(record.value or b"")) if kept else record.size_bytes
+        self._bytes += (
+            min(kept, len(record.value or b"")) if kept else record.size_bytes
+        )
 
     def _add_unread(self, record: RawRecord) -> int:
         """Add a record in which nothing is wrong, without decoding its frame.

@@ -52,12 +52,13 @@ from streaming.prime import find_unreviewed, read_views
 from streaming.progress import Progress
 from streaming.recent import RecentMinutes
 from streaming.session import is_ended_by_master
-from streaming.settings import JobSettings
+from streaming.settings import JobSettings, SlowStart
 from streaming.sink import Sink
 from streaming.source import FORMAT, make_source
 from streaming.state_files import check_state
 from streaming.stores import Store
 from streaming.topic_watch import TopicWatch, watched_topic
+from streaming.unfinished import next_unfinished, plan_again
 
 _log = logging.getLogger("sds-monitor")
 
@@ -233,7 +234,7 @@ def running_job(
             has_batches=log.planned is not None,
             observer=settings.observer,
         )
-        complete(settings.checkpoint, log)
+        identity.unfinished = next_unfinished(log, identity.unfinished)
         kinds = kinds_of(protocols)
         own = open_own_files(
             settings.checkpoint,
@@ -243,6 +244,8 @@ def running_job(
             first_sequence=time.time_ns() // 1_000,
         )
         identity, findings, details, ledgers, recent, register = own[:6]
+        plan_again(settings.checkpoint, log, identity.unfinished)
+        complete(settings.checkpoint, log)
         others = {
             prefix: Stored(one, settings.history) for prefix, one in own.others.items()
         }
@@ -305,7 +308,9 @@ def running_job(
                 details is not None,
                 protocols,
             )
-            query = _start(spark, settings, sink, protocols, fold)
+            unfinished = identity.unfinished
+            slow_start = None if unfinished is None else unfinished.slow_start
+            query = _start(spark, settings, slow_start, sink, protocols, fold)
             progress = Progress(
                 board, watch, position, count_pending if with_history else None
             )
@@ -381,6 +386,7 @@ def _exporting(
 def _start(
     spark: SparkSession,
     settings: JobSettings,
+    slow_start: SlowStart | None,
     sink: Sink,
     protocols: tuple[AnyProtocol, ...],
     fold: Fold,
@@ -390,6 +396,7 @@ def _start(
     source = replace(
         settings.source,
         requests=requests,
+        limits=replace(settings.source.limits, slow_start=slow_start),
         tasks=settings.source.tasks or spark.sparkContext.defaultParallelism,
     )
     rows = (

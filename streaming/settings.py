@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -44,6 +44,22 @@ COMMIT_GROUP = "sds-monitor"
 
 
 @dataclass(frozen=True, slots=True)
+class SlowStart:
+    """Small batches after one that could not be processed: each may double the sum.
+
+    Attributes:
+        records: Number of records that the checkpoint had read before the first.
+        rows: Number of records that the first may have.
+        begin: Position of the first in a checkpoint that had not finished any batch, as
+            `streaming.position.Position.to_json` returns it; None in another.
+    """
+
+    records: int
+    rows: int
+    begin: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BatchLimits:
     """Upper limits of one batch.
 
@@ -51,11 +67,20 @@ class BatchLimits:
         rows: Number of Kafka records. A batch has about 0.4 s of fixed cost, so large
             batches catch up fastest (docs/architecture.md).
         size_bytes: Bytes of keys, values and headers, estimated by the mean size of the
-            records that come next. No worker passes on more.
+            records that come next.
+        slow_start: Smaller limits for some batches; None for none.
     """
 
     rows: int = 300_000
     size_bytes: int = 256 * 1024 * 1024
+    slow_start: SlowStart | None = None
+
+    def rows_after(self, records: int) -> int:
+        """Return the limit of records of a batch after so many records."""
+        slow = self.slow_start
+        if slow is None:
+            return self.rows
+        return min(self.rows, slow.rows + max(0, records - slow.records))
 
 
 @dataclass(frozen=True, slots=True)

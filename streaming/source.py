@@ -25,8 +25,8 @@ from sds_core.observer.kinds import AnyProtocol, without_figures
 from sds_core.observer.protocols import PROTOCOLS, by_name
 from sds_core.observer.record import RawRecord, is_future
 from streaming.admission import Admission, Target
-from streaming.chunk import Chunk, DigestRow
-from streaming.failure import hand_over
+from streaming.chunk import CHUNK_BYTES, Chunk, DigestRow
+from streaming.failure import BatchTooLarge, hand_over
 from streaming.keys import CLOCK_KEY
 from streaming.position import PartitionPosition, Position
 from streaming.settings import EARLIEST, SourceSettings
@@ -42,6 +42,9 @@ _ARROW_SCHEMA = pa.schema(
     ]
 )
 _SAMPLE_RECORDS = 20
+
+_LEAST_PASSED_BYTES = 2 * CHUNK_BYTES
+"""A worker may always pass on so much of a batch: more than any record needs."""
 
 _SMALL_BATCH_RECORDS = 64
 """Up to so many records are read by one worker: 10 ms of work for big frames, as much
@@ -139,6 +142,9 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @hand_over
     def initialOffset(self) -> dict[str, Any]:
         """Position at which a new checkpoint begins."""
+        slow_start = self._settings.limits.slow_start
+        if slow_start is not None and slow_start.begin is not None:
+            return slow_start.begin
         offsets = self._admission().offsets
         topic = offsets.describe()
         partitions = topic.partitions
@@ -214,6 +220,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if task.carries_clock:
             row = DigestRow(CLOCK_KEY, b"")
             yield _record_batch([row, *task.requests], task.clock_ms)
+        passed = _Passed(max(self._settings.limits.size_bytes, _LEAST_PASSED_BYTES))
         chunks = {
             wanted.offsets.partition: Chunk(
                 wanted.offsets.partition,
@@ -233,9 +240,9 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                         continue
                     chunk.add(record)
                     if chunk.is_full:
-                        yield _record_batch(list(chunk.take_rows()), task.clock_ms)
+                        yield _record_batch(passed.add(chunk), task.clock_ms)
             for chunk in chunks.values():
-                yield _record_batch(list(chunk.take_rows()), task.clock_ms)
+                yield _record_batch(passed.add(chunk), task.clock_ms)
 
     def _is_wanted(self, record: RawRecord, chunk: Chunk, admitted_ms: int) -> bool:
         """Whether a record lies in the window, if there is one."""
@@ -307,6 +314,30 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for record in records
         ]
         return sum(sizes) // len(sizes) if sizes else 0
+
+
+class _Passed:
+    """Takes the rows of chunks, up to a limit for all.
+
+    Args:
+        limit_bytes: Size of the keys and digests that may be passed on.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._bytes = 0
+
+    def add(self, chunk: Chunk) -> list[DigestRow]:
+        """Take the rows of a chunk.
+
+        Raises:
+            BatchTooLarge: The limit is exceeded.
+        """
+        rows = list(chunk.take_rows())
+        self._bytes += sum(len(row.key) + len(row.digest) for row in rows)
+        if self._bytes > self._limit_bytes:
+            raise BatchTooLarge(self._limit_bytes)
+        return rows
 
 
 def _ranges(start: Position, end: Position) -> list[ReadRange]:
