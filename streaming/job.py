@@ -52,7 +52,7 @@ from streaming.prime import find_unreviewed, read_views
 from streaming.progress import Progress
 from streaming.recent import RecentMinutes
 from streaming.session import is_ended_by_master
-from streaming.settings import JobSettings, SlowStart
+from streaming.settings import JobSettings, Parts
 from streaming.sink import Sink
 from streaming.source import FORMAT, make_source
 from streaming.state_files import check_state
@@ -309,8 +309,8 @@ def running_job(
                 protocols,
             )
             unfinished = identity.unfinished
-            slow_start = None if unfinished is None else unfinished.slow_start
-            query = _start(spark, settings, slow_start, sink, protocols, fold)
+            parts = None if unfinished is None else unfinished.parts
+            query = _start(spark, settings, parts, sink, protocols, fold)
             progress = Progress(
                 board, watch, position, count_pending if with_history else None
             )
@@ -386,7 +386,7 @@ def _exporting(
 def _start(
     spark: SparkSession,
     settings: JobSettings,
-    slow_start: SlowStart | None,
+    parts: Parts | None,
     sink: Sink,
     protocols: tuple[AnyProtocol, ...],
     fold: Fold,
@@ -396,7 +396,7 @@ def _start(
     source = replace(
         settings.source,
         requests=requests,
-        limits=replace(settings.source.limits, slow_start=slow_start),
+        limits=replace(settings.source.limits, parts=parts),
         tasks=settings.source.tasks or spark.sparkContext.defaultParallelism,
     )
     rows = (

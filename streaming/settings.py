@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -43,19 +43,29 @@ COMMIT_GROUP = "sds-monitor"
 """Consumer group under which offsets are committed for other tools."""
 
 
-@dataclass(frozen=True, slots=True)
-class SlowStart:
-    """Small batches after one that could not be processed: each may double the sum.
+class Part(NamedTuple):
+    """Records that a checkpoint reads in small batches.
 
     Attributes:
-        records: Number of records that the checkpoint had read before the first.
-        rows: Number of records that the first may have.
-        begin: Position of the first in a checkpoint that had not finished any batch, as
+        until: Number of records that the checkpoint has read after the last of them.
+        rows: Most records of a batch.
+    """
+
+    until: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Records of batches that could not be processed: they are read in smaller ones.
+
+    Attributes:
+        parts: The records. Some lie within others, and have less in a batch.
+        begin: Position of the first batch in a checkpoint that had not finished any, as
             `streaming.position.Position.to_json` returns it; None in another.
     """
 
-    records: int
-    rows: int
+    parts: tuple[Part, ...]
     begin: dict[str, Any] | None = None
 
 
@@ -68,19 +78,18 @@ class BatchLimits:
             batches catch up fastest (docs/architecture.md).
         size_bytes: Bytes of keys, values and headers, estimated by the mean size of the
             records that come next.
-        slow_start: Smaller limits for some batches; None for none.
+        parts: Records that are read in smaller batches; None for none.
     """
 
     rows: int = 300_000
     size_bytes: int = 256 * 1024 * 1024
-    slow_start: SlowStart | None = None
+    parts: Parts | None = None
 
     def rows_after(self, records: int) -> int:
         """Return the limit of records of a batch after so many records."""
-        slow = self.slow_start
-        if slow is None:
-            return self.rows
-        return min(self.rows, slow.rows + max(0, records - slow.records))
+        parts = () if self.parts is None else self.parts.parts
+        rows = [part.rows for part in parts if records < part.until]
+        return min([self.rows, *rows])
 
 
 @dataclass(frozen=True, slots=True)

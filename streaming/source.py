@@ -25,7 +25,7 @@ from sds_core.observer.kinds import AnyProtocol, without_figures
 from sds_core.observer.protocols import PROTOCOLS, by_name
 from sds_core.observer.record import RawRecord, is_future
 from streaming.admission import Admission, Target
-from streaming.chunk import CHUNK_BYTES, Chunk, DigestRow
+from streaming.chunk import Chunk, DigestRow
 from streaming.failure import BatchTooLarge, hand_over
 from streaming.keys import CLOCK_KEY
 from streaming.position import PartitionPosition, Position
@@ -43,8 +43,8 @@ _ARROW_SCHEMA = pa.schema(
 )
 _SAMPLE_RECORDS = 20
 
-_LEAST_PASSED_BYTES = 2 * CHUNK_BYTES
-"""A worker may always pass on so much of a batch: more than any record needs."""
+_LEAST_PASSED_BYTES = 8 * 1024 * 1024
+"""A worker may always pass on so much of a batch: more than any one record needs."""
 
 _SMALL_BATCH_RECORDS = 64
 """Up to so many records are read by one worker: 10 ms of work for big frames, as much
@@ -142,9 +142,9 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @hand_over
     def initialOffset(self) -> dict[str, Any]:
         """Position at which a new checkpoint begins."""
-        slow_start = self._settings.limits.slow_start
-        if slow_start is not None and slow_start.begin is not None:
-            return slow_start.begin
+        parts = self._settings.limits.parts
+        if parts is not None and parts.begin is not None:
+            return parts.begin
         offsets = self._admission().offsets
         topic = offsets.describe()
         partitions = topic.partitions

@@ -3,8 +3,8 @@
 Spark repeats a batch that was planned and not committed, as it was planned. If the
 machine cannot process it, because its memory is too small, say, every start would fail
 in the same way. So a batch that was repeated once in vain is planned again, with an
-eighth of its records, which loses nothing: nothing of it was committed. The batches
-after it grow again.
+eighth of its records, which loses nothing: nothing of it was committed. Once all its
+records are read, batches are as large as before.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 
 from sds_core.text import counted
 from streaming.batch_log import BatchLog
-from streaming.settings import SlowStart
+from streaming.settings import Part, Parts
 
 _log = logging.getLogger("sds-monitor")
 
@@ -32,13 +32,13 @@ class Unfinished(msgspec.Struct, frozen=True):
     Attributes:
         batch: Its number.
         starts: Number of starts in a row that found it so.
-        slow_start: How batches are planned since one was planned again; None if none
-            was.
+        parts: Records that are read in small batches since one was planned again; None
+            if none was.
     """
 
     batch: int
     starts: int
-    slow_start: SlowStart | None = None
+    parts: Parts | None = None
 
 
 def next_unfinished(log: BatchLog, before: Unfinished | None) -> Unfinished | None:
@@ -50,16 +50,17 @@ def next_unfinished(log: BatchLog, before: Unfinished | None) -> Unfinished | No
     """
     if log.planned is None or log.planned == log.committed:
         return before
-    is_same = before is not None and before.batch == log.planned
-    starts = 1 + (before.starts if before is not None and is_same else 0)
-    slow_start = None if before is None else before.slow_start
+    starts, parts = 1, None
+    if before is not None:
+        parts = before.parts
+        if before.batch == log.planned:
+            starts += before.starts
     if starts > 1 and log.planned_records > 1:
-        slow_start = SlowStart(
-            0 if log.position is None else log.position.records,
-            log.planned_records // _PARTS or 1,
-            log.begin,
-        )
-    return Unfinished(log.planned, starts, slow_start)
+        read = 0 if log.position is None else log.position.records
+        known = () if parts is None else parts.parts
+        part = Part(read + log.planned_records, log.planned_records // _PARTS or 1)
+        parts = Parts((*(one for one in known if one.until > read), part), log.begin)
+    return Unfinished(log.planned, starts, parts)
 
 
 def plan_again(checkpoint: Path, log: BatchLog, unfinished: Unfinished | None) -> None:
@@ -72,7 +73,7 @@ def plan_again(checkpoint: Path, log: BatchLog, unfinished: Unfinished | None) -
     """
     if log.planned == log.committed or unfinished is None or unfinished.starts < 2:
         return
-    if log.planned_records < 2 or unfinished.slow_start is None:
+    if log.planned_records < 2 or unfinished.parts is None:
         return
     if log.committed is None:
         # State that belongs to no batch would be damage to the next start.
@@ -84,5 +85,5 @@ def plan_again(checkpoint: Path, log: BatchLog, unfinished: Unfinished | None) -
         log.planned,
         counted(log.planned_records, "record"),
         unfinished.starts,
-        counted(unfinished.slow_start.rows, "record"),
+        counted(unfinished.parts.parts[-1].rows, "record"),
     )

@@ -145,7 +145,9 @@ def _explain(error: Exception) -> None:
     if isinstance(error, KafkaUnreachable):
         return
     broke_off = isinstance(error, Py4JNetworkError | ConnectionError)
-    status = exit_status_of_jvm(_END_OF_JVM_S if broke_off else 0)
+    # A local JVM that has met an error ends its context before it ends itself.
+    is_ending = broke_off or str(error) == _ENDED_BY_MASTER
+    status = exit_status_of_jvm(_END_OF_JVM_S if is_ending else 0)
     if status is None:
         return
     raise click.ClickException(end_of_jvm(status)) from error
