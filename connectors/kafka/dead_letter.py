@@ -131,6 +131,9 @@ class DeadLetterWriter:
             self._producer = KafkaProducer(
                 **kafka_python_options(self._settings),
                 acks="all",
+                # Else the client fails whatever it sends after a record was refused.
+                # A letter that is written twice has the same source.
+                enable_idempotence=False,
                 max_request_size=MAX_MESSAGE_BYTES,
             )
         return self._producer
