@@ -56,7 +56,8 @@ class Retries:
             now_s: Time in seconds of the monotonic clock.
         """
         if failure.too_large:
-            # Few starts lead to a batch that is not.
+            # Few starts lead to a batch that is not: no limit of time applies.
+            self._give_up_s = None
             return _FIRST_S
         if not (has_worked if failure.passes is None else failure.passes):
             return None

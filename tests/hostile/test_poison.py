@@ -40,7 +40,7 @@ def test_poison_among_genuine_traffic_changes_no_genuine_figure(
     ensure_frames_topic(kafka, partitions_of(genuine))
     harmful = [
         *poison.RECORDS,
-        *poison.names(300, 900_000),
+        *poison.names(60, 900_000),
         *poison.names(5_000, 10_000),
         *poison.names(5_000, 512),
     ]

@@ -158,6 +158,7 @@ def test_on_a_terminal_the_list_is_a_table(
         "1970-01-01T00:00:05.000Z",
         letters.source(4),
         *("too_large", "5,000,000", "bytes", "no", "key"),
+        *("cut:", "value", "of", "5,000,000", "bytes"),
     ]
 
 
