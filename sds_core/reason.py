@@ -8,8 +8,8 @@ from enum import StrEnum
 class Reason(StrEnum):
     """Why a record is a dead letter: the value of header `dead-letter-reason`.
 
-    The list is closed (docs/records.md). Decoding SDS gives the first six. The others
-    concern the record around the frame, and payloads of MVDS.
+    The list is closed (docs/records.md). Decoding SDS gives the first six and the last.
+    The others concern the record around the frame, and payloads of MVDS.
     """
 
     EMPTY_VALUE = "empty_value"
@@ -22,3 +22,4 @@ class Reason(StrEnum):
     FUTURE_TIMESTAMP = "future_timestamp"
     BAD_HEADER = "bad_header"
     MVDS_ERROR = "mvds_error"
+    NAME_TOO_LONG = "name_too_long"

@@ -237,12 +237,13 @@ class Admission:
 
     def _row_limit(self, unread: _Unread) -> int:
         """Number of records that fit into both limits, at least one."""
+        most = self.limits.rows_after(unread.start.records)
         if unread.rows <= _UNSAMPLED_ROWS:
-            return self.limits.rows
+            return most
         starts = unread.start.next_offsets()
         mean_bytes = self.mean_bytes({p: starts[p] for p in unread.partitions})
         fitting = self.limits.size_bytes // max(1, mean_bytes)
-        return max(1, min(self.limits.rows, fitting))
+        return max(1, min(most, fitting))
 
     def _placed(
         self, start: Position, topic: Topic, ends: Mapping[int, int]

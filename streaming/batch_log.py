@@ -18,7 +18,7 @@ import msgspec
 from streaming.damage import RESTORE, DamagedCheckpoint, read_file, wrong_content
 from streaming.file_checksum import check_file, remove_stale_checksums
 from streaming.files import write_atomically
-from streaming.position import Position
+from streaming.position import PartitionPosition, Position
 
 
 class BatchLog(NamedTuple):
@@ -30,12 +30,18 @@ class BatchLog(NamedTuple):
             It is `planned` or the one before.
         position: Position after it; None before the first.
         state_partitions: Number of partitions of the state; 0 before the first plan.
+        planned_records: Number of records of a batch that was planned and not
+            committed; 0 if there is none.
+        begin: Position before it, as `Position.to_json`, if it is the first of all;
+            else None.
     """
 
     planned: int | None = None
     committed: int | None = None
     position: Position | None = None
     state_partitions: int = 0
+    planned_records: int = 0
+    begin: dict[str, Any] | None = None
 
 
 class _QueryMetadata(msgspec.Struct):
@@ -100,7 +106,11 @@ def read_batch_log(checkpoint: Path) -> BatchLog:
         again = "delete it, and the job repeats this batch"
         path = commits / str(committed)
         _read_lines(path, (_Commit,), again if is_committed else RESTORE)
-    return BatchLog(planned, committed, end if is_committed else before, partitions)
+    if is_committed:
+        return BatchLog(planned, committed, end, partitions)
+    records = end.records - (0 if before is None else before.records)
+    begin = _begin_of(end) if before is None else None
+    return BatchLog(planned, committed, before, partitions, records, begin)
 
 
 def complete(checkpoint: Path, log: BatchLog) -> None:
@@ -116,6 +126,15 @@ def complete(checkpoint: Path, log: BatchLog) -> None:
     if log.planned is not None and not metadata.exists():
         query = _QueryMetadata(str(uuid.uuid4()))
         write_atomically(metadata, msgspec.json.encode(query).decode())
+
+
+def _begin_of(end: Position) -> dict[str, Any]:
+    """Return the position before the first batch of all, which ends there."""
+    partitions = {
+        partition: PartitionPosition(here.batch_start)
+        for partition, here in end.partitions.items()
+    }
+    return Position(partitions=partitions, topic_id=end.topic_id).to_json()
 
 
 def _newest(directory: Path) -> int | None:

@@ -24,6 +24,7 @@ from streaming.damage import (
     wrong_content,
 )
 from streaming.files import write_atomically
+from streaming.unfinished import Unfinished
 
 _LONGEST_TOPIC = 249
 """Characters of the longest name of a topic that Kafka allows."""
@@ -80,6 +81,8 @@ class CheckpointIdentity(msgspec.Struct):
             release up to 0.6 lists none: then it has those that are there.
         observer: All settings of the model. Empty in a checkpoint of a release that
             knew no others than the defaults.
+        unfinished: The batch that the newest start found planned and not committed;
+            None if there was none yet. Releases up to 0.12 ignore it.
     """
 
     topic: str
@@ -87,6 +90,7 @@ class CheckpointIdentity(msgspec.Struct):
     starts: Annotated[int, msgspec.Meta(ge=0)] = 0
     files: list[_FileName] = []
     observer: dict[str, int | float] = {}
+    unfinished: Unfinished | None = None
 
 
 def own_files(checkpoint: Path) -> Path:

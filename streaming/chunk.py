@@ -32,7 +32,11 @@ CHUNK_RECORDS = 10_000
 CHUNK_BYTES = 32 * 1024 * 1024
 """Most records of a chunk, and bytes that it keeps of them: they limit the reader's
 memory, but allow enough records for ids and filters to repeat. Of a frame that is not
-like the one before it, all bytes count as kept."""
+like the one before it, all bytes count as kept, those of key and headers too."""
+
+_TAP_BYTES = 1_000
+"""About how much memory a tap takes in a chunk, without its name, which is there twice:
+as key of its own view, and in the digest of a channel."""
 
 _BY_NAME = by_name(PROTOCOLS)
 
@@ -87,8 +91,9 @@ class Chunk:
         kept = self._add_unread(record, written_ms)
         if not kept:
             self._add_judged(record, written_ms)
-        size = len(record.value or b"")
-        self._bytes += min(kept, size) if kept else size
+        self._bytes += (
+            min(kept, len(record.value or b"")) if kept else record.size_bytes
+        )
 
     def _add_unread(self, record: RawRecord, written_ms: int) -> int:
         """Add a record in which nothing is wrong, without decoding its frame.
@@ -169,6 +174,7 @@ class Chunk:
         tap = self._taps.get(observer)
         if tap is None:
             tap = self._taps[observer] = TapDigester()
+            self._bytes += _TAP_BYTES + 2 * len(observer)
         return tap
 
     def _add_frame(self, record: RawRecord, judged: FrameRecord) -> None:

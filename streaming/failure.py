@@ -37,8 +37,33 @@ if TYPE_CHECKING:
 _FINAL = (DamagedCheckpoint, TopicReplaced, UnknownBlobVersion)
 """Errors after which another start fails in the same way."""
 
+
+class BatchTooLarge(RuntimeError):
+    """A worker would pass on more of a batch than memory may have room for.
+
+    The sizes of the records that come next are estimated from a few of them.
+
+    Attributes:
+        limit_bytes: Bytes that it may pass on.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        # The argument of the class, so that it can be pickled.
+        super().__init__(limit_bytes)
+        self.limit_bytes = limit_bytes
+
+    def __str__(self) -> str:
+        """The error in one line."""
+        return (
+            f"the records of a batch are larger than the first ones, more than "
+            f"{self.limit_bytes:,} bytes remain of them: the batch is planned again "
+            "in smaller parts; where it is not, use a lower --max-batch-records"
+        )
+
+
 _FORESEEN = (
     *_FINAL,
+    BatchTooLarge,
     InvalidTopic,
     KafkaUnreachable,
     RecordsLost,
@@ -55,6 +80,15 @@ _NO_WORKER_CAUSE = (
     "too busy or lacks memory; stop other programs or give it more, and start again: "
     "nothing is lost"
 )
+MORE_MEMORY = (
+    "if the batch fails again, the next start plans it again in smaller parts; for a "
+    "larger heap set PYSPARK_SUBMIT_ARGS='--driver-memory 2g pyspark-shell', for "
+    "smaller batches --max-batch-bytes (docs/operations.md, Memory)"
+)
+"""What to do if memory was too small for a batch."""
+
+_MEMORY_ERRORS = ("OutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY")
+"""In errors of Spark."""
 
 _MARK = "sds-monitor failure: "
 _TRACEBACK = "Traceback (most recent call last):\n"
@@ -72,6 +106,8 @@ class JobFailed(RuntimeError):
         final: Whether another start fails in the same way, so that a person is needed.
         passes: Whether another start can succeed without a person; None if that is not
             known.
+        too_large: Whether the batch is too large: starts plan it again until it is
+            not.
     """
 
     def __init__(
@@ -80,11 +116,13 @@ class JobFailed(RuntimeError):
         unreachable: bool = False,
         final: bool = False,
         passes: bool | None = None,
+        too_large: bool = False,
     ) -> None:
         self.cause = cause
         self.unreachable = unreachable
         self.final = final
         self.passes = passes
+        self.too_large = too_large
         super().__init__(cause)
 
 
@@ -105,6 +143,7 @@ class _Meaning(msgspec.Struct):
     unreachable: bool = False
     final: bool = False
     passes: bool | None = None
+    too_large: bool = False
 
 
 def hand_over(
@@ -153,7 +192,10 @@ def query_failure(error: StreamingQueryException) -> JobFailed:
         return JobFailed(**msgspec.structs.asdict(meaning))
     # The condition is STREAM_FAILED; its parameter has the message of the cause.
     parameters = error.getMessageParameters() or {}
-    return JobFailed(_naming_line(parameters.get("message", text)))
+    cause = _naming_line(parameters.get("message", text))
+    if any(name in text for name in _MEMORY_ERRORS):
+        cause = f"{cause}; {MORE_MEMORY}"
+    return JobFailed(cause)
 
 
 def _add_meaning(error: Exception) -> None:
@@ -175,7 +217,14 @@ def _meaning_of(error: Exception) -> _Meaning:
             final = isinstance(one, _FINAL)
             # A broker that ends may seem to refuse.
             passes = None if isinstance(one, KafkaRefused) else unreachable
-            return _Meaning(_first_line(str(one)), unreachable, final, passes)
+            too_large = isinstance(one, BatchTooLarge)
+            return _Meaning(
+                _first_line(str(one)),
+                unreachable,
+                final,
+                True if too_large else passes,
+                too_large,
+            )
     return _Meaning(cause_of(error))
 
 

@@ -56,12 +56,13 @@ from streaming.prime import find_unreviewed, read_views
 from streaming.progress import Progress
 from streaming.recent import RecentMinutes
 from streaming.session import is_ended_by_master
-from streaming.settings import JobSettings
+from streaming.settings import JobSettings, Parts
 from streaming.sink import Sink
 from streaming.source import FORMAT, make_source
 from streaming.state_files import check_state
 from streaming.stores import Store
 from streaming.topic_watch import TopicWatch, watched_topic
+from streaming.unfinished import next_unfinished, plan_again
 from streaming.verdicts import VerdictRecorder, VerdictStore
 
 _log = logging.getLogger("sds-monitor")
@@ -273,7 +274,7 @@ def running_job(
         log = read_batch_log(settings.checkpoint)
         check_state(settings.checkpoint, log)
         identity = identity_of(settings, log)
-        complete(settings.checkpoint, log)
+        identity.unfinished = next_unfinished(log, identity.unfinished)
         kinds = kinds_of(protocols)
         own = open_own_files(
             settings.checkpoint,
@@ -283,6 +284,8 @@ def running_job(
             first_sequence=time.time_ns() // 1_000,
         )
         identity, findings, details, ledgers, recent, register = own[:6]
+        plan_again(settings.checkpoint, log, identity.unfinished)
+        complete(settings.checkpoint, log)
         others = {
             prefix: Stored(one, settings.history) for prefix, one in own.others.items()
         }
@@ -355,9 +358,11 @@ def running_job(
                 },
                 board,
             )
+            unfinished = identity.unfinished
+            parts = None if unfinished is None else unfinished.parts
 
             def start() -> StreamingQuery:
-                return _start(spark, settings, sink, protocols, fold)
+                return _start(spark, settings, parts, sink, protocols, fold)
 
             query = start()
             progress = Progress(
@@ -441,6 +446,7 @@ def _exporting(
 def _start(
     spark: SparkSession,
     settings: JobSettings,
+    parts: Parts | None,
     sink: Sink,
     protocols: tuple[AnyProtocol, ...],
     fold: Fold,
@@ -450,6 +456,7 @@ def _start(
     source = replace(
         settings.source,
         requests=requests,
+        limits=replace(settings.source.limits, parts=parts),
         tasks=settings.source.tasks or spark.sparkContext.defaultParallelism,
     )
     rows = (

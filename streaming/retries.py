@@ -16,8 +16,9 @@ Kafka is no work: the default of ``--kafka-timeout`` is as long."""
 class Retries:
     """Counts the failures in a row of one query.
 
-    Three kinds of failure are told apart:
+    Four kinds of failure are told apart:
 
+    - The batch is too large: another start makes it smaller.
     - It passes: Kafka or the topic cannot be reached.
     - It does not pass without a person.
     - That is not known. If the query has finished a batch since its start, another
@@ -54,6 +55,10 @@ class Retries:
             has_worked: Whether it has finished a batch since its start.
             now_s: Time in seconds of the monotonic clock.
         """
+        if failure.too_large:
+            # Few starts lead to a batch that is not: no limit of time applies.
+            self._give_up_s = None
+            return _FIRST_S
         if not (has_worked if failure.passes is None else failure.passes):
             return None
         worked_s = self._worked_s - self._started_s

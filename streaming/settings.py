@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -44,6 +44,32 @@ COMMIT_GROUP = "sds-monitor"
 """Consumer group under which offsets are committed for other tools."""
 
 
+class Part(NamedTuple):
+    """Records that a checkpoint reads in small batches.
+
+    Attributes:
+        until: Number of records that the checkpoint has read after the last of them.
+        rows: Most records of a batch.
+    """
+
+    until: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Records of batches that could not be processed: they are read in smaller ones.
+
+    Attributes:
+        parts: The records. Some lie within others, and have less in a batch.
+        begin: Position of the first batch in a checkpoint that had not finished any, as
+            `streaming.position.Position.to_json` returns it; None in another.
+    """
+
+    parts: tuple[Part, ...]
+    begin: dict[str, Any] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
     """Upper limits of one batch.
@@ -51,12 +77,20 @@ class BatchLimits:
     Attributes:
         rows: Number of Kafka records. A batch has about 0.4 s of fixed cost, so large
             batches catch up fastest (docs/architecture.md).
-        size_bytes: Bytes of record values, estimated by the mean size of the records
-            that come next.
+        size_bytes: Bytes of keys, values and headers, estimated by the mean size of the
+            records that come next.
+        parts: Records that are read in smaller batches; None for none.
     """
 
     rows: int = 300_000
     size_bytes: int = 256 * 1024 * 1024
+    parts: Parts | None = None
+
+    def rows_after(self, records: int) -> int:
+        """Return the limit of records of a batch after so many records."""
+        parts = () if self.parts is None else self.parts.parts
+        rows = [part.rows for part in parts if records < part.until]
+        return min([self.rows, *rows])
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,7 +215,9 @@ class Sink:
             for letter in some
         ]
         if letters and self._dead_letters is not None:
-            self._dead_letters.write(letters)
+            unwritten = self._dead_letters.write(letters)
+            before = self._board.snapshot.job.dead_letters_unwritten
+            self._board.set_job(dead_letters_unwritten=before + unwritten)
 
     def publish(self, packed: dict[str, bytes], gone: Iterable[str] = ()) -> None:
         """Put packed totals, by key, on the board, and drop views that are gone."""

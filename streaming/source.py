@@ -27,7 +27,7 @@ from sds_core.observer.protocols import PROTOCOLS, by_name
 from sds_core.observer.record import RawRecord, is_future
 from streaming.admission import Admission, Target
 from streaming.chunk import Chunk, DigestRow
-from streaming.failure import hand_over
+from streaming.failure import BatchTooLarge, hand_over
 from streaming.keys import CLOCK_KEY
 from streaming.position import PartitionPosition, Position
 from streaming.settings import EARLIEST, SourceSettings
@@ -43,6 +43,9 @@ _ARROW_SCHEMA = pa.schema(
     ]
 )
 _SAMPLE_RECORDS = 20
+
+_LEAST_PASSED_BYTES = 8 * 1024 * 1024
+"""A worker may always pass on so much of a batch: more than any one record needs."""
 
 _SMALL_BATCH_RECORDS = 64
 """Up to so many records are read by one worker: 10 ms of work for big frames, as much
@@ -153,6 +156,9 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @hand_over
     def initialOffset(self) -> dict[str, Any]:
         """Position at which a new checkpoint begins."""
+        parts = self._settings.limits.parts
+        if parts is not None and parts.begin is not None:
+            return parts.begin
         offsets = self._admission().offsets
         topic = offsets.describe()
         partitions = topic.partitions
@@ -234,6 +240,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if task.carries_clock:
             row = DigestRow(CLOCK_KEY, b"")
             yield _record_batch([row, *task.requests], task.clock_ms)
+        passed = _Passed(max(self._settings.limits.size_bytes, _LEAST_PASSED_BYTES))
         chunks = {
             wanted.offsets.partition: Chunk(
                 wanted.offsets.partition,
@@ -250,9 +257,9 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     continue
                 chunk.add(record, written_ms)
                 if chunk.is_full:
-                    yield _record_batch(list(chunk.take_rows()), task.clock_ms)
+                    yield _record_batch(passed.add(chunk), task.clock_ms)
             for chunk in chunks.values():
-                yield _record_batch(list(chunk.take_rows()), task.clock_ms)
+                yield _record_batch(passed.add(chunk), task.clock_ms)
 
     def _settled(self, task: ReadTask) -> Iterator[tuple[RawRecord, int]]:
         """Records of a share; each with the time at which it was written at latest."""
@@ -338,11 +345,35 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for p, start in starts.items()
         ]
         sizes = [
-            len(record.value or b"")
+            record.size_bytes
             for records in fetch(self._settings.client, self._settings.kafka, sample)
             for record in records
         ]
         return sum(sizes) // len(sizes) if sizes else 0
+
+
+class _Passed:
+    """Takes the rows of chunks, up to a limit for all.
+
+    Args:
+        limit_bytes: Size of the keys and digests that may be passed on.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._bytes = 0
+
+    def add(self, chunk: Chunk) -> list[DigestRow]:
+        """Take the rows of a chunk.
+
+        Raises:
+            BatchTooLarge: The limit is exceeded.
+        """
+        rows = list(chunk.take_rows())
+        self._bytes += sum(len(row.key) + len(row.digest) for row in rows)
+        if self._bytes > self._limit_bytes:
+            raise BatchTooLarge(self._limit_bytes)
+        return rows
 
 
 def _ranges(start: Position, end: Position) -> list[ReadRange]:

@@ -288,6 +288,7 @@ def test_reasons_are_checked_in_the_documented_order() -> None:
         (_spec(), [], b"other", ahead_ms),
         (_spec(message_id="m"), [], b"other", ahead_ms),
         (_spec(message_id="m", content=b"c"), [], b"other", ahead_ms),
+        (_spec(message_id="m", content=b"c", channel_id="c" * 513), [], b"x", ahead_ms),
         (_spec(message_id="m", content=b"c", channel_id="ch"), [], b"x", ahead_ms),
         (_spec(message_id="m", content=b"c", channel_id="ch"), [], b"ch", ahead_ms),
     ]

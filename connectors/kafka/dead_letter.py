@@ -1,9 +1,11 @@
-"""Copies undecodable records whole to the dead-letter topic (docs/records.md)."""
+"""Copies undecodable records to the dead-letter topic (docs/records.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
@@ -13,26 +15,28 @@ from connectors.kafka.clients import (
     abandon,
     failure,
     kafka_python_options,
-    wait_for_acknowledgements,
 )
 from connectors.kafka.consumer import OffsetRange, fetch
+from connectors.kafka.dead_letter_cut import encode_cuts, fit
 from connectors.kafka.record_source import RecordSource
 from connectors.kafka.settings import (
     DEAD_LETTER_TOPIC,
     MAX_MESSAGE_BYTES,
     Client,
     KafkaSettings,
+    RecordRefused,
     RecordsLost,
 )
-from connectors.kafka.topics import ensure_topic
+from connectors.kafka.topics import ensure_topic, find_max_message_bytes
 from sds_core.observer.dead_letter_view import DeadLetter
-from sds_core.observer.record import RawRecord, header_name_bytes
-from sds_core.text import decode_text
-from sds_core.wire import Reason
+from sds_core.observer.record import RawRecord
+
+_log = logging.getLogger("sds-monitor")
 
 REASON_HEADER = "dead-letter-reason"
 SOURCE_HEADER = "dead-letter-source"
 SIZE_HEADER = "dead-letter-size"
+CUT_HEADER = "dead-letter-cut"
 """Headers of a dead letter in addition to those of its record (docs/records.md)."""
 
 _TOPIC = {
@@ -44,6 +48,24 @@ _TOPIC = {
 }
 _NEARBY = 100
 """Offsets at most this far apart are read as one range."""
+
+_UNKNOWN_LIMIT_BYTES = 1_000_000
+"""Size of a dead letter if the topic's limit cannot be read: Kafka's default is a
+little more."""
+
+_SMALLEST_BYTES = 4_096
+"""Size of a dead letter that the broker takes if it takes any."""
+
+_IN_FLIGHT_BYTES = 32 * 1024 * 1024
+"""The client buffers without a limit: after so many bytes, wait for Kafka."""
+
+
+class _Sent(NamedTuple):
+    """A dead letter on its way."""
+
+    record: RawRecord
+    letter: DeadLetter
+    future: FutureRecordMetadata
 
 
 class DeadLetterWriter:
@@ -62,24 +84,36 @@ class DeadLetterWriter:
         self._client = client
         self._topic = topic
         self._producer: KafkaProducer | None = None
+        self._limit_bytes = _UNKNOWN_LIMIT_BYTES
+        self._has_logged = False
 
-    def write(self, letters: Sequence[DeadLetter]) -> None:
-        """Copy the records; all are acknowledged when this returns.
+    def write(self, letters: Sequence[DeadLetter]) -> int:
+        """Copy the records; when this returns, all are acknowledged or refused.
 
         A record that retention has already removed is not copied, but stays counted.
+        One that Kafka refuses is written again, cut to the smallest size.
+
+        Returns:
+            How many dead letters Kafka refuses in any size; the first is logged.
 
         Raises:
-            KafkaUnreachable: No broker answered.
+            KafkaUnreachable: No broker answered, or the client may not write.
         """
         wanted = {(letter.partition, letter.offset): letter for letter in letters}
         try:
             producer = self._connected()
-            sent = [
-                self._send(producer, record, wanted[record.partition, record.offset])
-                for record in self._read(sorted(wanted))
-                if (record.partition, record.offset) in wanted
-            ]
-            wait_for_acknowledgements(producer, sent)
+            sent: list[_Sent] = []
+            size = unwritten = 0
+            for record in self._read(sorted(wanted)):
+                letter = wanted.get((record.partition, record.offset))
+                if letter is None:
+                    continue
+                sent.append(self._send(producer, record, letter, self._limit_bytes))
+                size += min(record.size_bytes, self._limit_bytes)
+                if size > _IN_FLIGHT_BYTES:
+                    unwritten += self._settle(producer, sent)
+                    sent, size = [], 0
+            return unwritten + self._settle(producer, sent)
         except KafkaError as error:
             raise failure(self._settings, error) from error
 
@@ -92,9 +126,14 @@ class DeadLetterWriter:
     def _connected(self) -> KafkaProducer:
         if self._producer is None:
             ensure_topic(self._settings, self._topic, configuration=_TOPIC)
+            limit = find_max_message_bytes(self._settings, self._topic)
+            self._limit_bytes = min(limit or _UNKNOWN_LIMIT_BYTES, MAX_MESSAGE_BYTES)
             self._producer = KafkaProducer(
                 **kafka_python_options(self._settings),
                 acks="all",
+                # Else the client fails whatever it sends after a record was refused.
+                # A letter that is written twice has the same source.
+                enable_idempotence=False,
                 max_request_size=MAX_MESSAGE_BYTES,
             )
         return self._producer
@@ -108,33 +147,78 @@ class DeadLetterWriter:
                 continue
 
     def _send(
-        self, producer: KafkaProducer, record: RawRecord, letter: DeadLetter
-    ) -> FutureRecordMetadata:
+        self,
+        producer: KafkaProducer,
+        record: RawRecord,
+        letter: DeadLetter,
+        limit_bytes: int,
+    ) -> _Sent:
         source = RecordSource(self._settings.topic, record.partition, record.offset)
+        fitted = fit(record, limit_bytes)
         headers = [
-            # The client cannot send a header without a value. Other clients, and so
-            # the programs of others, could not read a name that is not UTF-8.
-            *(
-                (decode_text(header_name_bytes(name)), value or b"")
-                for name, value in record.headers
-            ),
+            *fitted.headers,
             (REASON_HEADER, letter.reason.encode()),
             (SOURCE_HEADER, str(source).encode()),
         ]
-        value = record.value
-        if letter.reason == Reason.TOO_LARGE:
-            headers.append((SIZE_HEADER, str(len(value or b"")).encode()))
-            value = b""
-        elif record.key is None:
-            # The client cannot send a record without key and value.
-            value = value or b""
-        return producer.send(
+        if "value" in fitted.cuts:
+            size = fitted.cuts["value"].bytes
+            headers.append((SIZE_HEADER, str(size).encode()))
+        if fitted.cuts:
+            headers.append((CUT_HEADER, encode_cuts(fitted.cuts)))
+        future = producer.send(
             self._topic,
-            key=record.key,
-            value=value,
+            key=fitted.key,
+            value=fitted.value,
             headers=headers,
             timestamp_ms=record.timestamp_ms,
         )
+        return _Sent(record, letter, future)
+
+    def _settle(self, producer: KafkaProducer, sent: Iterable[_Sent]) -> int:
+        """Wait for what was sent; write what Kafka refuses again, one by one.
+
+        Returns:
+            How many dead letters Kafka refuses again.
+
+        Raises:
+            KafkaError: A dead letter failed for another reason than its content.
+        """
+        unwritten = 0
+        producer.flush()
+        # A record is also refused if another of its batch is.
+        for one in [one for one in sent if self._refusal(one.future) is not None]:
+            small = self._send(producer, one.record, one.letter, _SMALLEST_BYTES)
+            producer.flush()
+            refusal = self._refusal(small.future)
+            if refusal is None:
+                continue
+            unwritten += 1
+            if not self._has_logged:
+                self._has_logged = True
+                _log.error(
+                    "the dead letter of %s:%d:%d cannot be written and is only "
+                    "counted, like further ones: %s",
+                    self._settings.topic,
+                    one.record.partition,
+                    one.record.offset,
+                    refusal,
+                )
+        return unwritten
+
+    def _refusal(self, future: FutureRecordMetadata) -> RecordRefused | None:
+        """Return why Kafka has refused a record; None if it has taken it.
+
+        Raises:
+            KafkaError: It failed for another reason.
+        """
+        try:
+            future.get()
+        except KafkaError as error:
+            refusal = failure(self._settings, error)
+            if not isinstance(refusal, RecordRefused):
+                raise
+            return refusal
+        return None
 
 
 def _ranges(offsets: Sequence[tuple[int, int]]) -> Iterator[OffsetRange]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple
 
 from connectors.kafka.consumer import OffsetRange, fetch
-from connectors.kafka.dead_letter import REASON_HEADER, SIZE_HEADER, SOURCE_HEADER
+from connectors.kafka.dead_letter import (
+    CUT_HEADER,
+    REASON_HEADER,
+    SIZE_HEADER,
+    SOURCE_HEADER,
+)
+from connectors.kafka.dead_letter_cut import Cuts, decode_cuts
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.record_source import RecordSource, parse_source
 from connectors.kafka.settings import (
@@ -18,8 +24,9 @@ from connectors.kafka.settings import (
     TopicMissing,
 )
 from sds_core.observer.record import RawRecord
+from sds_core.text import printable
 
-_OWN_HEADERS = frozenset({REASON_HEADER, SOURCE_HEADER, SIZE_HEADER})
+_OWN_HEADERS = frozenset({REASON_HEADER, SOURCE_HEADER, SIZE_HEADER, CUT_HEADER})
 
 
 class StoredLetter(NamedTuple):
@@ -28,14 +35,38 @@ class StoredLetter(NamedTuple):
     Attributes:
         reason: Why the record is a dead letter: a `Reason` of any version.
         source: Place of the original record.
-        size_bytes: Size of a value that was too large to store; None if it is stored.
+        size_bytes: Size of a value that is not stored whole; None if it is stored.
         record: The original record, with its original place.
+        cuts: Its parts that are not stored whole. A release up to 0.12 says so of a
+            value by `size_bytes` alone.
     """
 
     reason: str
     source: RecordSource
     size_bytes: int | None
     record: RawRecord
+    cuts: Cuts
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the record is stored whole."""
+        return self.size_bytes is None and not self.cuts
+
+    @property
+    def cut_sizes(self) -> dict[str, int]:
+        """Sizes of the parts of the record that are not stored whole, bytes."""
+        sizes = {name: cut.bytes for name, cut in self.cuts.items()}
+        if self.size_bytes is not None:
+            sizes["value"] = self.size_bytes
+        return sizes
+
+
+def described(cut_sizes: Mapping[str, int]) -> str:
+    """Return `StoredLetter.cut_sizes` in words."""
+    return ", ".join(
+        f"{printable(name)} of {size:,} bytes"
+        for name, size in sorted(cut_sizes.items())
+    )
 
 
 def read_letter(record: RawRecord) -> StoredLetter | None:
@@ -58,6 +89,7 @@ def read_letter(record: RawRecord) -> StoredLetter | None:
                 if name not in _OWN_HEADERS
             ),
         ),
+        decode_cuts(headers.get(CUT_HEADER)),
     )
 
 

@@ -7,8 +7,13 @@ from contextlib import closing
 from types import MappingProxyType
 
 from kafka import KafkaAdminClient
-from kafka.admin import NewTopic
-from kafka.errors import InvalidTopicError, KafkaError, TopicAlreadyExistsError
+from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
+from kafka.errors import (
+    BrokerResponseError,
+    InvalidTopicError,
+    KafkaError,
+    TopicAlreadyExistsError,
+)
 
 from connectors.kafka.clients import failure, kafka_python_options
 from connectors.kafka.handshake import wait_until_listening
@@ -90,3 +95,26 @@ def ensure_topic(
     except KafkaError as error:
         raise failure(settings, error) from error
     return True
+
+
+def find_max_message_bytes(settings: KafkaSettings, topic: str) -> int | None:
+    """Return the size of the largest batch that a topic takes, bytes.
+
+    None if the broker does not say, for example because the user may not ask.
+
+    Raises:
+        KafkaUnreachable: No broker answered.
+    """
+    name = "max.message.bytes"
+    try:
+        with closing(KafkaAdminClient(**kafka_python_options(settings))) as admin:
+            resource = ConfigResource(ConfigResourceType.TOPIC, topic, {name: None})
+            found = admin.describe_configs([resource], config_filter="all")
+        return int(found["topic"][topic][name]["value"])
+    except BrokerResponseError:
+        return None
+    except (LookupError, TypeError, ValueError):
+        # The answer has none.
+        return None
+    except KafkaError as error:
+        raise failure(settings, error) from error

@@ -266,9 +266,16 @@ def _taps() -> list[Panel]:
                 "Dead letters by reason",
                 "Records that could not be decoded, per step of the graph. One reason "
                 "that continues is a tap that violates the record format; "
-                "protobuf_error alone may be foreign traffic on the topic.",
+                "protobuf_error alone may be foreign traffic on the topic. Those that "
+                "are not written were refused by Kafka.",
             ),
             per_step("sds_undecodable_frames_total", JOB, "{{reason}}", "reason"),
+            Query(
+                queries.increase(
+                    select("sds_monitor_dead_letters_unwritten_total", JOB)
+                ),
+                "not written",
+            ),
             bars=True,
             width=6,
         ),

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from sds_core.observer.fingerprint import fingerprint
-from sds_core.wire import Reason
+from sds_core.wire import MAX_ID_CHARACTERS, Reason
 
 NO_SEQ = -1
 NO_HASH = 0
@@ -49,6 +49,14 @@ class RawRecord(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Headers
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of key, value and headers; of names that are not ASCII, about."""
+        size = len(self.key or b"") + len(self.value or b"")
+        for name, value in self.headers:
+            size += len(name) + len(value or b"")
+        return size
 
 
 class Arrival(NamedTuple):
@@ -122,6 +130,19 @@ class BadHeaderName(BadHeader):
         self.args = (f"the name of a header is not UTF-8: {raw!r:.80}",)
 
 
+class LongName(BadHeader):
+    """A header names a tap or peer by more than `MAX_ID_CHARACTERS`."""
+
+    reason = Reason.NAME_TOO_LONG
+
+    def __init__(self, name: str, value: bytes, characters: int) -> None:
+        super().__init__(name, value)
+        self.args = (
+            f"header {name} has {characters} characters, a name has at most "
+            f"{MAX_ID_CHARACTERS}: {value!r:.80}",
+        )
+
+
 def header_name(raw: bytes) -> str:
     """Return a header's name as text.
 
@@ -176,6 +197,7 @@ def _usual(values: _Values) -> TapHeaders | None:
         or "protocol" in values
         or not (seq.isdigit() and waku_time.isdigit())
         or max(len(seq), len(waku_time)) > _MOST_DIGITS
+        or len(observer) > MAX_ID_CHARACTERS
         or int(waku_time) > _MAX_SEQ
         or (number := int(seq)) > _MAX_SEQ
         or len(waku_hash) != _WAKU_HASH_BYTES
@@ -207,7 +229,7 @@ def _checked(values: _Values, protocols: Collection[str]) -> TapHeaders:
     """Read headers of any form; see `read_headers`."""
     if not "".join(values).isascii():
         _check_names(values)
-    observer = _text(values, "observer")
+    observer = read_name("observer", values.get("observer"))
     is_heartbeat = "kind" in values
     if is_heartbeat:
         _one_of(values, "kind", _KINDS)
@@ -221,7 +243,7 @@ def _checked(values: _Values, protocols: Collection[str]) -> TapHeaders:
     _one_of(values, "source", SOURCES)
     protocol = DEFAULT_PROTOCOL
     if "protocol" in values:
-        protocol = _text(values, "protocol")
+        protocol = _decoded("protocol", values["protocol"])
         if protocol not in protocols:
             raise BadHeader("protocol", values["protocol"])
     _one_of(values, "ephemeral", _FLAGS)
@@ -243,9 +265,26 @@ def read_tap(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
     """
     values = dict(headers)
     try:
-        return TapHeaders(_text(values, "observer"), _number(values, "seq"))
+        observer = read_name("observer", values.get("observer"))
+        return TapHeaders(observer, _number(values, "seq"))
     except BadHeader:
         return NO_HEADERS
+
+
+def read_name(header: str, value: bytes | None) -> str:
+    """Read a header that names a tap or peer; an absent one names none.
+
+    Args:
+        header: Name of the header.
+        value: Its value.
+
+    Raises:
+        BadHeader: It is not UTF-8, or too long.
+    """
+    name = _decoded(header, value)
+    if len(name) > MAX_ID_CHARACTERS:
+        raise LongName(header, value or b"", len(name))
+    return name
 
 
 _Values = dict[str, bytes | None]
@@ -259,10 +298,9 @@ def _check_names(values: _Values) -> None:
             raise BadHeaderName(name, value) from None
 
 
-def _text(values: _Values, name: str) -> str:
-    value = values.get(name) or b""
+def _decoded(name: str, value: bytes | None) -> str:
     try:
-        return value.decode()
+        return (value or b"").decode()
     except UnicodeDecodeError:
         raise BadHeader(name, value) from None
 

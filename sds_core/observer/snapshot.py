@@ -97,6 +97,8 @@ class JobFigures:
         kafka: When Kafka answered last.
         missing_topic: The topic if it does not exist any more; None if it does.
         reading_checkpoint: Whether figures of an earlier run are being read.
+        dead_letters_unwritten: Dead letters that Kafka has refused since the process
+            started.
     """
 
     running: bool = False
@@ -115,6 +117,7 @@ class JobFigures:
     kafka: Freshness = field(default_factory=Freshness)
     missing_topic: MissingTopic | None = None
     reading_checkpoint: bool = False
+    dead_letters_unwritten: int = 0
 
     @property
     def knows_topic(self) -> bool:

@@ -85,6 +85,13 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
         lambda s: s.job.records_lost,
     ),
     one_sample(
+        "sds_monitor_dead_letters_unwritten_total",
+        MetricKind.COUNTER,
+        "Dead letters that Kafka refused since the process started, so that they are "
+        "only counted.",
+        lambda s: s.job.dead_letters_unwritten,
+    ),
+    one_sample(
         "sds_monitor_records_behind",
         MetricKind.GAUGE,
         "Kafka records in the topic that have not been read yet.",

@@ -3,13 +3,12 @@
     WireError (a ValueError)
     ├── UndecodableFrame        no Frame can be made of the bytes: a dead letter
     │   ├── EmptyValue                  empty_value
-    │   ├── TooLarge                    too_large
-    │   │   ├── ValueTooLarge
-    │   │   └── IdTooLong
+    │   ├── ValueTooLarge               too_large
     │   ├── MalformedProtobuf           protobuf_error
     │   ├── NoMessageId                 no_message_id
     │   ├── NeitherLamportNorContent    neither_lamport_nor_content
     │   ├── NoChannel                   no_channel
+    │   ├── NameTooLong                 name_too_long
     │   └── NotAPayload                 mvds_error, see sds_core/mvds/errors.py
     └── BloomError              the frame stands, its filter cannot be used
         ├── BloomWrongLength
@@ -59,38 +58,16 @@ class EmptyValue(UndecodableFrame):
     text = "the value is empty"
 
 
-class TooLarge(UndecodableFrame):
-    """The value, or an id in it, is longer than is read."""
-
-    reason = Reason.TOO_LARGE
-
-
-class ValueTooLarge(TooLarge):
+class ValueTooLarge(UndecodableFrame):
     """The value is longer than a frame may be; it was not parsed."""
 
+    reason = Reason.TOO_LARGE
     text = "the value has {actual_bytes} bytes, a frame at most {limit_bytes}"
 
     def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
         super().__init__(actual_bytes, limit_bytes)
         self.actual_bytes = actual_bytes
         self.limit_bytes = limit_bytes
-
-
-class IdTooLong(TooLarge):
-    """The id of the message or of its sender is too long to be kept."""
-
-    text = (
-        "a message in dialect {dialect} has an id of {actual_characters} characters, "
-        "an id has at most {limit_characters}"
-    )
-
-    def __init__(
-        self, dialect: str, actual_characters: int, limit_characters: int
-    ) -> None:
-        super().__init__(dialect, actual_characters, limit_characters)
-        self.dialect = dialect
-        self.actual_characters = actual_characters
-        self.limit_characters = limit_characters
 
 
 class MalformedProtobuf(UndecodableFrame):
@@ -141,6 +118,24 @@ class NoChannel(UndecodableFrame):
         super().__init__(dialect, message_id)
         self.dialect = dialect
         self.message_id = message_id
+
+
+class NameTooLong(UndecodableFrame):
+    """The id of the message, its sender or its channel is too long to be kept."""
+
+    reason = Reason.NAME_TOO_LONG
+    text = (
+        "a message in dialect {dialect} has an id of {actual_characters} characters, "
+        "an id has at most {limit_characters}"
+    )
+
+    def __init__(
+        self, dialect: str, actual_characters: int, limit_characters: int
+    ) -> None:
+        super().__init__(dialect, actual_characters, limit_characters)
+        self.dialect = dialect
+        self.actual_characters = actual_characters
+        self.limit_characters = limit_characters
 
 
 class BloomError(WireError):

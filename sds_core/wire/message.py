@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sds_core.wire.errors import (
-    IdTooLong,
+    NameTooLong,
     NeitherLamportNorContent,
     NoChannel,
     NoMessageId,
@@ -14,9 +14,10 @@ from sds_core.wire.frame import Dialect, Frame, HistoryEntryLike, kind_of
 from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
 
 MAX_ID_CHARACTERS = 512
-"""Longest id of a message or participant that is read (docs/records.md).
+"""Longest id of a message, participant, channel, peer or tap (docs/records.md).
 
-js-waku's have 64 characters. Ids are kept in memory for longer than their frames."""
+Ids of messages of js-waku have 64 characters, content topics some 50, and peer ids 53.
+All of these are kept in memory for longer than their frames."""
 
 
 def read_message(
@@ -37,7 +38,7 @@ def read_message(
         NoMessageId: The message id is empty.
         NeitherLamportNorContent: It has neither lamport timestamp nor content.
         NoChannel: The channel id is empty.
-        IdTooLong: One of its own ids is too long.
+        NameTooLong: One of its own ids is too long.
     """
     message_id = message.message_id
     if not message_id:
@@ -54,9 +55,9 @@ def read_message(
     if not channel_id:
         raise NoChannel(dialect, message_id)
     sender_id = message.sender_id
-    longest = max(len(message_id), len(sender_id))
+    longest = max(len(message_id), len(sender_id), len(channel_id))
     if longest > MAX_ID_CHARACTERS:
-        raise IdTooLong(dialect, longest, MAX_ID_CHARACTERS)
+        raise NameTooLong(dialect, longest, MAX_ID_CHARACTERS)
     return Frame(
         dialect,
         kind,

@@ -16,7 +16,7 @@ from streaming.board import Board
 from streaming.cli.first_answer import wait_for_kafka
 from streaming.cli.log import logger
 from streaming.cli.signals import end_requested
-from streaming.failure import JobFailed
+from streaming.failure import MORE_MEMORY, JobFailed
 from streaming.job import Job, running_job
 from streaming.session import (
     exit_status_of_jvm,
@@ -30,6 +30,9 @@ _ENDED_BY_MASTER = (
     "the Spark master has ended the application: start again, nothing is lost; its "
     "page and log say why"
 )
+_OUT_OF_MEMORY = 52
+"""Exit status of a JVM in which Spark met an OutOfMemoryError."""
+
 _END_OF_JVM_S = 5.0
 """How long a JVM that broke off a call may take to end."""
 
@@ -142,15 +145,26 @@ def _explain(error: Exception) -> None:
     if isinstance(error, KafkaUnreachable):
         return
     broke_off = isinstance(error, Py4JNetworkError | ConnectionError)
-    status = exit_status_of_jvm(_END_OF_JVM_S if broke_off else 0)
+    # A local JVM that has met an error ends its context before it ends itself.
+    is_ending = broke_off or str(error) == _ENDED_BY_MASTER
+    status = exit_status_of_jvm(_END_OF_JVM_S if is_ending else 0)
     if status is None:
         return
-    how = f"by signal {-status}" if status < 0 else f"with status {status}"
-    message = (
-        f"Spark's JVM ended {how}: start again, nothing is lost; if the machine lacked "
-        "memory, see docs/operations.md, Memory"
-    )
-    raise click.ClickException(message) from error
+    raise click.ClickException(end_of_jvm(status)) from error
+
+
+def end_of_jvm(status: int) -> str:
+    """Say how Spark's JVM has ended, and what to do.
+
+    Args:
+        status: See `streaming.session.exit_status_of_jvm`.
+    """
+    if status == _OUT_OF_MEMORY:
+        how, then = "for lack of memory", MORE_MEMORY
+    else:
+        how = f"by signal {-status}" if status < 0 else f"with status {status}"
+        then = "if the machine lacked memory, see docs/operations.md, Memory"
+    return f"Spark's JVM ended {how}: start again, nothing is lost; {then}"
 
 
 def every_second(job: Job, ending: threading.Event) -> Iterator[None]:

@@ -160,7 +160,7 @@ def test_taken_chunk_is_empty() -> None:
 
 @pytest.mark.parametrize(
     "channel",
-    ["/app/1/chat/proto", "sds:tap:x", ":", "a b\n\x00", "频道𝄞🎼", "x" * 100_000],
+    ["/app/1/chat/proto", "sds:tap:x", ":", "a b\n\x00", "频道𝄞🎼", "频" * 512],
 )
 def test_any_channel_name_is_a_key(channel: str) -> None:
     """Names are untrusted and must round-trip."""

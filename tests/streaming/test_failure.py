@@ -26,8 +26,15 @@ from connectors.kafka.settings import (
 )
 from sds_core.observer.blob import UnknownBlobVersion
 from streaming.cli.actions.report import as_click_error
+from streaming.cli.starting import end_of_jvm
 from streaming.damage import DamagedCheckpoint
-from streaming.failure import JobFailed, NoWorker, hand_over, query_failure
+from streaming.failure import (
+    BatchTooLarge,
+    JobFailed,
+    NoWorker,
+    hand_over,
+    query_failure,
+)
 
 UNREACHABLE = KafkaUnreachable("a:1", 'says "no" to <user>, ${user} and Jürgen\r\x85')
 LOST = RecordsLost("frames", 0, 1, 2)
@@ -354,3 +361,32 @@ def failure_of(
     finally:
         query.stop()
     return query_failure(caught.value)
+
+
+def test_batch_that_is_too_large_is_known_as_such() -> None:
+    """Another start helps, because it makes the batch smaller."""
+    failure = query_failure(raised_in_spark(BatchTooLarge(8_388_608)))
+    assert (failure.too_large, failure.passes, failure.final) == (True, True, False)
+    assert "more than 8,388,608 bytes" in failure.cause
+    assert not query_failure(raised_in_spark(LOST)).too_large
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["java.lang.OutOfMemoryError: Java heap space", "[UNABLE_TO_ACQUIRE_MEMORY] 1 MiB"],
+)
+def test_lack_of_memory_says_what_to_set(message: str) -> None:
+    """Also if it does not end the JVM."""
+    cause = query_failure(spark_error(message)).cause
+    assert cause.startswith(message)
+    assert "--driver-memory" in cause
+    assert "--max-batch-bytes" in cause
+
+
+def test_end_of_the_jvm_says_what_to_do() -> None:
+    """By its exit status."""
+    assert "by signal 9: start again" in end_of_jvm(-9)
+    assert "with status 1: start again" in end_of_jvm(1)
+    found = end_of_jvm(52)
+    assert "for lack of memory: start again" in found
+    assert "PYSPARK_SUBMIT_ARGS='--driver-memory 2g pyspark-shell'" in found

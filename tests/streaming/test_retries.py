@@ -85,3 +85,16 @@ def test_only_a_failure_that_can_pass_is_followed_by_a_start(
 ) -> None:
     """An unforeseen one, if the query has finished a batch since its start."""
     assert (Retries().wait_after(failure, has_worked, 0) is not None) is passes
+
+
+def test_batch_that_is_too_large_is_planned_again_without_a_limit_of_time() -> None:
+    """Also if the operator wants no retries: few starts make it small enough."""
+    too_large = JobFailed("too large", passes=True, too_large=True)
+    for longest_s, start_s in ((0.0, 5.0), (60.0, 500.0)):
+        retries = Retries(longest_s)
+        if longest_s:
+            assert waits(retries, [0]) == [1]
+        retries.note_start(start_s)
+        for now_s in (start_s + 1, start_s + 300):
+            assert retries.wait_after(too_large, False, now_s) == 1
+            assert not retries.is_over(now_s)

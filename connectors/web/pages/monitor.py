@@ -82,6 +82,7 @@ def _progress(snapshot: Snapshot) -> _Facts:
         ("Kafka last answered", words.utc(job.kafka.answered_ms)),
         ("Records read", words.number(job.records)),
         ("Records given up", words.number(job.records_lost)),
+        ("Dead letters not written", words.number(job.dead_letters_unwritten)),
         ("Restarts", words.number(job.restarts)),
         ("Version", job.version or words.NOTHING),
     ]

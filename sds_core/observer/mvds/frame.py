@@ -7,8 +7,7 @@ from typing import NamedTuple
 from sds_core.mvds.payload import Payload
 from sds_core.mvds.payload import decode as decode_payload
 from sds_core.observer.fingerprint import fingerprint
-from sds_core.observer.record import BadHeader, Headers
-from sds_core.wire import MAX_ID_CHARACTERS
+from sds_core.observer.record import BadHeader, Headers, read_name
 
 _GREATEST_ONE_BYTE_TAG = 0x7F
 
@@ -37,7 +36,8 @@ def decode(value: bytes, headers: Headers) -> PeerPayload:
     """Read a record's payload and peers (docs/records.md).
 
     Raises:
-        BadHeader: A header `peer` or `to` is absent, empty, no UTF-8 or too long.
+        BadHeader: A header `peer` or `to` is absent, empty, no UTF-8 or, as
+            `record.LongName`, too long.
         UndecodableFrame: The value is not a payload.
     """
     values = dict(headers)
@@ -65,10 +65,7 @@ def fits_key(key: bytes, frame: PeerPayload) -> bool:
 
 def _peer(values: dict[str, bytes | None], name: str) -> str:
     value = values.get(name) or b""
-    try:
-        peer = value.decode()
-    except UnicodeDecodeError:
-        raise BadHeader(name, value) from None
-    if not 0 < len(peer) <= MAX_ID_CHARACTERS:
+    peer = read_name(name, value)
+    if not peer:
         raise BadHeader(name, values.get(name))
     return peer

@@ -10,6 +10,7 @@ import numpy as np
 from sds_core.observer.columns import pack_ints, pack_steps, unpack_ints, unpack_steps
 from sds_core.observer.memory import Memory, Remembered
 from sds_core.observer.record import NO_HASH, NO_SEQ
+from sds_core.observer.sds.limits import MOST_TAPS, LeftOut
 from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
@@ -96,11 +97,14 @@ class Copies:
         self._observers = state.observers
 
     def classify(self, frame: SeenFrame, clock_ms: int) -> Copy:
-        """Classify the frame, and remember it."""
-        if frame.observer:
+        """Classify the frame, and remember it.
+
+        Of a tap beyond `MOST_TAPS`, it is a frame without a tap.
+        """
+        if self._knows_tap(frame.observer):
             self._observers[frame.observer] = clock_ms
-        if self._is_duplicate(frame, clock_ms):
-            return Copy.DUPLICATE
+            if self._is_duplicate(frame, clock_ms):
+                return Copy.DUPLICATE
         if self._is_replica(frame):
             self._remember_hash(frame, clock_ms)
             return Copy.REPLICA
@@ -141,9 +145,18 @@ class Copies:
             self._observers,
         )
 
+    def _knows_tap(self, observer: str) -> bool:
+        """Whether a tap is told apart from others; counts it if it is left out."""
+        if not observer:
+            return False
+        if observer in self._observers or len(self._observers) < MOST_TAPS:
+            return True
+        self._totals.leave_out(LeftOut.TAP)
+        return False
+
     def _is_duplicate(self, frame: SeenFrame, clock_ms: int) -> bool:
         """Whether the tap has sent this sequence number before; remembers it."""
-        if frame.seq == NO_SEQ or not frame.observer:
+        if frame.seq == NO_SEQ:
             return False
         numbers = self._numbers.get(frame.observer)
         if numbers is None:

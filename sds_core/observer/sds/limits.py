@@ -17,6 +17,9 @@ MOST_SEGMENT_SETS = 100
 """Segmented messages of a channel that are followed until they are complete, and as
 many complete ones; nim-segmentation reassembles as many at once."""
 
+MOST_TAPS = 50
+"""Taps of a channel within the horizon that are told apart."""
+
 
 class LeftOut(StrEnum):
     """What a limit leaves out: keys of `ChannelTotals.left_out`."""
@@ -29,3 +32,4 @@ class LeftOut(StrEnum):
     RESPONSE = "response_timing"
     SEGMENT_SET = "segment_set"
     START_FILTER = "start_filter"
+    TAP = "tap"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sds_core.observer.record import Arrival
 from sds_core.observer.sds.digest import ChannelDigester
+from sds_core.observer.sds.digest_parts import usable_id
 from sds_core.observer.sds.limits import MOST_HISTORY
 from sds_core.wire import outline_of
 
@@ -32,9 +33,8 @@ class OutlineReader:
         digester = self._found.get(channel_id)
         if digester is not None:
             return digester.add_outline(outline, value, arrival)
-        try:
-            name = channel_id.decode()
-        except UnicodeDecodeError:
+        name = usable_id(channel_id)
+        if name is None:
             return 0
         digester = self._digesters.get(name)
         if digester is None:

@@ -10,7 +10,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from connectors.kafka.dead_letter_reader import DeadLetterReader, StoredLetter
+from connectors.kafka.dead_letter_reader import (
+    DeadLetterReader,
+    StoredLetter,
+    described,
+)
 from connectors.kafka.settings import KafkaSettings, TopicMissing
 from sds_core.text import counted, decode_text, iso_time, printable
 from streaming.cli import FINDING
@@ -51,6 +55,8 @@ class _Listed(NamedTuple):
         key: Key of the record, bytes that are not UTF-8 as escapes; None if it has no
             key.
         size_bytes: Size of the value.
+        cut: Parts of the record that the dead letter does not hold whole, and their
+            sizes in bytes.
     """
 
     source: str
@@ -58,6 +64,7 @@ class _Listed(NamedTuple):
     timestamp_ms: int
     key: str | None
     size_bytes: int
+    cut: dict[str, int]
 
 
 def list_letters(
@@ -107,6 +114,7 @@ def _listed(letter: StoredLetter) -> _Listed:
         record.timestamp_ms,
         None if key is None else decode_text(key),
         len(record.value or b"") if letter.size_bytes is None else letter.size_bytes,
+        letter.cut_sizes,
     )
 
 
@@ -123,6 +131,7 @@ def _print_list(listed: list[_Listed], as_json: bool) -> None:
             printable(one.reason),
             f"{one.size_bytes:,} bytes",
             "no key" if one.key is None else f"key {printable(one.key)}",
+            *((f"cut: {described(one.cut)}",) if one.cut else ()),
         )
         for one in listed
     ]

@@ -9,7 +9,11 @@ from itertools import groupby
 
 import click
 
-from connectors.kafka.dead_letter_reader import DeadLetterReader, StoredLetter
+from connectors.kafka.dead_letter_reader import (
+    DeadLetterReader,
+    StoredLetter,
+    described,
+)
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.record_source import RecordSource
@@ -89,7 +93,11 @@ class Replay:
             if record is None:
                 self.refused += 1
                 logger.warning(
-                    "%s refused: its topic has lost the value", letter.source
+                    "%s refused: the dead letter is cut (%s), and %s has lost the "
+                    "record",
+                    letter.source,
+                    described(letter.cut_sizes),
+                    printable(letter.source.topic),
                 )
                 continue
             record = _marked(record)

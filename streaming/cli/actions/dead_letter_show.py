@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from connectors.kafka.dead_letter_reader import DeadLetterReader
+from connectors.kafka.dead_letter_reader import DeadLetterReader, described
 from connectors.kafka.record_source import RecordSource
 from connectors.kafka.settings import KafkaSettings
 from sds_core.text import printable
@@ -33,6 +33,8 @@ ADVICE = {
     Reason.FUTURE_TIMESTAMP: "set the clock of the tap or of this machine; when that "
     "time has come the record can be replayed",
     Reason.BAD_HEADER: "fix the tap: docs/records.md does not allow the header",
+    Reason.NAME_TOO_LONG: "see who writes such a name: no library does; a tap, channel "
+    "or participant has at most 512 characters",
     Reason.MVDS_ERROR: "see whether it is MVDS at all: header protocol says so, and "
     "the value is no payload; encrypted payloads are not read",
 }
@@ -62,16 +64,26 @@ def print_letter(
     found = inspect_record(record or letter.record, wall_ms())
     if record is None:
         found["reason"] = letter.reason
-        found["error"] = f"the value had {letter.size_bytes:,} bytes and is gone"
+        found["error"] = (
+            f"the dead letter is cut ({described(letter.cut_sizes)}), and "
+            f"{printable(source.topic)} has lost the record"
+        )
     known = ADVICE.get(Reason(letter.reason)) if letter.reason in set(Reason) else None
     advice = known or "update the monitor: this version does not know the reason"
     if not found["reason"]:
         advice = "it can be used now: replay it"
     if as_json:
-        about = {"source": str(source), "was": letter.reason, "advice": advice}
+        about = {
+            "source": str(source),
+            "was": letter.reason,
+            "advice": advice,
+            "cut": letter.cut_sizes,
+        }
         print_json(found | about)
     else:
         facts = [("dead letter of", str(source)), ("for", printable(letter.reason))]
+        if letter.cut_sizes:
+            facts.append(("cut in it", described(letter.cut_sizes)))
         print_facts([*facts, *inspection_facts(found), ("what to do", advice)])
     if found["reason"]:
         raise click.exceptions.Exit(FINDING)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from connectors.kafka.dead_letter_cut import is_whole
 from connectors.kafka.dead_letter_reader import StoredLetter
 from connectors.kafka.record_source import RecordSource, read_source
 from connectors.kafka.settings import Client, KafkaSettings, TopicMissing
@@ -11,17 +12,18 @@ from sds_core.observer.record import RawRecord
 
 
 def whole_record(kafka: KafkaSettings, letter: StoredLetter) -> RawRecord | None:
-    """Return the record of a dead letter with its value.
+    """Return the whole record of a dead letter.
 
-    Reads it from its topic if the value was too large for the dead letter. Returns
-    None if the topic does not hold it any more.
+    Reads it from its topic if the dead letter is cut. Returns None if the topic does
+    not hold it any more, or another record in its place.
     """
-    if letter.size_bytes is None:
+    if letter.is_whole:
         return letter.record
     try:
-        return read_source(Client.CONFLUENT, kafka, letter.source)
+        record = read_source(Client.CONFLUENT, kafka, letter.source)
     except TopicMissing:
         return None
+    return record if record and is_whole(record, letter.cuts) else None
 
 
 def not_found(sources: Collection[RecordSource], topic: str) -> str:

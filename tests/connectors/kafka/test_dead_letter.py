@@ -1,4 +1,4 @@
-"""Undecodable records are copied completely, on real Kafka."""
+"""Undecodable records are copied as far as their topic takes them, on real Kafka."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import pytest
 
 from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.dead_letter import DeadLetterWriter
-from connectors.kafka.settings import Client, KafkaSettings
+from connectors.kafka.dead_letter_cut import decode_cuts
+from connectors.kafka.settings import MAX_MESSAGE_BYTES, Client, KafkaSettings
+from connectors.kafka.topics import ensure_topic, find_max_message_bytes
 from sds_core.observer.dead_letter_view import DeadLetter
 from sds_core.observer.record import RawRecord
 from sds_core.wire import Reason
@@ -130,3 +132,53 @@ def test_deleted_record_is_left_out(
     )
     (letter,) = dead_letters(topic, 1)
     assert letter.timestamp_ms == 3
+
+
+@pytest.mark.parametrize("limit", [None, 1_048_588, 3_000])
+def test_letter_is_cut_to_the_limit_of_its_topic(
+    topic: KafkaTopic, writer: DeadLetterWriter, limit: int | None
+) -> None:
+    """Ours of 32 MiB, Kafka's default, and one that is smaller than any batch."""
+    name = dead_topic(topic).topic
+    if limit is not None:
+        ensure_topic(topic.settings, name, 1, {"max.message.bytes": str(limit)})
+    headers = [("observer", b"tap"), ("meta", b"h" * (MAX_MESSAGE_BYTES - 1_000))]
+    topic.write(b"x", headers=headers)
+    for size in (900_000, 1_048_000):
+        topic.write(b"v" * size, key=b"k" * 400)
+    letters = [DeadLetter(0, offset, Reason.PROTOBUF_ERROR) for offset in range(3)]
+    assert writer.write(letters) == 0
+    found_limit = find_max_message_bytes(topic.settings, name)
+    assert found_limit == (limit or MAX_MESSAGE_BYTES)
+    found = dead_letters(topic, 3)
+    cuts = [decode_cuts(dict(one.headers).get("dead-letter-cut")) for one in found]
+    sizes = [{name: one.bytes for name, one in some.items()} for some in cuts]
+    fits = limit is None
+    assert sizes[0] == {"headers": len("observertapmeta") + len(headers[1][1])}
+    tiny = {"key": 400} if limit == 3_000 else {}
+    assert sizes[1] == (tiny and {"value": 900_000, **tiny})
+    assert sizes[2] == ({} if fits else {"value": 1_048_000, **tiny})
+    assert found[0].value == b"x"
+    assert found[0].headers[0] == ("observer", b"tap")
+    assert found[2].key == b"k" * 400
+    assert dict(found[2].headers).get("dead-letter-size") == (
+        None if fits else b"1048000"
+    )
+
+
+def test_letter_that_kafka_refuses_is_counted_and_the_others_are_written(
+    topic: KafkaTopic, writer: DeadLetterWriter, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first one is logged, and a record of the same batch is not lost with it."""
+    # A compacted topic takes no record without a key.
+    name, compacted = dead_topic(topic).topic, {"cleanup.policy": "compact"}
+    ensure_topic(topic.settings, name, 1, compacted)
+    for key in (b"a", None, b"b", None):
+        topic.write(b"bad", key=key)
+    letters = [DeadLetter(0, offset, Reason.PROTOBUF_ERROR) for offset in range(4)]
+    assert writer.write(letters) == 2
+    assert writer.write(letters[1:2]) == 1
+    assert [one.key for one in dead_letters(topic, 2)] == [b"a", b"b"]
+    (line,) = (one.getMessage() for one in caplog.records if one.name == "sds-monitor")
+    assert f"{topic.settings.topic}:0:1 cannot be written and is only counted" in line
+    assert "cleanup.policy" in line

@@ -9,7 +9,7 @@ import pytest
 from sds_core.observer.judgement import Dead, FrameRecord, Heartbeat, judge
 from sds_core.observer.record import MAX_AHEAD_MS, RawRecord, TapHeaders, header_name
 from sds_core.observer.sds.kind import SDS
-from sds_core.wire import MAX_VALUE_BYTES, Reason, decode, encode
+from sds_core.wire import MAX_VALUE_BYTES, Dialect, Frame, Reason, decode, encode
 from tests.support.frames import START_MS, FrameFactory
 
 VALUE = encode(FrameFactory("town").content("m", "alice"))
@@ -84,6 +84,36 @@ def test_first_fault_gives_the_reason(first: int) -> None:
         assert isinstance(found, Dead)
         assert found.reason == FAULTS[first][1]
         assert found.is_future is ("timestamp_ms" in later | FAULTS[first][0])
+
+
+@pytest.mark.parametrize("letter", ["x", "频"])
+@pytest.mark.parametrize("headers", [(), HEARTBEAT[2:], (("seq", b"4"), BAD)])
+def test_tap_has_at_most_512_characters(letter: str, headers: Any) -> None:
+    """More are a reason of their own, also for a heartbeat, and name no tap."""
+    long, longest = (("observer", (letter * n).encode()) for n in (513, 512))
+    found = judged(headers=(long, *headers))
+    assert isinstance(found, Dead)
+    assert (found.reason, found.headers) == (Reason.NAME_TOO_LONG, TapHeaders())
+    assert "header observer has 513 characters" in found.explanation
+    assert len(found.explanation) < 200
+    assert judged(headers=(longest, *headers)).headers.observer == letter * 512
+
+
+@pytest.mark.parametrize("part", ["message_id", "sender_id", "channel_id"])
+@pytest.mark.parametrize("letter", ["x", "频"])
+def test_ids_of_a_frame_have_at_most_512_characters(part: str, letter: str) -> None:
+    """Its tap is known all the same."""
+
+    def of(characters: int) -> FrameRecord | Heartbeat | Dead:
+        ids = {"message_id": "m", "sender_id": "s", "channel_id": "town"}
+        ids[part] = letter * characters
+        frame = Frame.build(Dialect.SPEC, lamport=1, content=b"c", **ids)
+        return judged(value=encode(frame), key=None)
+
+    found = of(513)
+    assert isinstance(found, Dead)
+    assert (found.reason, found.headers) == (Reason.NAME_TOO_LONG, TapHeaders("tap", 4))
+    assert isinstance(of(512), FrameRecord)
 
 
 def test_future_heartbeat_is_a_dead_letter() -> None:

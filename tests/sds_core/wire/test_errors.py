@@ -75,6 +75,7 @@ def test_reasons_are_the_documented_ones() -> None:
         "future_timestamp",
         "bad_header",
         "mvds_error",
+        "name_too_long",
     ]
 
 
@@ -86,7 +87,7 @@ def test_each_class_of_undecodable_frame_has_a_reason_of_its_own() -> None:
         for cls in UndecodableFrame.__subclasses__()
         if cls.__module__ == errors.__name__
     ]
-    assert reasons == list(Reason)[:6]
+    assert reasons == [*list(Reason)[:6], Reason.NAME_TOO_LONG]
 
 
 def test_unusable_filter_is_no_undecodable_frame() -> None:

@@ -113,7 +113,7 @@ def test_list_has_each_letter_once_newest_first(letters: Letters) -> None:
     lines = result.output.splitlines()
     assert lines[0] == (
         f"1970-01-01T00:00:05.000Z; {letters.source(4)}; too_large; "
-        "5,000,000 bytes; no key"
+        "5,000,000 bytes; no key; cut: value of 5,000,000 bytes"
     )
     assert lines[2].endswith("; key other\\n")
     assert [line.split("; ")[1] for line in lines[:5]] == [
@@ -158,6 +158,7 @@ def test_on_a_terminal_the_list_is_a_table(
         "1970-01-01T00:00:05.000Z",
         letters.source(4),
         *("too_large", "5,000,000", "bytes", "no", "key"),
+        *("cut:", "value", "of", "5,000,000", "bytes"),
     ]
 
 
@@ -226,7 +227,12 @@ def test_too_large_value_is_read_from_its_topic(letters: Letters) -> None:
     letters.topic.delete_before(5)
     found = shown(letters, 4, 1)
     assert found["reason"] == "too_large"
-    assert found["error"] == "the value had 5,000,000 bytes and is gone"
+    assert found["cut"] == {"value": 5_000_000}
+    topic = letters.topic.settings.topic
+    assert found["error"] == (
+        f"the dead letter is cut (value of 5,000,000 bytes), and {topic} has lost the "
+        "record"
+    )
 
 
 @pytest.mark.kafka

@@ -26,16 +26,29 @@ def test_payload_between_two_peers_is_a_frame(value: bytes | None) -> None:
 
 
 @pytest.mark.parametrize("missing", ["peer", "to"])
-@pytest.mark.parametrize("value", [b"", b"\xff", b"x" * 513, None])
+@pytest.mark.parametrize("value", [b"", b"\xff", None])
 def test_record_without_a_usable_peer_has_a_bad_header(
     missing: str, value: bytes | None
 ) -> None:
-    """Both headers must be short texts."""
+    """Both headers must be texts."""
     headers = [(name, value if name == missing else one) for name, one in _PEERS]
     assert _judged(_VALUE, headers) == "bad_header"
     assert _judged(_VALUE, [one for one in headers if one[0] != missing]) == (
         "bad_header"
     )
+
+
+@pytest.mark.parametrize("long", ["peer", "to"])
+@pytest.mark.parametrize("letter", ["x", "频"])
+def test_peer_has_at_most_512_characters(long: str, letter: str) -> None:
+    """More are a reason of their own."""
+
+    def headers(characters: int) -> Headers:
+        name = (letter * characters).encode()
+        return [(one, name if one == long else id_) for one, id_ in _PEERS]
+
+    assert _judged(_VALUE, headers(513)) == "name_too_long"
+    assert _judged(_VALUE, headers(512), key=None) == FrameRecord.__name__
 
 
 def test_value_that_is_no_payload_is_an_mvds_error() -> None:

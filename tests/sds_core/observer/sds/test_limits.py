@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sds_core.observer.incidents import MOST_LACKING, IncidentKind
-from sds_core.observer.sds.limits import MOST_HISTORY, MOST_REQUESTS
+from sds_core.observer.sds.limits import MOST_HISTORY, MOST_REQUESTS, MOST_TAPS
 from sds_core.observer.settings import ObserverSettings
 from tests.support.channel import Channel
 from tests.support.frames import MINUTE, SECOND
@@ -49,6 +49,29 @@ def test_long_ids_in_a_frame_are_left_out() -> None:
     assert channel.totals.gaps_opened == 2
     assert channel.totals.repair_requests == 1
     assert channel.totals.left_out == {"history_entry": 2, "repair_request": 1}
+
+
+def test_only_some_taps_of_a_channel_are_told_apart() -> None:
+    """Frames of others count as frames without a tap, until one has been silent."""
+    channel = Channel.after_warm_up()
+
+    def show(tap: str, at: int) -> None:
+        frame = channel.frames.ephemeral("alice")
+        channel.take(frame, at, observer=tap, seq=1)
+
+    names = [f"{number:02}" for number in range(MOST_TAPS)]
+    for tap in (*names, "more", "and more"):
+        show(tap, 61 * SECOND)
+    assert channel.totals.frames_ephemeral == MOST_TAPS + 2
+    # Kafka delivers both twice: only of a tap that is told apart this can be seen.
+    for tap in (names[0], "more"):
+        show(tap, 62 * SECOND)
+    assert channel.totals.frames_ephemeral == MOST_TAPS + 3
+    assert channel.totals.observers == names
+    assert channel.totals.left_out == {"tap": 3}
+    show("new", 130 * MINUTE)
+    assert channel.totals.observers == ["new"]
+    assert channel.totals.left_out == {"tap": 3}
 
 
 def test_participant_awaits_only_the_newest_messages() -> None:

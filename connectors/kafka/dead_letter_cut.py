@@ -1,0 +1,158 @@
+"""Cuts a dead letter to what its topic takes (docs/records.md)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from kafka.record.default_records import DefaultRecordBatchBuilder
+
+from sds_core.observer.record import RawRecord, header_name_bytes
+from sds_core.text import decode_text
+from sds_core.wire import MAX_VALUE_BYTES
+
+_OWN_BYTES = 2_048
+"""More than all headers of a dead letter together that are not its record's."""
+
+_KEPT_NAME, _KEPT_BYTES = 128, 1_024
+"""Characters of a header's name, and bytes of its content or of a key, that are left
+when they are cut: enough to see what they were."""
+
+WrittenHeaders = list[tuple[str, bytes]]
+
+
+class CutPart(msgspec.Struct, frozen=True):
+    """What a part of a record was before it was cut.
+
+    Attributes:
+        bytes: Its size.
+        sha256: SHA-256 of it, in hexadecimal digits. Of headers: of all names and
+            values in order, without anything between them.
+    """
+
+    bytes: int
+    sha256: str
+
+
+Cuts = Mapping[str, CutPart]
+"""The parts that are cut, by name: ``headers``, ``key`` or ``value``."""
+
+_CUTS = msgspec.json.Decoder(dict[str, CutPart])
+
+
+class Fitted(NamedTuple):
+    """A record as its dead letter holds it.
+
+    Attributes:
+        key, value: As written; the client cannot write a record that has neither.
+        headers: As written, without those of a dead letter.
+        cuts: What is not whole.
+    """
+
+    key: bytes | None
+    value: bytes | None
+    headers: WrittenHeaders
+    cuts: Cuts
+
+
+def fit(record: RawRecord, limit_bytes: int) -> Fitted:
+    """Return a record as a dead letter that has at most so many bytes.
+
+    What fits is kept whole, except for a value that is longer than any frame: it is
+    left out. Otherwise headers and key have at most a quarter of the space each, and
+    the begin of the value has the rest.
+
+    Args:
+        record: The record.
+        limit_bytes: Greatest size of the written record, without compression. One of
+            less than `_OWN_BYTES` may be exceeded.
+    """
+    key, value = record.key, record.value
+    headers = [
+        # The client cannot write a header without a value. Other clients could not
+        # read a name that is not UTF-8.
+        (decode_text(header_name_bytes(name)), content or b"")
+        for name, content in record.headers
+    ]
+    cut: list[str] = []
+    if value is not None and len(value) > MAX_VALUE_BYTES:
+        value = b""
+        cut.append("value")
+    space = limit_bytes - _OWN_BYTES
+    if _size(key, value, headers) > space:
+        if _size(None, None, headers) > space // 4:
+            headers = _shortened(headers, space // 4)
+            cut.append("headers")
+        if key is not None and len(key) > space // 4:
+            key = key[:_KEPT_BYTES]
+            cut.append("key")
+        left = max(0, space - _size(key, b"", headers))
+        if value is not None and len(value) > left:
+            value = value[:left]
+            cut.append("value")
+    if key is None:
+        value = value or b""
+    return Fitted(key, value, headers, _cuts_of(record, cut))
+
+
+def encode_cuts(cuts: Cuts) -> bytes:
+    """Return cuts as the content of a header."""
+    return msgspec.json.encode(cuts)
+
+
+def decode_cuts(content: bytes | None) -> Cuts:
+    """Return the cuts that a header holds; none if it is absent or not ours."""
+    try:
+        return _CUTS.decode(content) if content else {}
+    except msgspec.MsgspecError:
+        return {}
+
+
+def is_whole(record: RawRecord, cuts: Cuts) -> bool:
+    """Whether a record has the parts from which a dead letter was cut."""
+    try:
+        return _cuts_of(record, cuts) == dict(cuts)
+    except KeyError:
+        # A later release cuts other parts.
+        return False
+
+
+def _cuts_of(record: RawRecord, names: Iterable[str]) -> dict[str, CutPart]:
+    parts: dict[str, Sequence[bytes]] = {
+        "key": (record.key or b"",),
+        "value": (record.value or b"",),
+        "headers": [
+            part
+            for name, content in record.headers
+            for part in (header_name_bytes(name), content or b"")
+        ],
+    }
+    return {name: _cut_part(parts[name]) for name in names}
+
+
+def _cut_part(pieces: Sequence[bytes]) -> CutPart:
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+    return CutPart(sum(map(len, pieces)), digest.hexdigest())
+
+
+def _shortened(headers: WrittenHeaders, space: int) -> WrittenHeaders:
+    """Return the first headers, each short, that have at most so many bytes."""
+    empty = _size(None, None, [])
+    kept: WrittenHeaders = []
+    for name, content in headers:
+        short = (name[:_KEPT_NAME], content[:_KEPT_BYTES])
+        space -= _size(None, None, [short]) - empty
+        if space < empty:
+            break
+        kept.append(short)
+    return kept
+
+
+def _size(key: bytes | None, value: bytes | None, headers: WrittenHeaders) -> int:
+    """Greatest size of a record alone in its batch, bytes, as the client counts it."""
+    builder: Any = DefaultRecordBatchBuilder
+    return int(builder.estimate_size_in_bytes(key, value, headers))

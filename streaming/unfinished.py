@@ -1,0 +1,89 @@
+"""A batch that cannot be processed is planned again in smaller parts.
+
+Spark repeats a batch that was planned and not committed, as it was planned. If the
+machine cannot process it, because its memory is too small, say, every start would fail
+in the same way. So a batch that was repeated once in vain is planned again, with an
+eighth of its records, which loses nothing: nothing of it was committed. Once all its
+records are read, batches are as large as before.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from sds_core.text import counted
+from streaming.batch_log import BatchLog
+from streaming.settings import Part, Parts
+
+_log = logging.getLogger("sds-monitor")
+
+_PARTS = 8
+"""A batch that is planned again has this part of its records. Few starts lead to one
+that can be processed, also if each fails after a minute."""
+
+
+class Unfinished(msgspec.Struct, frozen=True):
+    """The batch that the newest start found planned and not committed.
+
+    Attributes:
+        batch: Its number.
+        starts: Number of starts in a row that found it so.
+        parts: Records that are read in small batches since one was planned again; None
+            if none was.
+    """
+
+    batch: int
+    starts: int
+    parts: Parts | None = None
+
+
+def next_unfinished(log: BatchLog, before: Unfinished | None) -> Unfinished | None:
+    """Return what a start has to know of a batch that was not committed.
+
+    Args:
+        log: Newest batches of the checkpoint.
+        before: What the start before has stored.
+    """
+    if log.planned is None or log.planned == log.committed:
+        return before
+    starts, parts = 1, None
+    if before is not None:
+        parts = before.parts
+        if before.batch == log.planned:
+            starts += before.starts
+    if starts > 1 and log.planned_records > 1:
+        read = 0 if log.position is None else log.position.records
+        known = () if parts is None else parts.parts
+        part = Part(read + log.planned_records, log.planned_records // _PARTS or 1)
+        parts = Parts((*(one for one in known if one.until > read), part), log.begin)
+    return Unfinished(log.planned, starts, parts)
+
+
+def plan_again(checkpoint: Path, log: BatchLog, unfinished: Unfinished | None) -> None:
+    """Remove the plan of a batch that was repeated in vain, if it can be made smaller.
+
+    Args:
+        checkpoint: Directory of the checkpoint, locked by the caller.
+        log: Its newest batches.
+        unfinished: What `next_unfinished` returned for them; it is stored already.
+    """
+    if log.planned == log.committed or unfinished is None or unfinished.starts < 2:
+        return
+    if log.planned_records < 2 or unfinished.parts is None:
+        return
+    if log.committed is None:
+        # State that belongs to no batch would be damage to the next start.
+        shutil.rmtree(checkpoint / "state", ignore_errors=True)
+    (checkpoint / "offsets" / str(log.planned)).unlink()
+    _log.warning(
+        "batch %d with %s was begun %d times and never finished: it is planned again "
+        "with %s at most",
+        log.planned,
+        counted(log.planned_records, "record"),
+        unfinished.starts,
+        counted(unfinished.parts.parts[-1].rows, "record"),
+    )
