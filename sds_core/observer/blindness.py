@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from sds_core.observer.freshness import SILENT_S
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.snapshot import Snapshot
@@ -23,11 +24,10 @@ from sds_core.observer.view_totals import Excused, ViewTotals
 
 Totals = TypeVar("Totals", bound=ViewTotals)
 
-SILENT_MS = 60_000
-"""Wall time without any record after which all views are blind: twelve heartbeats."""
+_SILENT_MS = round(SILENT_S * 1000)
 
 
-def judge_blindness(snapshot: Snapshot, wall_ms: int | None = None) -> Snapshot:
+def judge_blindness(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot, with the verdict BLIND for views that no tap sees whole.
 
     A channel is blind too while an audit says that the mirror lacks a recent message of
@@ -38,17 +38,17 @@ def judge_blindness(snapshot: Snapshot, wall_ms: int | None = None) -> Snapshot:
     A verdict that follows blindness begins at the end of the blindness, if that time is
     still known.
 
+    A topic that fell silent as a whole makes every view blind. That is judged as of the
+    moment of `Snapshot.as_of`; a report, which has none, judges by event time alone.
+    While Kafka does not answer, so does a job.
+
     Args:
         snapshot: Figures with the verdicts of the views.
-        wall_ms: Wall time now, for a topic that fell silent as a whole; None to
-            judge by event time alone, as a report does. While Kafka does not answer,
-            it is judged by event time alone too.
     """
     settings = snapshot.observer
     silent = (
-        wall_ms is not None
+        snapshot.job.arrivals.is_silent
         and snapshot.clock_ms > 0
-        and wall_ms - snapshot.clock_ms > SILENT_MS
         # Nothing is known of the topic then, and its end as of the last answer is old.
         and not snapshot.job.kafka.is_stale
         and not snapshot.job.records_behind
@@ -224,7 +224,7 @@ def _judged(
         warm_ms = (totals.first_event_ms or 0) + settings.warm_up_ms
         return _blinded(totals, "tap_hole", max(blind.from_ms, warm_ms))
     if silent:
-        return _blinded(totals, "no_records", snapshot.clock_ms + SILENT_MS)
+        return _blinded(totals, "no_records", snapshot.clock_ms + _SILENT_MS)
     totals = _excused(totals, snapshot, blind, settings)
     if blind is None or totals.verdict_since_ms is None:
         return totals

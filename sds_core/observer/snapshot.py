@@ -12,7 +12,7 @@ from sds_core.observer.clock import ClockFigures, ClockLevel
 from sds_core.observer.dead_letter_view import DEAD_LETTERS, DeadLetterTotals
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.forgotten import Remainder
-from sds_core.observer.freshness import Freshness
+from sds_core.observer.freshness import Arrivals, Freshness
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.kinds import Kind
 from sds_core.observer.mirror_audit import NO_AUDIT, MirrorAudit
@@ -95,6 +95,7 @@ class JobFigures:
         version: Version of the monitor.
         clock: This machine's clock, compared with others.
         kafka: When Kafka answered last.
+        arrivals: When the topic last got a record.
         reading_checkpoint: Whether figures of an earlier run are being read.
     """
 
@@ -112,6 +113,7 @@ class JobFigures:
     version: str = ""
     clock: ClockFigures = field(default_factory=ClockFigures)
     kafka: Freshness = field(default_factory=Freshness)
+    arrivals: Arrivals = field(default_factory=Arrivals)
     reading_checkpoint: bool = False
 
 
@@ -239,7 +241,12 @@ class Snapshot:
         lag_s = self.job.event_time_lag_seconds
         if kafka.is_stale and lag_s is not None:
             lag_s += kafka.silent_s
-        job = replace(self.job, kafka=kafka, event_time_lag_seconds=lag_s)
+        job = replace(
+            self.job,
+            kafka=kafka,
+            arrivals=self.job.arrivals.as_of(monotonic_s),
+            event_time_lag_seconds=lag_s,
+        )
         return replace(self, job=job)
 
     def with_views(self, views: Mapping[str, Views[Any]]) -> Snapshot:

@@ -26,7 +26,6 @@ from streaming.cli.actions.report import as_click_error, write_report
 from streaming.cli.channels import reload_on_hangup
 from streaming.cli.live import progress_display
 from streaming.cli.log import LogFormat
-from streaming.cli.output import wall_ms
 from streaming.cli.serving import PendingJob, current_snapshot, status_server
 from streaming.cli.serving_options import Address
 from streaming.cli.silence import SilenceLog
@@ -91,7 +90,7 @@ def run(
                     pending.board.set_table(table)
                 if audit is not None:
                     pending.board.set_audit(newest_audit())
-                snapshot = current_snapshot(pending.board, wall_ms)
+                snapshot = current_snapshot(pending.board)
                 silence.observe(snapshot.job.kafka)
                 display(snapshot)
 

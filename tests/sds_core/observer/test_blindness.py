@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from sds_core.observer.blindness import (
-    SILENT_MS,
     coincides_with_hole,
     judge_blindness,
 )
-from sds_core.observer.freshness import Freshness
+from sds_core.observer.freshness import SILENT_S, Arrivals, Freshness
 from sds_core.observer.mirror_audit import MirrorAudit
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.sds.evidence import Evidence, Found
@@ -29,7 +29,7 @@ NOW_MS = 1_750_000_000_000
 
 def judged(
     *taps: TapTotals,
-    wall_ms: int | None = None,
+    idle_s: float | None = None,
     behind: int = 0,
     verdict: Verdict = Verdict.OK,
 ) -> tuple[Verdict, str]:
@@ -41,9 +41,11 @@ def judged(
         clock_ms=NOW_MS,
         channels={"town": totals},
         taps=dict(zip(names, taps, strict=True)),
-        job=JobFigures(records_behind=behind),
+        job=JobFigures(records_behind=behind, arrivals=Arrivals(1_000)),
     )
-    found = judge_blindness(snapshot, wall_ms).channels["town"]
+    if idle_s is not None:
+        snapshot = snapshot.as_of(1_000 + idle_s)
+    found = judge_blindness(snapshot).channels["town"]
     assert totals.verdict is verdict, "the view's own totals were changed"
     return found.verdict, found.verdict_reason
 
@@ -81,13 +83,13 @@ def test_without_tap_headers_there_is_no_tap_health() -> None:
     assert judged() == (Verdict.OK, "as it was")
 
 
-def test_a_topic_without_any_record_is_blind_by_wall_time() -> None:
-    """Unless unread records exist or no wall time is given."""
-    late = NOW_MS + SILENT_MS + 1
-    assert judged(wall_ms=late) == (Verdict.BLIND, "no_records")
-    assert judged(wall_ms=late - 1)[0] is Verdict.OK
-    assert judged(wall_ms=late, behind=3)[0] is Verdict.OK
-    assert judged(wall_ms=None)[0] is Verdict.OK
+def test_a_topic_without_any_record_is_blind_by_arrival() -> None:
+    """Unless unread records exist; a report judges by event time alone."""
+    late = SILENT_S + 0.1
+    assert judged(idle_s=late) == (Verdict.BLIND, "no_records")
+    assert judged(idle_s=SILENT_S)[0] is Verdict.OK
+    assert judged(idle_s=late, behind=3)[0] is Verdict.OK
+    assert judged()[0] is Verdict.OK
 
 
 def test_no_channel_is_blind_because_kafka_does_not_answer() -> None:
@@ -96,15 +98,31 @@ def test_no_channel_is_blind_because_kafka_does_not_answer() -> None:
         primed=True,
         clock_ms=NOW_MS,
         channels={"town": ChannelTotals(verdict=Verdict.OK, verdict_reason="ok")},
-        job=JobFigures(kafka=Freshness(NOW_MS, answered_s=1_000)),
+        job=JobFigures(
+            kafka=Freshness(NOW_MS, answered_s=1_000), arrivals=Arrivals(950)
+        ),
     )
     for silent_s in (61, 3_600):
         away = snapshot.as_of(1_000 + silent_s)
-        found = judge_blindness(away, NOW_MS + silent_s * 1_000).channels["town"]
+        found = judge_blindness(away).channels["town"]
         assert (found.verdict, found.verdict_reason) == (Verdict.OK, "ok")
-    answering = snapshot.as_of(1_015)
-    found = judge_blindness(answering, NOW_MS + SILENT_MS + 1).channels["town"]
+    found = judge_blindness(snapshot.as_of(1_015)).channels["town"]
     assert found.verdict_reason == "no_records"
+
+
+def test_silence_is_measured_anew_when_kafka_is_back() -> None:
+    """Nobody knows what came meanwhile; a short pause of Kafka changes nothing."""
+    arrivals = Arrivals().after_answer(True, Freshness(), 0)
+    for second in range(1, 31):
+        answer = Freshness(NOW_MS, answered_s=second - 1)
+        arrivals = arrivals.after_answer(False, answer, second)
+    assert arrivals.as_of(60).idle_s == 60
+    brief = arrivals.after_answer(False, Freshness(NOW_MS, answered_s=30), 45)
+    assert brief.as_of(61).is_silent
+    back = arrivals.after_answer(False, Freshness(NOW_MS, answered_s=30), 3_600)
+    assert not back.as_of(3_660).is_silent
+    assert back.as_of(3_661).is_silent
+    assert not back.after_answer(True, answer, 3_661).as_of(3_662).is_silent
 
 
 def test_warming_up_comes_before_blind() -> None:
@@ -118,7 +136,7 @@ def test_warming_up_comes_before_blind() -> None:
 
 def since(
     *taps: TapTotals,
-    wall_ms: int | None = None,
+    idle_s: float = 0,
     verdict_since_ms: int | None = NOW_MS - 3_000_000,
     first_event_ms: int = NOW_MS - 3_030_000,
 ) -> tuple[Verdict, int | None]:
@@ -134,8 +152,9 @@ def since(
         clock_ms=NOW_MS,
         channels={"town": totals},
         taps=dict(zip(names, taps, strict=True)),
-    )
-    found = judge_blindness(snapshot, wall_ms).channels["town"]
+        job=JobFigures(arrivals=Arrivals(1_000)),
+    ).as_of(1_000 + idle_s)
+    found = judge_blindness(snapshot).channels["town"]
     since_ms = found.verdict_since_ms
     return found.verdict, None if since_ms is None else NOW_MS - since_ms
 
@@ -184,8 +203,8 @@ def test_no_channel_is_blind_before_its_warm_up_ended() -> None:
 def test_silent_topic_is_blind_after_a_minute_of_wall_time() -> None:
     """The clock does not move without records."""
     whole = TapTotals(last_seen_ms=NOW_MS)
-    found = since(whole, wall_ms=NOW_MS + 600_000)
-    assert found == (Verdict.BLIND, -SILENT_MS)
+    found = since(whole, idle_s=600)
+    assert found == (Verdict.BLIND, -60_000)
 
 
 def test_verdict_after_blindness_begins_at_its_end() -> None:
@@ -275,8 +294,10 @@ def test_monitor_is_ok_while_no_channel_is_blind(
 
 def test_monitor_is_not_ok_without_records_or_behind() -> None:
     """Only times decide both."""
+    silent = replace(JobFigures().arrivals, grew_s=0, idle_s=SILENT_S + 1)
     snapshot = monitored({"a": WHOLE})
-    assert not judge_blindness(snapshot, NOW_MS + SILENT_MS + 1).ok
+    snapshot = replace(snapshot, job=replace(snapshot.job, arrivals=silent))
+    assert not judge_blindness(snapshot).ok
     assert judge_blindness(monitored({"a": WHOLE}, lag_s=60)).ok
     assert not judge_blindness(monitored({"a": WHOLE}, lag_s=60.1)).ok
 
