@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.clock import ClockFigures, ClockLevel
 from sds_core.observer.dead_letter_view import DEAD_LETTERS, DeadLetterTotals
+from sds_core.observer.excused import ExcusedFindings
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.forgotten import Remainder
 from sds_core.observer.freshness import Arrivals, Freshness
@@ -139,6 +140,7 @@ class Snapshot:
         observer: Settings of the model, those of the checkpoint.
         remainder: What forgotten channels had counted; None if none was forgotten.
         audit: What the newest audit of the mirror found.
+        excused: Findings that do not count, by channel; only of channels that have any.
     """
 
     primed: bool = False
@@ -157,6 +159,9 @@ class Snapshot:
     observer: ObserverSettings = DEFAULTS
     remainder: Remainder[ChannelTotals] | None = None
     audit: MirrorAudit = NO_AUDIT
+    excused: Mapping[str, tuple[ExcusedFindings, ...]] = field(
+        default_factory=lambda: _NOTHING
+    )
 
     @property
     def views(self) -> Mapping[str, Views[ViewTotals]]:
@@ -219,6 +224,20 @@ class Snapshot:
             and not self.warming_up
             and self._verdicts().isdisjoint({Verdict.FAILING, Verdict.BLIND})
         )
+
+    @property
+    def held_back(self) -> list[tuple[str, ExcusedFindings]]:
+        """Channel and findings of each alert that is held back, by channel.
+
+        Muted channels have no alerts.
+        """
+        return [
+            (channel, one)
+            for channel, findings in sorted(self.excused.items())
+            if channel not in self.muted
+            for one in findings
+            if one.holds_back
+        ]
 
     def _verdicts(self) -> set[Verdict]:
         """The verdicts of all views that are not muted."""
