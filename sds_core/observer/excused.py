@@ -73,6 +73,9 @@ def excused_findings(
 ) -> tuple[ExcusedFindings, ...]:
     """Return the findings of each kind of which some are excused.
 
+    A message that seems lost may have been sent in a hole and be named only later, so
+    what may have hidden it reaches back further than for other findings.
+
     Args:
         evidence: What was found.
         excusing: What excuses it.
@@ -81,7 +84,7 @@ def excused_findings(
     undelivered = settings.undelivered_percent * evidence.pairs / 100
     unacknowledged = settings.unacknowledged_percent * evidence.messages / 100
     kinds: Sequence[tuple[str, Sequence[Found], float]] = (
-        ("lost", evidence.lost, 0),
+        ("lost", _earlier(evidence.lost, settings.gap_deadline_ms), 0),
         ("undelivered", evidence.undelivered, undelivered),
         ("unacknowledged", evidence.unacknowledged, unacknowledged),
         ("repair_expired", evidence.expired, LEAST_EXPIRED - 1),
@@ -91,6 +94,11 @@ def excused_findings(
         for kind, found, limit in kinds
         if (one := _excused(kind, found, limit, excusing)) is not None
     )
+
+
+def _earlier(found: Sequence[Found], by_ms: int) -> list[Found]:
+    """Return findings that begin earlier by a time, ms."""
+    return [(since_ms - by_ms, at_ms, count) for since_ms, at_ms, count in found]
 
 
 def _excused(

@@ -13,6 +13,7 @@ from connectors.web.naming import short_key
 from connectors.web.pages.layout import Layout
 from connectors.web.sources import Sources
 from connectors.web.summary import channels_by_tap
+from sds_core.observer.clock import NOTABLE_MS
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
@@ -31,7 +32,10 @@ class Tap:
         key: Identifies the tap within the page.
         name: Tap id in one line.
         troubled: Whether the tap may miss records now.
+        verdict: Verdict by which its row is coloured.
+        badge: Word for its state.
         state: The same in words.
+        clock: How far its clock is off, in words.
         last_seen: Event time of the last record, and how long before the clock it is.
         missing: Number of sequence numbers that never arrived.
         channels: Number of channels that the tap mirrors.
@@ -42,7 +46,10 @@ class Tap:
     key: str
     name: str
     troubled: bool
+    verdict: str
+    badge: str
     state: str
+    clock: str
     last_seen: str
     missing: str
     channels: str
@@ -64,7 +71,12 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             _tap(snapshot, observer, tap, channels[observer])
             for observer, tap in sorted(snapshot.taps.items())
         ]
-        taps.sort(key=lambda tap: not tap.troubled)
+        taps += [
+            _refused(observer, offset_ms)
+            for observer, offset_ms in snapshot.job.clock.skewed_taps.items()
+            if observer not in snapshot.taps
+        ]
+        taps.sort(key=lambda tap: (not tap.troubled, tap.verdict == "ok"))
         return layout.page(
             request,
             snapshot,
@@ -86,17 +98,49 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 def _tap(snapshot: Snapshot, observer: str, tap: TapTotals, channels: int) -> Tap:
     silent_ms = snapshot.clock_ms - tap.last_seen_ms
     trouble = _trouble(tap, snapshot)
+    is_skewed = observer in snapshot.job.clock.skewed_taps
     return Tap(
         short_key(observer),
         name=words.short(observer),
         troubled=bool(trouble),
+        verdict="blind" if trouble else "degraded" if is_skewed else "ok",
+        badge="Interrupted" if trouble else "Wrong clock" if is_skewed else "OK",
         state=trouble or "skipped no number lately",
+        clock=_clock(snapshot.job.clock.taps.get(observer)),
         last_seen=f"{words.utc(tap.last_seen_ms)}, {words.age(silent_ms)} ago",
         missing=words.number(tap.missing_records),
         channels=words.number(channels),
         holes=[_span(*hole) for hole in tap.holes[: -_LISTED_HOLES - 1 : -1]],
         hidden=max(len(tap.holes) - _LISTED_HOLES, 0),
     )
+
+
+def _refused(observer: str, offset_ms: int) -> Tap:
+    """Return a tap of which no record was taken, because its clock is wrong."""
+    return Tap(
+        short_key(observer),
+        name=words.short(observer),
+        troubled=False,
+        verdict="degraded",
+        badge="Wrong clock",
+        state="its records are refused: see the dead letters",
+        clock=_clock(offset_ms),
+        last_seen=words.NOTHING,
+        missing=words.NOTHING,
+        channels="0",
+        holes=[],
+        hidden=0,
+    )
+
+
+def _clock(offset_ms: int | None) -> str:
+    """Return how far a tap's clock is off; nothing that a delay may explain."""
+    if offset_ms is None:
+        return words.NOTHING
+    if abs(offset_ms) <= NOTABLE_MS:
+        return "agrees"
+    side = "fast" if offset_ms > 0 else "slow"
+    return f"{words.seconds(abs(offset_ms) / 1000)} {side}"
 
 
 def _trouble(tap: TapTotals, snapshot: Snapshot) -> str:
@@ -146,6 +190,11 @@ def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> 
         return (
             "No tap has shown a record within the last hour. Look whether the mirror "
             "runs, and whether it writes heartbeats to the topic that is read here."
+        )
+    if any(tap.verdict == "degraded" for tap in taps):
+        return (
+            "The clock of a tap is wrong, so all times of its records are, and from a "
+            "minute ahead they are refused: set it by NTP."
         )
     if not any(tap.troubled for tap in taps):
         lately = f" in the last {window}" if ever_skipped else ""
