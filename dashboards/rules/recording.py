@@ -155,7 +155,9 @@ def _slices(
         _rule(found, failed),
         _rule(
             failures,
-            f"({found} unless {holes})\nor ({most} < {found})\nor ({found} and {holes})",
+            f"({found} unless {holes})\n"
+            f"or ({most} < {found})\n"
+            f"or ({found} and {holes})",
         ),
         _rule(indicator.events(SLICE), f"({ended})\n- ({found} - {failures})"),
     ]

@@ -149,8 +149,8 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
     Metric(
         "sds_tap_clock_offset_seconds",
         MetricKind.GAUGE,
-        "Clock of the tap less Kafka's, or this machine's if Kafka does not tell its "
-        "time; negative if it is slow. Absent without new records of the tap.",
+        "Clock of the tap less Kafka's, or less this machine's if Kafka does not tell "
+        "its time; absent while the tap writes no records.",
         ("observer",),
         _tap_clocks,
     ),

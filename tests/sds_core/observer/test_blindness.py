@@ -12,7 +12,7 @@ from sds_core.observer.blindness import (
     judge_blindness,
 )
 from sds_core.observer.freshness import SILENT_S, Arrivals, Freshness
-from sds_core.observer.mirror_audit import MirrorAudit
+from sds_core.observer.mirror_audit import NO_AUDIT, MirrorAudit
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.sds.evidence import Evidence, Found
 from sds_core.observer.sds.totals import ChannelTotals
@@ -504,3 +504,107 @@ def test_an_audit_does_not_end_a_warm_up_or_another_blindness() -> None:
     """These have their own reasons."""
     for verdict in (Verdict.WARMING_UP, Verdict.BLIND):
         assert audited({"": NOW_MS}, verdict)["town"] == (verdict, "as it was")
+
+
+# --- alerts that are held back
+
+
+def findings(
+    *taps: TapTotals,
+    audit: MirrorAudit = NO_AUDIT,
+    muted: bool = False,
+    **found: list[Found],
+) -> list[tuple[str, str, int, int, bool]]:
+    """Alert, reason, excused and other findings, and whether the alert is held back."""
+    names = [f"tap {number}" for number in range(len(taps))]
+    totals = ChannelTotals(
+        verdict=Verdict.FAILING, observers=names, evidence=evidence(**found)
+    )
+    snapshot = Snapshot(
+        clock_ms=NOW_MS,
+        channels={"town": totals},
+        taps=dict(zip(names, taps, strict=True)),
+        muted=frozenset({"town"} if muted else ()),
+        audit=audit,
+    )
+    judged = judge_blindness(snapshot)
+    held = [one for _, one in judged.held_back]
+    return [
+        (one.alert, one.excuse.reason, one.excused, one.counted, one in held)
+        for one in judged.excused.get("town", ())
+    ]
+
+
+def test_alerts_on_what_a_hole_may_have_caused_are_held_back() -> None:
+    """Each kind of finding by itself, from the number on that is an alert."""
+    assert findings(
+        RECOVERED_TAP,
+        lost=[(*IN_THE_SHADOW, 2)],
+        undelivered=[(*IN_THE_SHADOW, 1)],
+        unacknowledged=[(*IN_THE_SHADOW, 6)],
+        expired=[(*IN_THE_SHADOW, 9)],
+    ) == [
+        ("SdsMessagesLost", "tap_hole", 2, 0, True),
+        # One of a hundred is what the objective allows.
+        ("SdsDeliveryBudgetBurn", "tap_hole", 1, 0, False),
+        ("SdsAcknowledgementBudgetBurn", "tap_hole", 6, 0, True),
+        ("SdsRepairExpiring", "tap_hole", 9, 0, False),
+    ]
+    assert findings(RECOVERED_TAP, expired=[(*IN_THE_SHADOW, 10)])[0][-1]
+
+
+def test_alert_is_not_held_back_if_enough_other_findings_count() -> None:
+    """Before the hole, or outside of it."""
+    before = (HOLE_MS - 8 * MINUTE_MS, HOLE_MS - 2 * MINUTE_MS)
+    both = [(*before, 1), (*IN_THE_SHADOW, 5)]
+    assert findings(RECOVERED_TAP, lost=both) == [
+        ("SdsMessagesLost", "tap_hole", 5, 1, False)
+    ]
+    assert findings(RECOVERED_TAP, lost=[(*before, 1)]) == []
+    assert findings(WHOLE, lost=[(*IN_THE_SHADOW, 5)]) == []
+    assert findings(RECOVERED_TAP, WHOLE, lost=[(*IN_THE_SHADOW, 5)]) == []
+
+
+def test_message_that_is_named_long_after_a_hole_may_have_been_sent_in_it() -> None:
+    """Up to five minutes, and the 15 s of a hole; other findings are not of then."""
+    limit_ms = HOLE_MS + 5 * MINUTE_MS + 15_000
+    assert findings(RECOVERED_TAP, lost=[(limit_ms, NOW_MS, 1)])[0][-1]
+    assert findings(RECOVERED_TAP, lost=[(limit_ms + 1, NOW_MS, 1)]) == []
+    assert findings(RECOVERED_TAP, undelivered=[(limit_ms, NOW_MS, 50)]) == []
+
+
+def test_muted_channel_has_no_alert_to_hold_back() -> None:
+    """What is excused is the same."""
+    lost = [(*IN_THE_SHADOW, 2)]
+    assert findings(RECOVERED_TAP, muted=True, lost=lost) == [
+        ("SdsMessagesLost", "tap_hole", 2, 0, False)
+    ]
+
+
+def test_silent_topic_excuses_nothing() -> None:
+    """The clock stands still, so nothing is found; what was found before counts."""
+    totals = ChannelTotals(
+        verdict=Verdict.FAILING,
+        observers=["a"],
+        evidence=evidence(lost=[(*OUTSIDE, 1)]),
+    )
+    job = JobFigures(arrivals=Arrivals(0))
+    snapshot = Snapshot(
+        clock_ms=NOW_MS, channels={"town": totals}, taps={"a": WHOLE}, job=job
+    )
+    judged = judge_blindness(snapshot.as_of(61))
+    assert judged.channels["town"].verdict_reason == "no_records"
+    assert not judged.excused
+
+
+def test_alert_is_held_back_if_the_mirror_lacks_messages() -> None:
+    """Of what began before the newest of them, while the channel is blind for it."""
+    audit = MirrorAudit({"town": NOW_MS - 4 * MINUTE_MS})
+    lost = [(NOW_MS - 5 * MINUTE_MS, NOW_MS, 2)]
+    assert findings(WHOLE, audit=audit, lost=lost) == [
+        ("SdsMessagesLost", "audit_incomplete", 2, 0, True)
+    ]
+    undelivered = [(NOW_MS - 3 * MINUTE_MS, NOW_MS, 9)]
+    assert findings(WHOLE, audit=audit, undelivered=undelivered) == []
+    old = MirrorAudit({"town": NOW_MS - 11 * MINUTE_MS})
+    assert findings(WHOLE, audit=old, lost=lost) == []
