@@ -20,10 +20,10 @@ from tests.support.accuracy.play import PARTITIONS, START_MS
 from tests.support.accuracy.suite import NAMES, scenario_of
 from tests.support.monitor import Monitor, batches
 
-SEEDS = (1, 2)
+SEEDS = (1,)
 
-_RECORDS = 12
-"""Of a batch: in a quiet topic as many as there are heartbeats in 15 s."""
+_RECORDS = 40
+"""Of a batch: a quiet topic has so many heartbeats in less than a minute."""
 
 
 @dataclass(frozen=True)
@@ -80,15 +80,14 @@ class Watched:
         for totals in shown.channels.values():
             self.verdicts[totals.verdict, totals.verdict_reason] += 1
 
-    def arrive(self, time_ms: int, before_ms: int) -> None:
+    def arrive(self, time_ms: int) -> None:
         """Note that the topic has grown up to a record.
 
         Args:
             time_ms: Time of the record.
-            before_ms: Time of the one before.
         """
-        answer = Freshness(START_MS, answered_s=self._passed_s(before_ms))
         now_s = self._passed_s(time_ms)
+        answer = Freshness(START_MS, answered_s=now_s)
         self._arrivals = self._arrivals.after_answer(True, answer, now_s)
 
     def _passed_s(self, time_ms: int) -> float:
@@ -103,13 +102,15 @@ def watched(name: str, seed: int) -> Iterator[tuple[Pace, Watched]]:
     plays = {pace: Watched(pace, times[0], times[-1]) for pace in PACES}
     before_ms = times[0]
     for batch, clock_ms in batches(records, _RECORDS):
-        time_ms = max(before_ms, batch[-1].timestamp_ms)
+        last_but_one_ms = max([before_ms, *(one.timestamp_ms for one in batch[:-1])])
+        time_ms = max(last_but_one_ms, batch[-1].timestamp_ms)
         monitor.read(batch, clock_ms)
         found = monitor.snapshot
         views = {CHANNELS.prefix: found.channels, TAPS.prefix: found.taps}
         for play in plays.values():
+            play.arrive(last_but_one_ms)
             play.look(time_ms)
-            play.arrive(time_ms, before_ms)
+            play.arrive(time_ms)
             play.board.publish(views)
             play.board.set_position(Position(clock_ms))
         before_ms = time_ms
@@ -125,4 +126,4 @@ def test_no_channel_is_blind_for_a_clock_or_a_speed(name: str, seed: int) -> Non
             reason for verdict, reason in play.verdicts if verdict is Verdict.BLIND
         }
         assert reasons == ({"tap_hole"} if name == "tap-blind" else set()), pace
-        assert play.verdicts.total() > 100
+        assert play.verdicts.total() > 50
