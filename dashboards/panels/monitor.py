@@ -252,23 +252,6 @@ def _taps() -> list[Panel]:
         ),
         lines(
             Text(
-                "Clocks of the taps",
-                "How far the clock of each tap is ahead of Kafka's; negative if it is "
-                "slow. Network delays make it a little lower. The dashed line is "
-                "the limit of the alert.",
-                "s",
-            ),
-            Query(
-                queries.greatest(
-                    select("sds_tap_clock_offset_seconds", JOB), "observer"
-                ),
-                "{{observer}}",
-            ),
-            limits=colours.line_at(TAP_CLOCK_SECONDS),
-            width=12,
-        ),
-        lines(
-            Text(
                 "Missing records by tap",
                 "Missing numbers of a tap's sequence, per step of the graph. "
                 "Above 0 records were lost between tap and monitor, and losses in "
@@ -288,6 +271,23 @@ def _taps() -> list[Panel]:
             per_step("sds_undecodable_frames_total", JOB, "{{reason}}", "reason"),
             bars=True,
             width=6,
+        ),
+        lines(
+            Text(
+                "Clocks of the taps",
+                "How far the clock of each tap is ahead of Kafka's; negative if it is "
+                "slow. Network delays make it a little lower. The dashed line is "
+                "the limit of the alert.",
+                "s",
+            ),
+            Query(
+                queries.greatest(
+                    select("sds_tap_clock_offset_seconds", JOB), "observer"
+                ),
+                "{{observer}}",
+            ),
+            limits=colours.line_at(TAP_CLOCK_SECONDS),
+            width=24,
         ),
     ]
 
