@@ -12,6 +12,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +26,8 @@ from dashboards.links import Links
 from dashboards.rules import rule_files
 from sds_core.observer.channel_table import ChannelTable
 from streaming.cli.serving import status_server
-from streaming.session import SessionSettings, make_session
+from streaming.session import make_session
+from streaming.settings import SessionSettings
 from tests.support.accelerated import Play, simulated
 from tests.support.prometheus import Prometheus, running_prometheus
 from tests.support.waiting import wait_for
@@ -66,7 +68,7 @@ def seen(spark: SparkSession, speed: float, offset_s: float) -> Seen:
     end_ms = round((time.time_ns() / 1e9 + _START_S + takes_s) * 1000)
     offset_ms = round(offset_s * 1000)
     records = [
-        one._replace(timestamp_ms=one.timestamp_ms + offset_ms)
+        replace(one, timestamp_ms=one.timestamp_ms + offset_ms)
         for one in simulated([scenario], _SEED, end_ms)
     ]
     play = Play(records, speed)
