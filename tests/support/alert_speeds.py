@@ -49,7 +49,7 @@ class Seen(NamedTuple):
 
     Attributes:
         alerts: Names of the alerts that fired.
-        blind: Greatest number of blind channels.
+        blind: Greatest number of blind channels while records came.
         held_back: Greatest number of findings for which an alert was held back.
         offset_s: Least and greatest offset of a tap's clock, seconds; empty if it was
             never known.
@@ -92,18 +92,22 @@ def seen(spark: SparkSession, speed: float, offset_s: float) -> Seen:
             play.begin()
             begun_s = time.monotonic()
             wait_for(lambda: play.is_over, takes_s + 300)
+            # Afterwards the topic is silent, and all channels are blind.
+            blind = _greatest(
+                prometheus, 'max_over_time(sds_channels{verdict="blind"}[1h])'
+            )
             # NET_LOSSES is recorded once a minute.
             rest_s = max(75.0, _HOLDS_S - (time.monotonic() - begun_s))
             time.sleep(rest_s if speed > 1 else 75.0)
-            return _seen(prometheus)
+            return _seen(prometheus, blind)
 
 
-def _seen(prometheus: Prometheus) -> Seen:
+def _seen(prometheus: Prometheus, blind: float) -> Seen:
     fired = prometheus.query('count_over_time(ALERTS{alertstate="firing"}[1h])')
     offset = "sds_tap_clock_offset_seconds[1h]"
     return Seen(
         sorted({labels["alertname"] for labels, _ in fired}),
-        _greatest(prometheus, 'max_over_time(sds_channels{verdict="blind"}[1h])'),
+        blind,
         _greatest(prometheus, "max_over_time(sds_alert_held_back[1h])"),
         [
             value
