@@ -23,10 +23,10 @@ from connectors.kafka.settings import (
     KafkaUnreachable,
     TopicMissing,
 )
-from connectors.kafka.tail import TopicTail
+from connectors.kafka.tail import TailRecord, TopicTail
 from sds_core.observer.clock import NewRecord
 from sds_core.observer.freshness import Freshness
-from sds_core.observer.record import RawRecord, is_future, read_tap
+from sds_core.observer.record import is_future, read_tap
 from sds_core.text import one_line
 from streaming.board import Board
 from streaming.clock_check import ClockCheck
@@ -265,7 +265,7 @@ def watched_topic(
         watch.close()
 
 
-def _new_record(record: RawRecord, reached: Sequence[_Reach]) -> NewRecord:
+def _new_record(record: TailRecord, reached: Sequence[_Reach]) -> NewRecord:
     """Return a record with the time of the first answer after it had arrived."""
     arrived_ms = next(
         (

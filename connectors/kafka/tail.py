@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka.errors import KafkaError
 
@@ -16,13 +15,31 @@ from connectors.kafka.consumer import (
     read_kafka_python,
 )
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, RecordsLost
-from sds_core.observer.record import RawRecord
+from sds_core.observer.record import Headers, RawRecord
 
 _PARTITIONS = 8
 """Most partitions that are read at a time. A tap writes heartbeats to every one."""
 
 _RECORDS = 50
 """Most records that are read of each: heartbeats of as many taps."""
+
+_MOST_BYTES = 4 << 20
+"""Bytes of values and headers after which no more is read: records may have 32 MiB."""
+
+
+class TailRecord(NamedTuple):
+    """A record near the end of a topic, without its key and value.
+
+    Attributes:
+        partition, offset: Place of the record.
+        timestamp_ms: Record time, Unix ms.
+        headers: See `sds_core.observer.record.Headers`.
+    """
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    headers: Headers
 
 
 class TopicTail:
@@ -42,8 +59,8 @@ class TopicTail:
 
     def read(
         self, since: Mapping[int, int], ends: Mapping[int, int]
-    ) -> list[RawRecord]:
-        """Return the last records of some partitions.
+    ) -> list[TailRecord]:
+        """Return the last records of some partitions, or as many as are not too large.
 
         Args:
             since: Offset at which the new records of each partition begin. Partitions
@@ -68,8 +85,7 @@ class TopicTail:
             if self._consumer is None:
                 consumer = kafka_python_consumer(self._settings)
                 self._consumer = self._stack.enter_context(consumer)
-            found = read_kafka_python(self._consumer, self._settings, ranges)
-            return list(chain.from_iterable(found))
+            return list(_few(read_kafka_python(self._consumer, self._settings, ranges)))
         except RecordsLost:
             # Retention was faster.
             return []
@@ -85,3 +101,15 @@ class TopicTail:
         """Close the connection; the next call opens another."""
         self._consumer = None
         self._stack.close()
+
+
+def _few(chunks: Iterable[Sequence[RawRecord]]) -> Iterator[TailRecord]:
+    """Yield records until they are too large together; at least one chunk."""
+    size = 0
+    for chunk in chunks:
+        for one in chunk:
+            size += len(one.value or b"")
+            size += sum(len(value or b"") for _, value in one.headers)
+            yield TailRecord(one.partition, one.offset, one.timestamp_ms, one.headers)
+        if size > _MOST_BYTES:
+            return

@@ -34,6 +34,9 @@ the fastest has hardly any delay."""
 _MOST_TAPS = 1_000
 """Taps that are followed: whoever may write to the topic can invent them."""
 
+_LONGEST_NAME = 1_000
+"""Characters of the longest name of a tap that is followed, for the same reason."""
+
 
 class ClockLevel(enum.IntEnum):
     """How much this machine's clock differs from others."""
@@ -145,6 +148,8 @@ class TapClocks:
         """
         found: dict[str, list[int]] = {}
         for one in records:
+            if len(one.observer) > _LONGEST_NAME:
+                continue
             found.setdefault(one.observer, []).append(one.time_ms - one.arrived_ms)
         for observer, leads_ms in found.items():
             if observer in self._leads or len(self._leads) < _MOST_TAPS:

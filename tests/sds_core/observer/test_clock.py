@@ -90,6 +90,9 @@ def test_median_of_the_taps_is_compared_with_this_clock() -> None:
 
 def test_invented_taps_do_not_fill_the_memory() -> None:
     """Those seen first are followed, and others when these are silent."""
+    assert seen({"t" * 1_001: [0] * 3, "t" * 1_000: [0] * 3}).figures(0).taps == {
+        "t" * 1_000: 0
+    }
     clocks = TapClocks()
     for turn in range(3):
         names = [f"tap {number:04}" for number in range(2_000)]
