@@ -35,8 +35,8 @@ from tests.support.waiting import wait_for
 PLAYS = ((10, 0), (5, 0), (5, -90), (5, 90), (1, 0), (1, -90), (1, 90))
 """Speed, and seconds by which the taps' clocks are fast."""
 
-_START_S = 20
-"""Time until a job runs, in which records are not written yet."""
+_START_S = 50
+"""Longer than a job takes to start; less than a record may lie in the future."""
 
 _SCENARIO = "unrepaired"
 _SEED = 1
@@ -65,7 +65,8 @@ def seen(spark: SparkSession, speed: float, offset_s: float) -> Seen:
     """Play the scenario once."""
     scenario = load_scenario(_SCENARIO)
     takes_s = scenario.total_ms / 1000 / speed
-    end_ms = round((time.time_ns() / 1e9 + _START_S + takes_s) * 1000)
+    begin_s = _wall_s() + _START_S
+    end_ms = round((begin_s + takes_s) * 1000)
     offset_ms = round(offset_s * 1000)
     records = [
         replace(one, timestamp_ms=one.timestamp_ms + offset_ms)
@@ -89,6 +90,9 @@ def seen(spark: SparkSession, speed: float, offset_s: float) -> Seen:
                 ChannelTable(),
             ),
         ):
+            # Later, the taps would be slower than they are to be.
+            assert _wall_s() < begin_s, f"the job has not started in {_START_S} s"
+            time.sleep(begin_s - _wall_s())
             play.begin()
             begun_s = time.monotonic()
             wait_for(lambda: play.is_over, takes_s + 300)
@@ -115,6 +119,10 @@ def _seen(prometheus: Prometheus, blind: float) -> Seen:
             for _, value in prometheus.query(f"{how}({how}_over_time({offset}))")
         ],
     )
+
+
+def _wall_s() -> float:
+    return time.time_ns() / 1e9
 
 
 def _greatest(prometheus: Prometheus, expression: str) -> float:
