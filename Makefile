@@ -141,6 +141,10 @@ away: install ## Kafka away for 5 minutes, with default timeouts (SECONDS=300)
 	SDS_MONITOR_AWAY_SECONDS=$(or $(SECONDS),300) $(PYTEST) -s \
 		tests/streaming/test_kafka_away.py -k until_it_is_back
 
+.PHONY: alert-speeds
+alert-speeds: install ## Alerts of `unrepaired` at several speeds and clocks of taps, in real time: 45 minutes
+	$(PYTHON) -m tests.support.alert_speeds
+
 .PHONY: recording
 recording: ## Make the shipped recording again (needs Node 20 and xz)
 	cd tools/recording && npm ci --silent && npm run --silent record

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from sds_core.observer.clock import WRONG_MS
+from sds_core.observer.excused import LEAST_EXPIRED as LEAST_EXPIRED
 from sds_core.observer.freshness import STALE_S
 from sds_core.observer.record import MAX_AHEAD_MS
 from sds_core.observer.settings import DEFAULTS
@@ -72,8 +73,8 @@ MANY_LOST_MESSAGES = 10
 
 REPAIR_WINDOW = timedelta(hours=1)
 EXPIRED_SHARE = 0.5
-LEAST_EXPIRED = 10
-"""Share and least number of expired repair episodes in `REPAIR_WINDOW`."""
+"""Share and, with `LEAST_EXPIRED`, least number of expired repair episodes in
+`REPAIR_WINDOW`."""
 
 REDUNDANT_SHARE = 0.6
 LEAST_REDUNDANT = 50
@@ -98,6 +99,14 @@ intervals."""
 TAP_SILENT_FOR = timedelta(minutes=5)
 TAP_SEEN_WITHIN = timedelta(days=1)
 """A tap with records within this time is expected, even if the monitor forgot it."""
+
+TAP_CLOCK_SECONDS = WRONG_MS / 1000
+"""Difference of a tap's clock from Kafka's: half of what makes its live records dead
+letters if it is fast, and six times the delivery grace."""
+
+TAP_CLOCK_FOR = timedelta(minutes=2)
+"""Longer than the minute in which records count: Kafka's clock may have been compared
+before this machine's was set."""
 
 TAP_MISSING_WINDOW = timedelta(hours=1)
 TAP_MISSING_RECORDS = 10

@@ -30,7 +30,9 @@ _BEHAVIOUR = """\
 ## How all alerts behave
 
 - **Quiet channels set off no alert**: rules compare shares and numbers of events, never the time since the last one.
-- **Blind channels are left out**: messages that the taps missed must not look like loss.
+- **What taps may have caused sets off no alert**: it is decided for each finding, so what was found before a hole, or has nothing to do with it, still does.
+  The status page lists the alerts that are [held back](figures.md#alerts-that-are-held-back), and `sds_alert_held_back` is above 0 meanwhile.
+  Alerts on groups of MVDS are held back while the group is blind.
 - **Retracted losses do not count, and muted channels are silent** until their time is over.
 - Event times are compared only with each other: a replay or catching up sets off no alert by its clock.
   Only `SdsMonitorClockWrong` compares records with the wall clock, and only those stamped ahead of it count.
@@ -39,7 +41,7 @@ _BEHAVIOUR = """\
   Use one Prometheus job per monitor: two monitors in one job look like one that moves.
 - After a gap of at most a day in Prometheus, events during the gap count once the figures are back; old figures of a monitor or channel that Prometheus sees for the first time set off no alert.
 - Channels beyond the label budget together are the channel `other`.
-  An alert on `other` is held back while any channel that is not muted is blind; muting does not affect channels exported as `other`.
+  Findings that taps may have caused are left out there too; muting does not affect channels exported as `other`.
 - The rules are tested with Debian's Prometheus 2.42; `docker-compose.yml` runs a release of 3.
 """  # noqa: E501 - one sentence per line
 
@@ -60,7 +62,8 @@ A budget alert fires if, in both windows of a row, the share of failures exceeds
 
 Factors and windows are for a period of 30 days, from The Site Reliability Workbook (Google), chapter 5; the pair of a day is from slok/sloth.
 With an objective of 93 % or less, the fastest pair never fires: more than all events would have to fail.
-Deliveries and messages are counted in slices of five minutes; a slice in which the channel was blind counts in no window.
+Deliveries and messages are counted in slices of five minutes.
+If failures in a slice do not count because of a hole, at most as many of its failures count as do in the last ten minutes.
 Until Prometheus has seen the monitor for a whole window, the window holds the data that exist; what ended while Prometheus missed the monitor for more than a slice is in no window.
 """  # noqa: E501 - one sentence per line
 

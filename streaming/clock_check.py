@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 
-from sds_core.observer.clock import ClockFigures, ClockLevel, RecordLead
+from sds_core.observer.clock import ClockFigures, ClockLevel, NewRecord, TapClocks
 
 _log = logging.getLogger("sds-monitor")
 
@@ -44,15 +44,16 @@ class ClockCheck:
         self._kafka_ms = kafka_ms
         self._wall_ms = wall_ms
         self._monotonic_s = monotonic_s
-        self._lead = RecordLead()
+        self._taps = TapClocks()
         self._asked_s = self._told_s = float("-inf")
         self._behind_ms: int | None = None
         self._level = ClockLevel.AGREES
         self.figures = ClockFigures()
 
-    def observe(self, newest: Mapping[int, tuple[int, int]]) -> None:
-        """Compare with new records; see `RecordLead.observe`."""
-        self._publish(self._lead.observe(newest, self._wall_ms()))
+    def observe(self, records: Iterable[NewRecord]) -> None:
+        """Compare with new records; see `TapClocks.observe`."""
+        self._taps.observe(records, self._monotonic_s())
+        self._publish()
 
     def compare(self) -> None:
         """Compare with Kafka's clock, unless that was done a moment ago.
@@ -71,10 +72,10 @@ class ClockCheck:
             self._told_s = self._monotonic_s()
         elif kafka_ms is None or self._monotonic_s() - self._told_s > _VALID_S:
             self._behind_ms = None
-        self._publish(self.figures.records_ahead_ms)
+        self._publish()
 
-    def _publish(self, records_ahead_ms: int | None) -> None:
-        self.figures = ClockFigures(self._behind_ms, records_ahead_ms)
+    def _publish(self) -> None:
+        self.figures = self._taps.figures(self._behind_ms)
         level = self.figures.level(self._level)
         if level is self._level:
             return

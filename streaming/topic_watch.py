@@ -10,11 +10,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
 from connectors.kafka.settings import (
@@ -23,8 +23,10 @@ from connectors.kafka.settings import (
     KafkaUnreachable,
     TopicMissing,
 )
+from connectors.kafka.tail import TailRecord, TopicTail
+from sds_core.observer.clock import NewRecord
 from sds_core.observer.freshness import Freshness, MissingTopic
-from sds_core.observer.record import is_future
+from sds_core.observer.record import is_future, read_tap
 from sds_core.text import one_line
 from streaming.board import Board
 from streaming.clock_check import ClockCheck
@@ -34,6 +36,9 @@ _log = logging.getLogger("sds-monitor")
 
 _EVERY_S = 1.0
 """Time between two questions, seconds."""
+
+_SAMPLE_ANSWERS = 5
+"""Answers after which new records are read: as many seconds as between heartbeats."""
 
 _LONGEST_WAIT_S = 5.0
 """Longest time between two questions while Kafka does not answer, seconds."""
@@ -62,13 +67,22 @@ class TopicEnds:
     newest: Mapping[int, TimedOffset]
 
 
+class _Reach(NamedTuple):
+    """How far the topic reached, by partition, at a wall time, Unix ms."""
+
+    wall_ms: int
+    ends: Mapping[int, int]
+
+
 class TopicWatch:
     """Asks until it is closed, and puts each answer's time and the lag on the board.
 
-    It compares this machine's clock with Kafka's too, and commits offsets.
+    It compares this machine's clock with those of Kafka and of the taps too, and
+    commits offsets.
 
     Args:
         offsets: Asks Kafka; used by the watch alone, and closed by it.
+        tail: Reads new records for the comparison; as `offsets`.
         board: Gets the time of the answers, and the comparison of clocks.
         group: Consumer group to which offsets are committed; None for no commits.
 
@@ -76,8 +90,12 @@ class TopicWatch:
         ends: The newest answer; None before the first.
     """
 
-    def __init__(self, offsets: TopicOffsets, board: Board, group: str | None) -> None:
+    def __init__(
+        self, offsets: TopicOffsets, tail: TopicTail, board: Board, group: str | None
+    ) -> None:
         self._offsets = offsets
+        self._tail = tail
+        self._reached: deque[_Reach] = deque(maxlen=_SAMPLE_ANSWERS + 1)
         self._board = board
         self._group = group
         self._clock = ClockCheck(offsets.broker_time_ms, _wall_ms, time.monotonic)
@@ -127,12 +145,13 @@ class TopicWatch:
             if answers:
                 # One step after the other: the next question must not wait for two
                 # that get no answer.
-                _ = self._attempt(self._compare) and self._attempt(self._commit)
+                _ = all(map(self._attempt, (self._compare, self._sample, self._commit)))
             again_s = _EVERY_S if answers else 2 * wait_s
             wait_s = min(max(again_s, _EVERY_S), _LONGEST_WAIT_S)
         if answers:
             self._attempt(self._commit)
         self._offsets.close()
+        self._tail.close()
 
     def _attempt(self, step: Callable[[], None]) -> bool:
         """Take a step; returns whether it succeeded. A failure goes to the board."""
@@ -160,12 +179,14 @@ class TopicWatch:
             missing = known or MissingTopic(error.topic, _wall_ms())
             self._note_answer(missing_topic=missing)
             raise
-        found = TopicEnds(
-            self._offsets.latest(partitions), self._offsets.newest(partitions)
-        )
-        self.ends = found
+        ends = self._offsets.latest(partitions)
+        self._reached.append(_Reach(_wall_ms(), ends))
+        found = TopicEnds(ends, self._offsets.newest(partitions))
+        before, self.ends = self.ends, found
         # Together: with the old lag, what was old would seem fresh for a moment.
-        self._note_answer(missing_topic=None, **self._lag())
+        self._note_answer(
+            before is None or before.ends != ends, missing_topic=None, **self._lag()
+        )
 
     def _lag(self) -> dict[str, Any]:
         """Figures of how far the job is behind the topic, as far as they are known."""
@@ -188,12 +209,23 @@ class TopicWatch:
         }
 
     def _compare(self) -> None:
-        if self.ends is not None:
-            self._clock.observe(self.ends.newest)
         try:
             self._clock.compare()
         finally:
             self._board.set_job(clock=self._clock.figures)
+
+    def _sample(self) -> None:
+        """Compare clocks with the records that came since the last time."""
+        if len(self._reached) <= _SAMPLE_ANSWERS:
+            return
+        reached = list(self._reached)
+        # The last answer is the first of the next time.
+        self._reached.clear()
+        self._reached.append(reached[-1])
+        first, *later = reached
+        records = self._tail.read(first.ends, later[-1].ends)
+        self._clock.observe(_new_record(one, later) for one in records)
+        self._board.set_job(clock=self._clock.figures)
 
     def _commit(self) -> None:
         if self._group is None or self._position is None:
@@ -203,11 +235,16 @@ class TopicWatch:
             self._offsets.commit(self._group, offsets)
             self._committed = offsets
 
-    def _note_answer(self, **figures: Any) -> None:
-        answer = Freshness(_wall_ms(), time.monotonic())
-        self._board.set_job(kafka=answer, **figures)
+    def _note_answer(self, has_grown: bool = False, **figures: Any) -> None:
+        now_s = time.monotonic()
+        job = self._board.snapshot.job
+        arrivals = job.arrivals.after_answer(has_grown, job.kafka, now_s)
+        answer = Freshness(_wall_ms(), now_s)
+        self._board.set_job(kafka=answer, arrivals=arrivals, **figures)
 
     def _note_failure(self, error: Exception) -> None:
+        # What comes now is read late: its time says nothing of a tap's clock.
+        self._reached.clear()
         known = self._board.snapshot.job.kafka
         self._board.set_job(kafka=replace(known, cause=one_line(str(error))))
 
@@ -224,12 +261,25 @@ def watched_topic(
         group: See `TopicWatch`.
     """
     brief = replace(kafka, timeout_s=min(kafka.timeout_s, _ANSWER_S))
-    watch = TopicWatch(TopicOffsets(brief), board, group)
+    watch = TopicWatch(TopicOffsets(brief), TopicTail(brief), board, group)
     watch.start()
     try:
         yield watch
     finally:
         watch.close()
+
+
+def _new_record(record: TailRecord, reached: Sequence[_Reach]) -> NewRecord:
+    """Return a record with the time of the first answer after it had arrived."""
+    arrived_ms = next(
+        (
+            at.wall_ms
+            for at in reached
+            if at.ends.get(record.partition, 0) > record.offset
+        ),
+        reached[-1].wall_ms,
+    )
+    return NewRecord(read_tap(record.headers).observer, record.timestamp_ms, arrived_ms)
 
 
 def _wall_ms() -> int:

@@ -121,7 +121,7 @@ def _fetch_confluent(
             ]
             if nameless:
                 if spare is None:
-                    spare = stack.enter_context(_kafka_python_consumer(settings))
+                    spare = stack.enter_context(kafka_python_consumer(settings))
                 _read_headers_again(spare, settings, records, nameless)
             if records:
                 yield records
@@ -201,7 +201,7 @@ def _read_headers_again(
     ranges = [OffsetRange(p, min(one), max(one) + 1) for p, one in places.items()]
     try:
         # A record that Kafka deletes now keeps unknown headers.
-        for found in _read_kafka_python(consumer, settings, ranges):
+        for found in read_kafka_python(consumer, settings, ranges):
             for record in found:
                 place = places[record.partition].get(record.offset)
                 if place is not None:
@@ -275,12 +275,12 @@ def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def
 def _fetch_kafka_python(
     settings: KafkaSettings, ranges: Sequence[OffsetRange]
 ) -> Iterator[list[RawRecord]]:
-    with _kafka_python_consumer(settings) as consumer:
-        yield from _read_kafka_python(consumer, settings, ranges)
+    with kafka_python_consumer(settings) as consumer:
+        yield from read_kafka_python(consumer, settings, ranges)
 
 
 @contextmanager
-def _kafka_python_consumer(settings: KafkaSettings) -> Iterator[Any]:
+def kafka_python_consumer(settings: KafkaSettings) -> Iterator[Any]:
     """Give a `kafka.KafkaConsumer`, which is closed at the end of the block."""
     from kafka import KafkaConsumer
     from kafka.errors import KafkaError
@@ -305,9 +305,10 @@ def _kafka_python_consumer(settings: KafkaSettings) -> Iterator[Any]:
         yield consumer
 
 
-def _read_kafka_python(
+def read_kafka_python(
     consumer: Any, settings: KafkaSettings, ranges: Sequence[OffsetRange]
 ) -> Iterator[list[RawRecord]]:
+    """Read all records of some ranges with a `kafka.KafkaConsumer`; see `Fetch`."""
     from kafka import TopicPartition
     from kafka.errors import AuthorizationError, OffsetOutOfRangeError
 

@@ -19,6 +19,7 @@ from starlette.routing import BaseRoute, Route
 
 from connectors.web import parameters, verdict_api, view_api
 from connectors.web.answers import answer, growth_object
+from connectors.web.held_words import held_object
 from connectors.web.incident_places import ListedIncident
 from connectors.web.lookups import Lookups, read_figures
 from connectors.web.paging import PageRequest, Reference, next_page
@@ -31,7 +32,6 @@ from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.incidents import incident_object
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.tap_figures import TAP_FIGURES
-from sds_core.observer.tap_view import TapTotals
 
 
 class _ChannelPlace(NamedTuple):
@@ -138,9 +138,10 @@ def routes(
             {
                 "clock": snapshot.clock_ms or None,
                 "taps": [
-                    _tap_object(observer, snapshot.taps[observer], channels[observer])
+                    _tap_object(snapshot, observer, channels[observer])
                     for observer in shown
                 ],
+                "wrong_clocks": dict(snapshot.job.clock.skewed_taps),
                 "next": next_page(Reference.to(shown[-1])) if more and shown else None,
             }
         )
@@ -217,6 +218,7 @@ def _fleet_object(
         "clock": snapshot.clock_ms or None,
         "job": {"primed": snapshot.primed} | _job_object(snapshot.job),
         "undecodable": dict(snapshot.undecodable),
+        "held_back": [held_object(*one) for one in snapshot.held_back],
         "channel_count": len(snapshot.channels),
         "channels": [
             _channel_object(table, snapshot, channel, totals)
@@ -259,6 +261,11 @@ def _channel_object(
         "id": channel,
         "name": _name(snapshot, channel),
         "muted": channel in snapshot.muted,
+        "held_back": [
+            held_object(channel, one)
+            for one in snapshot.excused.get(channel, ())
+            if one.holds_back and channel not in snapshot.muted
+        ],
         **table.report(totals),
     }
 
@@ -284,10 +291,12 @@ def _job_object(job: JobFigures) -> dict[str, Any]:
     }
 
 
-def _tap_object(observer: str, tap: TapTotals, channels: int) -> dict[str, Any]:
+def _tap_object(snapshot: Snapshot, observer: str, channels: int) -> dict[str, Any]:
+    tap = snapshot.taps[observer]
     return {
         "id": observer,
         **TAP_FIGURES.report(tap),
+        "clock_offset_ms": snapshot.job.clock.taps.get(observer),
         "holes": [list(span) for span in tap.holes],
         "channel_count": channels,
     }

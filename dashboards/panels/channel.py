@@ -11,7 +11,7 @@ from dashboards.panels.base import Link, Panel, Query, Text
 from dashboards.panels.channel_losses import gaps, repair
 from dashboards.panels.channel_messages import acknowledgement, delivery
 from dashboards.panels.channel_traffic import traffic
-from dashboards.panels.charts import figure, states
+from dashboards.panels.charts import figure, lines, states
 from dashboards.panels.frame import (
     Frame,
     Section,
@@ -39,7 +39,7 @@ def channel(links: Links) -> models.Dashboard:
         _FRAME,
         links,
         [
-            Section("", [*_now(), _verdict()]),
+            Section("", [*_now(), _verdict(), _excused()]),
             Section("Acknowledgement", acknowledgement()),
             Section("Delivery", delivery()),
             Section("Missing dependencies", gaps()),
@@ -111,6 +111,24 @@ def _now() -> list[Panel]:
             absent="not muted",
         ),
     ]
+
+
+def _excused() -> Panel:
+    def number(metric: str) -> str:
+        return queries.or_else(queries.total(select(metric, CHANNEL)))
+
+    return lines(
+        Text(
+            "Findings that do not count",
+            "Findings in the verdict's window that the taps, or the mirror, may have "
+            "caused, and those of the same kinds that count. While alerts are held "
+            "back, the third line is above 0; the status page says until when.",
+        ),
+        Query(number("sds_excused_findings"), "do not count"),
+        Query(number("sds_unexcused_findings"), "count"),
+        Query(number("sds_alert_held_back"), "held back"),
+        width=24,
+    )
 
 
 def _verdict() -> Panel:

@@ -13,7 +13,12 @@ from dashboards.panels.mirror import audits, mirror, nodes
 from dashboards.panels.queries import JOB, select
 from dashboards.panels.series import per_step
 from dashboards.panels.tables import Column, rows
-from dashboards.thresholds import BEHIND_SECONDS, CLOCK_SECONDS, TAP_SILENT_SECONDS
+from dashboards.thresholds import (
+    BEHIND_SECONDS,
+    CLOCK_SECONDS,
+    TAP_CLOCK_SECONDS,
+    TAP_SILENT_SECONDS,
+)
 from sds_core.observer.snapshot import BEHIND_SECONDS as NOT_OK_SECONDS
 
 _FRAME = Frame(
@@ -278,6 +283,23 @@ def _taps() -> list[Panel]:
             ),
             bars=True,
             width=6,
+        ),
+        lines(
+            Text(
+                "Clocks of the taps",
+                "How far the clock of each tap is ahead of Kafka's; negative if it is "
+                "slow. Network delays make it a little lower. The dashed line is "
+                "the limit of the alert.",
+                "s",
+            ),
+            Query(
+                queries.greatest(
+                    select("sds_tap_clock_offset_seconds", JOB), "observer"
+                ),
+                "{{observer}}",
+            ),
+            limits=colours.line_at(TAP_CLOCK_SECONDS),
+            width=24,
         ),
     ]
 

@@ -9,12 +9,19 @@ from dashboards import thresholds as at
 from dashboards.links import CAPACITY, CHANNEL, REPAIR
 from dashboards.rules.alert import Alert, Severity, Subject
 from dashboards.rules.pace import LIFE, Pace
-from dashboards.rules.promql import growth, latest, named, summed, unless_muted
-from dashboards.rules.recording import BLIND, NET_LOSSES
+from dashboards.rules.promql import (
+    growth,
+    latest,
+    named,
+    summed,
+    unless_excused,
+    unless_muted,
+)
+from dashboards.rules.recording import NET_LOSSES
 
 
 def channel_alerts(pace: Pace) -> Iterator[Alert]:
-    """Yield the alerts; if taps can cause a problem, blind channels are left out."""
+    """Yield the alerts; what taps may have caused sets off none."""
     # Net losses fall when a loss is retracted, even one from long ago.
     lost = growth(NET_LOSSES, at.LOSS_WINDOW, pace, may_fall=True)
     for severity, least in (
@@ -24,7 +31,7 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         yield _alert(
             "SdsMessagesLost",
             severity,
-            _seeing(f"{lost} >= {least}", at.LOSS_WINDOW, pace),
+            unless_excused(f"{lost} >= {least}", "lost", least, pace(at.LOSS_WINDOW)),
             "Messages that others refer to reached only their senders.",
             '{{ $labels.name }}: {{ printf "%.0f" $value }} message(s) found lost to '
             f"everybody in the last {LIFE(at.LOSS_WINDOW)}.",
@@ -34,7 +41,7 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
     yield _alert(
         "SdsRepairExpiring",
         Severity.WARNING,
-        _seeing(
+        unless_excused(
             _share(
                 "sds_repair_episodes_total",
                 'outcome="expired"',
@@ -42,8 +49,9 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
                 at.EXPIRED_SHARE,
                 at.LEAST_EXPIRED,
             ),
-            at.REPAIR_WINDOW,
-            pace,
+            "repair_expired",
+            at.LEAST_EXPIRED,
+            hour,
         ),
         "Repair requests go unanswered.",
         "{{ $labels.name }}: {{ $value | humanizePercentage }} of the repair episodes "
@@ -128,11 +136,6 @@ def _alert(
         subject=Subject.CHANNEL,
         dashboard=dashboard,
     )
-
-
-def _seeing(expression: str, window: timedelta, pace: Pace) -> str:
-    """Drop channels that were blind within a window."""
-    return f"({expression})\nunless max_over_time({BLIND}[{pace(window)}]) > 0"
 
 
 def _share(counter: str, matcher: str, window: str, share: float, least: int) -> str:

@@ -38,17 +38,6 @@ INHIBITIONS = (
         "The job has nothing to read while Kafka is away.",
     ),
     Inhibition(
-        ('alertname="SdsTapBlind"',),
-        (
-            'alertname=~"SdsMessagesLost|SdsDeliveryBudgetBurn'
-            '|SdsAcknowledgementBudgetBurn|SdsRepairExpiring"',
-            'channel="other"',
-        ),
-        ("job",),
-        "Messages that the taps missed look like loss; channels with their own label "
-        "respect their own blindness, but `other` has no verdict.",
-    ),
-    Inhibition(
         ('severity="critical"',),
         ('severity="warning"',),
         ("alertname", "job", "instance", "channel"),

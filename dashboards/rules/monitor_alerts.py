@@ -33,7 +33,7 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
     window = pace(at.STOPPED_WINDOW)
     start = pace(at.STOPPED_SEEN_BEFORE)
     first = pace(at.STOPPED_WINDOW - at.STOPPED_SEEN_BEFORE)
-    blind = f'max_over_time({BLIND}{{channel="other"}}[{window}])'
+    blind = f"max_over_time({BLIND}[{window}])"
     behind = f"max_over_time(sds_monitor_records_behind[{window}])"
     batches = f"increase(sds_monitor_batch_duration_seconds_count[{window}])"
     yield _alert(

@@ -87,6 +87,36 @@ def unless_muted(vector: str) -> str:
     return f"({vector})\nunless {latest(_MUTED)} > time()"
 
 
+def excused(kind: str, window: str) -> str:
+    """Return how many findings of a kind were excused at a time within a window."""
+    return _greatest_findings("sds_excused_findings", kind, window)
+
+
+def unexcused(kind: str, window: str) -> str:
+    """Return how many findings of the kind counted beside them."""
+    return _greatest_findings("sds_unexcused_findings", kind, window)
+
+
+def unless_excused(vector: str, kind: str, least: int, window: str) -> str:
+    """Drop channels with excused findings of a kind, unless enough others count.
+
+    Args:
+        vector: By channel.
+        kind: Kind of the findings; see `sds_core.observer.excused.ALERTS`.
+        least: How many are enough.
+        window: Window of the vector.
+    """
+    return (
+        f"({vector})\nunless ({excused(kind, window)} > 0 "
+        f"unless {unexcused(kind, window)} >= {least})"
+    )
+
+
+def _greatest_findings(metric: str, kind: str, window: str) -> str:
+    series = f'{metric}{{kind="{kind}"}}'
+    return latest(f"max_over_time({series}[{window}])", "kind")
+
+
 def named(vector: str) -> str:
     """Add each channel's display name in the label `name`."""
     # After a rename, Prometheus returns the old name for some minutes: take the newest.

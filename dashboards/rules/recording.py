@@ -1,8 +1,8 @@
 """Recording rules: the events behind the objectives, in slices and longer windows.
 
-Deliveries and acknowledgements are counted in slices, and a slice in which a channel
-was blind is left out of all windows: traffic that a tap missed must not look like loss,
-and one short hole must not silence a channel for three days.
+Deliveries and acknowledgements are counted in slices. Of a slice in which failures were
+excused, at most as many failures count as are not: traffic that a tap missed must not
+look like loss, and one short hole must not silence a channel for three days.
 """
 
 from __future__ import annotations
@@ -12,12 +12,18 @@ from datetime import timedelta
 from typing import Any
 
 from dashboards.rules.pace import LIFE, Pace
-from dashboards.rules.promql import ALL_LABELLED, blind_channels, latest, summed
+from dashboards.rules.promql import (
+    ALL_LABELLED,
+    blind_channels,
+    excused,
+    latest,
+    summed,
+    unexcused,
+)
 from dashboards.thresholds import BURN_RATES, SLICE, SLICE_INTERVAL
 
-BLIND = "channel:sds_channel_blind:max"
-"""1 while a channel is blind, else 0; `other` is 1 if any channel that is not muted
-is."""
+BLIND = "job:sds_channels_blind:sum"
+"""Number of blind channels that are not muted."""
 
 GROUP_BLIND = "channel:mvds_group_blind:max"
 """1 while a group of MVDS is blind, else 0; `other` is 1 if any group is."""
@@ -34,11 +40,18 @@ class Indicator:
         objective: Name of the objective in ``sds_channel_objective_ratio``.
         ended: Recorded name of the events.
         failed: Recorded name of the failures.
+        kind: Kind of the findings that the failures are.
     """
 
     objective: str
     ended: str
     failed: str
+    kind: str
+
+    @property
+    def found(self) -> str:
+        """Recorded name of the failures in a slice, excused ones too."""
+        return f"channel:{self.failed}_found:increase{LIFE(SLICE)}"
 
     def ratio(self, window: timedelta) -> str:
         """Recorded name of the share of failures in a window."""
@@ -53,9 +66,14 @@ class Indicator:
         return f"channel:{self.failed}:increase{LIFE(window)}"
 
 
-DELIVERY = Indicator("delivery", "sds_deliveries_ended", "sds_deliveries_failed")
+DELIVERY = Indicator(
+    "delivery", "sds_deliveries_ended", "sds_deliveries_failed", "undelivered"
+)
 ACKNOWLEDGEMENT = Indicator(
-    "acknowledgement", "sds_messages_judged", "sds_messages_unacknowledged"
+    "acknowledgement",
+    "sds_messages_judged",
+    "sds_messages_unacknowledged",
+    "unacknowledged",
 )
 
 WINDOWS = sorted({w for burn in BURN_RATES for w in (burn.long, burn.short)} - {SLICE})
@@ -66,7 +84,7 @@ def recording_file(pace: Pace) -> dict[str, Any]:
     """Return the file of recording rules."""
     rules = [
         _rule(ALL_LABELLED, _all_labelled()),
-        _rule(BLIND, _blind()),
+        _rule(BLIND, blind_channels()),
         _rule(GROUP_BLIND, _group_blind()),
         _rule(NET_LOSSES, _net_losses()),
     ]
@@ -94,13 +112,6 @@ def _all_labelled() -> str:
     dropped = latest("sds_monitor_dropped_label_channels")
     # Before priming, `sds_channels` is absent, but the other metric is not.
     return f"{dropped} == bool 0\nand {latest('sds_channels', 'verdict')}"
-
-
-def _blind() -> str:
-    one = latest('sds_channel_verdict{verdict="blind"}', "verdict")
-    # Channels beyond the label budget export no verdict.
-    other = f'label_replace({blind_channels()} > bool 0, "channel", "other", "", "")'
-    return f"{one}\nor\n{other}"
 
 
 def _group_blind() -> str:
@@ -134,10 +145,21 @@ def _acknowledgements(window: str) -> tuple[str, str]:
 def _slices(
     indicator: Indicator, ended: str, failed: str, pace: Pace
 ) -> list[dict[str, str]]:
-    seeing = f"unless max_over_time({BLIND}[{pace(SLICE)}]) > 0"
+    window = pace(SLICE)
+    found, failures = indicator.found, indicator.failures(SLICE)
+    holes = f"{excused(indicator.kind, window)} > 0"
+    # Those of a verdict's window, which is longer than a slice.
+    most = unexcused(indicator.kind, window)
+    # Each reads the results of those above.
     return [
-        _rule(indicator.events(SLICE), f"({ended})\n{seeing}"),
-        _rule(indicator.failures(SLICE), f"({failed})\n{seeing}"),
+        _rule(found, failed),
+        _rule(
+            failures,
+            f"({found} unless {holes})\n"
+            f"or ({most} < {found})\n"
+            f"or ({found} and {holes})",
+        ),
+        _rule(indicator.events(SLICE), f"({ended})\n- ({found} - {failures})"),
     ]
 
 

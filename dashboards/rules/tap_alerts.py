@@ -60,6 +60,18 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         subject=Subject.TAP,
         dashboard=MONITOR,
     )
+    yield Alert(
+        "SdsTapClockSkewed",
+        Severity.WARNING,
+        f"{latest('sds_tap_clock_offset_seconds')} > {at.TAP_CLOCK_SECONDS:g}\n"
+        f"or {latest('sds_tap_clock_offset_seconds')} < -{at.TAP_CLOCK_SECONDS:g}",
+        "The clock of a tap is wrong.",
+        "The clock of tap {{ $labels.observer }} is {{ $value | humanizeDuration }} "
+        "ahead of Kafka's; a negative time means behind.",
+        at.TAP_CLOCK_FOR,
+        subject=Subject.TAP,
+        dashboard=MONITOR,
+    )
     window = pace(at.TAP_MISSING_WINDOW)
     missing = growth("sds_tap_missing_records_total", at.TAP_MISSING_WINDOW, pace)
     yield Alert(
@@ -67,8 +79,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.WARNING,
         f"{missing} >= {at.TAP_MISSING_RECORDS}\n"
         # With only one tap, missing records make channels blind, and SdsTapBlind fires.
-        f"unless ignoring (observer, channel) "
-        f'max_over_time({BLIND}{{channel="other"}}[{window}]) > 0',
+        f"unless ignoring (observer) max_over_time({BLIND}[{window}]) > 0",
         "Records of one of several taps are missing.",
         'Tap {{ $labels.observer }}: {{ printf "%.0f" $value }} number(s) of its '
         f"sequence missing in the last {LIFE(at.TAP_MISSING_WINDOW)}.",

@@ -6,7 +6,7 @@ health of a tap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from sds_core.observer.excused import Excuse, ExcusedFindings, excused_findings
+from sds_core.observer.freshness import SILENT_S
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.snapshot import Snapshot
@@ -23,11 +25,10 @@ from sds_core.observer.view_totals import Excused, ViewTotals
 
 Totals = TypeVar("Totals", bound=ViewTotals)
 
-SILENT_MS = 60_000
-"""Wall time without any record after which all views are blind: twelve heartbeats."""
+_SILENT_MS = round(SILENT_S * 1000)
 
 
-def judge_blindness(snapshot: Snapshot, wall_ms: int | None = None) -> Snapshot:
+def judge_blindness(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot, with the verdict BLIND for views that no tap sees whole.
 
     A channel is blind too while an audit says that the mirror lacks a recent message of
@@ -38,17 +39,17 @@ def judge_blindness(snapshot: Snapshot, wall_ms: int | None = None) -> Snapshot:
     A verdict that follows blindness begins at the end of the blindness, if that time is
     still known.
 
+    A topic that fell silent as a whole makes every view blind. That is judged as of the
+    moment of `Snapshot.as_of`; a report, which has none, judges by event time alone.
+    While Kafka does not answer, or the topic does not exist, so does a job.
+
     Args:
         snapshot: Figures with the verdicts of the views.
-        wall_ms: Wall time now, for a topic that fell silent as a whole; None to
-            judge by event time alone, as a report does. While Kafka does not answer,
-            or the topic does not exist, it is judged by event time alone too.
     """
     settings = snapshot.observer
     silent = (
-        wall_ms is not None
+        snapshot.job.arrivals.is_silent
         and snapshot.clock_ms > 0
-        and wall_ms - snapshot.clock_ms > SILENT_MS
         # Nothing is known of the topic then, and its end as of the last answer is old.
         and snapshot.job.knows_topic
         and not snapshot.job.records_behind
@@ -86,7 +87,46 @@ def judge_blindness(snapshot: Snapshot, wall_ms: int | None = None) -> Snapshot:
         snapshot,
         channels=channels,
         others=MappingProxyType(others),
+        excused=MappingProxyType(dict(_findings(channels, snapshot))),
     )
+
+
+def _findings(
+    channels: Mapping[str, ChannelTotals], snapshot: Snapshot
+) -> Iterator[tuple[str, tuple[ExcusedFindings, ...]]]:
+    """Yield each channel with findings that do not count, and these."""
+    settings = snapshot.observer
+
+    @cache
+    def holes(observers: tuple[str, ...]) -> list[list[tuple[int, int]]]:
+        found = [snapshot.taps[name] for name in observers if name in snapshot.taps]
+        return [_holes(tap, snapshot.clock_ms, settings) for tap in found]
+
+    for name, totals in channels.items():
+        if totals.evidence is None:
+            continue
+        taps = holes(tuple(totals.observers))
+        missing_ms = _recently_missing_ms(name, snapshot)
+        if missing_ms is None and not (taps and all(taps)):
+            continue
+
+        def excusing(
+            since_ms: int,
+            found_ms: int,
+            taps: Sequence[Sequence[tuple[int, int]]] = taps,
+            missing_ms: int | None = missing_ms,
+        ) -> Excuse | None:
+            from_ms = since_ms - settings.tap_hole_ms
+            if _have_holes(taps, from_ms, found_ms):
+                found = [one for tap in taps for one in _within(tap, from_ms, found_ms)]
+                begin_ms = min(first_ms for first_ms, _ in found)
+                return Excuse("tap_hole", begin_ms, max(end_ms for _, end_ms in found))
+            if missing_ms is not None and from_ms <= missing_ms:
+                return Excuse("audit_incomplete", missing_ms, missing_ms)
+            return None
+
+        if found := excused_findings(totals.evidence, excusing, settings):
+            yield name, found
 
 
 def _audited(
@@ -96,21 +136,28 @@ def _audited(
 
     Messages of other protocols have no hash by which an audit would compare them.
     """
-    window_ms = snapshot.observer.verdict_window_ms
 
     def judged(name: str, totals: ChannelTotals) -> ChannelTotals:
-        missing_ms = snapshot.audit.missing_ms(name)
-        if (
-            missing_ms is None
-            or missing_ms + window_ms < snapshot.clock_ms
-            or totals.verdict in (Verdict.WARMING_UP, Verdict.BLIND)
-        ):
+        missing_ms = _recently_missing_ms(name, snapshot)
+        if missing_ms is None or totals.verdict in (Verdict.WARMING_UP, Verdict.BLIND):
             return totals
         return _blinded(totals, "audit_incomplete", missing_ms)
 
     return MappingProxyType(
         {name: judged(name, totals) for name, totals in channels.items()}
     )
+
+
+def _recently_missing_ms(name: str, snapshot: Snapshot) -> int | None:
+    """Return when the newest message of a channel that the mirror lacks was sent.
+
+    Unix ms. None if it lacks none that was sent in the verdict's window.
+    """
+    missing_ms = snapshot.audit.missing_ms(name)
+    if missing_ms is None:
+        return None
+    is_recent = missing_ms + snapshot.observer.verdict_window_ms >= snapshot.clock_ms
+    return missing_ms if is_recent else None
 
 
 def coincides_with_hole(
@@ -224,7 +271,7 @@ def _judged(
         warm_ms = (totals.first_event_ms or 0) + settings.warm_up_ms
         return _blinded(totals, "tap_hole", max(blind.from_ms, warm_ms))
     if silent:
-        return _blinded(totals, "no_records", snapshot.clock_ms + SILENT_MS)
+        return _blinded(totals, "no_records", snapshot.clock_ms + _SILENT_MS)
     totals = _excused(totals, snapshot, blind, settings)
     if blind is None or totals.verdict_since_ms is None:
         return totals
@@ -295,10 +342,16 @@ def _have_holes(
     taps: Sequence[Sequence[tuple[int, int]]], from_ms: int, to_ms: int
 ) -> bool:
     """Return whether there are taps, and each has a hole in a span, by its holes."""
-    return bool(taps) and all(
-        any(first_ms <= to_ms and last_ms >= from_ms for first_ms, last_ms in holes)
-        for holes in taps
-    )
+    return bool(taps) and all(any(_within(holes, from_ms, to_ms)) for holes in taps)
+
+
+def _within(
+    holes: Sequence[tuple[int, int]], from_ms: int, to_ms: int
+) -> Iterator[tuple[int, int]]:
+    """Yield the holes that a span meets."""
+    for first_ms, last_ms in holes:
+        if first_ms <= to_ms and last_ms >= from_ms:
+            yield first_ms, last_ms
 
 
 def _blinded(totals: Totals, reason: str, since_ms: int) -> Totals:

@@ -7,9 +7,13 @@ makes dead letters of live records (docs/operations.md, "Clock").
 from __future__ import annotations
 
 import enum
+import heapq
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from statistics import median_low
+from types import MappingProxyType
+from typing import NamedTuple
 
 NOTABLE_MS = 5_000
 """Difference that is reported: as long as the time between two heartbeats."""
@@ -21,10 +25,17 @@ _CALM = 0.8
 """Part of a limit below which a difference must fall to be below the limit again."""
 
 _RECORDS = 3
-"""New records of a partition that must all be ahead: one may have any time."""
+"""New records of a tap that must agree: one may have any time."""
 
-_ACTIVE_MS = 30_000
-"""A partition without a new record for this long does not count. As in admission."""
+_WINDOW_S = 60.0
+"""Time for which a record shows its tap's clock, seconds: twelve heartbeats, of which
+the fastest has hardly any delay."""
+
+_MOST_TAPS = 1_000
+"""Taps that are followed: whoever may write to the topic can invent them."""
+
+_LONGEST_NAME = 1_000
+"""Characters of the longest name of a tap that is followed, for the same reason."""
 
 
 class ClockLevel(enum.IntEnum):
@@ -44,13 +55,22 @@ class ClockFigures:
     Attributes:
         behind_ms: Kafka's clock less this one, milliseconds; None if Kafka does not
             tell its time.
-        records_ahead_ms: Least time by which new records of the active partitions are
-            stamped ahead of this clock, milliseconds; negative if one is behind. None
-            if too few records are new.
+        records_ahead_ms: Time by which new records are stamped ahead of this clock,
+            milliseconds: the median of the taps, the lower one of two. Negative if they
+            are behind. None if no tap has enough new records.
+        taps: Tap -> time by which its clock is ahead of Kafka's, or of this one if
+            Kafka does not tell its time, milliseconds. Negative if it is slow. Taps
+            without enough new records are not in it.
     """
 
     behind_ms: int | None = None
     records_ahead_ms: int | None = None
+    taps: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def skewed_taps(self) -> Mapping[str, int]:
+        """Those of `taps` whose clock is wrong: by more than `WRONG_MS`."""
+        return {tap: ms for tap, ms in self.taps.items() if abs(ms) > WRONG_MS}
 
     @property
     def difference_ms(self) -> int:
@@ -92,52 +112,79 @@ class ClockFigures:
         return f"this machine's clock is {seconds} {side} Kafka's"
 
 
-@dataclass(slots=True)
-class _Newest:
-    """The newest record of a partition.
+class NewRecord(NamedTuple):
+    """A record that came while the end of the topic was watched.
 
     Attributes:
-        offset: Its offset.
-        changed_ms: When another record was the newest before, wall time, Unix ms; None
-            if none was seen.
-        leads_ms: Time by which the last new records were ahead, milliseconds.
+        observer: Tap id; empty if the record names none.
+        time_ms: Record time, Unix ms.
+        arrived_ms: When it was in the topic at the latest, by this machine's clock,
+            Unix ms.
     """
 
-    offset: int
-    changed_ms: int | None = None
-    leads_ms: deque[int] = field(default_factory=lambda: deque(maxlen=_RECORDS))
+    observer: str
+    time_ms: int
+    arrived_ms: int
 
 
-class RecordLead:
-    """Measures how far new records are stamped ahead of this machine's clock.
+class TapClocks:
+    """Measures how far the clocks of taps are ahead of this machine's.
 
-    A record was stamped before it was read. So if it is ahead, its writer's clock is
-    ahead of this one by at least as much.
+    A tap stamps a record before it arrives. So the record is ahead by the difference of
+    the clocks less the time on the way, and the records with the shortest way show the
+    difference best. Of each tap the third greatest lead in the last minute counts:
+    delays only make a lead smaller, and two records may have any time.
     """
 
     def __init__(self) -> None:
-        self._partitions: dict[int, _Newest] = {}
+        self._leads: dict[str, deque[tuple[float, int]]] = {}
 
-    def observe(
-        self, newest: Mapping[int, tuple[int, int]], wall_ms: int
-    ) -> int | None:
-        """Take notice of the newest records; see `ClockFigures.records_ahead_ms`.
+    def observe(self, records: Iterable[NewRecord], now_s: float) -> None:
+        """Take notice of new records.
 
         Args:
-            newest: Offset and time, Unix ms, of the record with the greatest time of
-                each partition.
-            wall_ms: This machine's clock, Unix ms.
+            records: In any order.
+            now_s: Monotonic clock, seconds.
         """
-        for partition, (offset, time_ms) in newest.items():
-            known = self._partitions.setdefault(partition, _Newest(offset))
-            if known.offset != offset:
-                known.offset, known.changed_ms = offset, wall_ms
-                known.leads_ms.append(time_ms - wall_ms)
-        active = [
-            one
-            for one in self._partitions.values()
-            if one.changed_ms is not None and wall_ms - one.changed_ms <= _ACTIVE_MS
-        ]
-        if not active or any(len(one.leads_ms) < _RECORDS for one in active):
-            return None
-        return min(min(one.leads_ms) for one in active)
+        found: dict[str, list[int]] = {}
+        for one in records:
+            if len(one.observer) > _LONGEST_NAME:
+                continue
+            found.setdefault(one.observer, []).append(one.time_ms - one.arrived_ms)
+        for observer, leads_ms in found.items():
+            if observer in self._leads or len(self._leads) < _MOST_TAPS:
+                kept = self._leads.setdefault(observer, deque())
+                kept.extend((now_s, ms) for ms in heapq.nlargest(_RECORDS, leads_ms))
+        for observer, kept in list(self._leads.items()):
+            while kept and now_s - kept[0][0] > _WINDOW_S:
+                kept.popleft()
+            if not kept:
+                del self._leads[observer]
+
+    @property
+    def ahead_ms(self) -> dict[str, int]:
+        """Tap -> time by which its clock is ahead of this one, ms; if it is known."""
+        return {
+            observer: heapq.nlargest(_RECORDS, (ms for _, ms in kept))[-1]
+            for observer, kept in self._leads.items()
+            if len(kept) >= _RECORDS
+        }
+
+    def figures(self, behind_ms: int | None) -> ClockFigures:
+        """Return all comparisons.
+
+        Args:
+            behind_ms: See `ClockFigures.behind_ms`.
+        """
+        ahead_ms = self.ahead_ms
+        return ClockFigures(
+            behind_ms,
+            median_low(ahead_ms.values()) if ahead_ms else None,
+            MappingProxyType(
+                {
+                    observer: ms - (behind_ms or 0)
+                    for observer, ms in sorted(ahead_ms.items())
+                    if observer
+                }
+            ),
+        )

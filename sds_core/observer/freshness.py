@@ -1,7 +1,7 @@
-"""Whether what is known of the topic is still fresh: when Kafka answered last.
+"""When Kafka answered last, and when the topic last grew.
 
 While Kafka does not answer, every figure stays as it was, and would look as good as
-before.
+before. While the topic does not grow, nothing is known of what its taps should see.
 """
 
 from __future__ import annotations
@@ -11,6 +11,10 @@ from dataclasses import dataclass, replace
 STALE_S = 15.0
 """Seconds without an answer from Kafka after which the figures count as old. Longer
 than a change of a partition's leader, and three times a heartbeat's interval."""
+
+SILENT_S = 60.0
+"""Seconds without a new record in the topic after which nobody knows what happens:
+twelve heartbeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +66,46 @@ class Freshness:
         if self.answered_ms is None and self.asked_ms is None:
             return self
         return replace(self, silent_s=max(0.0, monotonic_s - self.answered_s))
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """When the topic last got a record, as of a moment.
+
+    Record times have no part in it: the clock of a tap may be wrong, and traffic may be
+    played at any speed.
+
+    Attributes:
+        grew_s: When the topic was last seen to have grown, or when it is watched since,
+            seconds of the monotonic clock; None if it is not watched.
+        idle_s: Seconds since then, as of the last `as_of`.
+    """
+
+    grew_s: float | None = None
+    idle_s: float = 0.0
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the topic has not grown for more than `SILENT_S`."""
+        return self.idle_s > SILENT_S
+
+    def after_answer(
+        self, has_grown: bool, before: Freshness, monotonic_s: float
+    ) -> Arrivals:
+        """Return the same after an answer of Kafka.
+
+        Args:
+            has_grown: Whether the topic reaches further than in the answer before.
+            before: The answer before. If it was long ago, nobody knows when the topic
+                grew, so the measurement begins anew.
+            monotonic_s: When the answer came, seconds of the monotonic clock.
+        """
+        if self.grew_s is None or has_grown or before.as_of(monotonic_s).is_stale:
+            return Arrivals(monotonic_s)
+        return self
+
+    def as_of(self, monotonic_s: float) -> Arrivals:
+        """Return the same as of another moment, seconds of the monotonic clock."""
+        if self.grew_s is None:
+            return self
+        return replace(self, idle_s=max(0.0, monotonic_s - self.grew_s))

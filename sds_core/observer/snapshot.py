@@ -10,9 +10,10 @@ from typing import Any, Generic, TypeVar
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.clock import ClockFigures, ClockLevel
 from sds_core.observer.dead_letter_view import DEAD_LETTERS, DeadLetterTotals
+from sds_core.observer.excused import ExcusedFindings
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.forgotten import Remainder
-from sds_core.observer.freshness import Freshness, MissingTopic
+from sds_core.observer.freshness import Arrivals, Freshness, MissingTopic
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.kinds import Kind
 from sds_core.observer.mirror_audit import NO_AUDIT, MirrorAudit
@@ -96,6 +97,7 @@ class JobFigures:
         clock: This machine's clock, compared with others.
         kafka: When Kafka answered last.
         missing_topic: The topic if it does not exist any more; None if it does.
+        arrivals: When the topic last got a record.
         reading_checkpoint: Whether figures of an earlier run are being read.
         dead_letters_unwritten: Dead letters that Kafka has refused since the process
             started.
@@ -116,6 +118,7 @@ class JobFigures:
     clock: ClockFigures = field(default_factory=ClockFigures)
     kafka: Freshness = field(default_factory=Freshness)
     missing_topic: MissingTopic | None = None
+    arrivals: Arrivals = field(default_factory=Arrivals)
     reading_checkpoint: bool = False
     dead_letters_unwritten: int = 0
 
@@ -152,6 +155,7 @@ class Snapshot:
         observer: Settings of the model, those of the checkpoint.
         remainder: What forgotten channels had counted; None if none was forgotten.
         audit: What the newest audit of the mirror found.
+        excused: Findings that do not count, by channel; only of channels that have any.
     """
 
     primed: bool = False
@@ -170,6 +174,9 @@ class Snapshot:
     observer: ObserverSettings = DEFAULTS
     remainder: Remainder[ChannelTotals] | None = None
     audit: MirrorAudit = NO_AUDIT
+    excused: Mapping[str, tuple[ExcusedFindings, ...]] = field(
+        default_factory=lambda: _NOTHING
+    )
 
     @property
     def views(self) -> Mapping[str, Views[ViewTotals]]:
@@ -242,6 +249,20 @@ class Snapshot:
             and self._verdicts().isdisjoint({Verdict.FAILING, Verdict.BLIND})
         )
 
+    @property
+    def held_back(self) -> list[tuple[str, ExcusedFindings]]:
+        """Channel and findings of each alert that is held back, by channel.
+
+        Muted channels have no alerts.
+        """
+        return [
+            (channel, one)
+            for channel, findings in sorted(self.excused.items())
+            if channel not in self.muted
+            for one in findings
+            if one.holds_back
+        ]
+
     def _verdicts(self) -> set[Verdict]:
         """The verdicts of all views that are not muted."""
         verdicts = {
@@ -263,7 +284,12 @@ class Snapshot:
         lag_s = self.job.event_time_lag_seconds
         if kafka.is_stale and lag_s is not None:
             lag_s += kafka.silent_s
-        job = replace(self.job, kafka=kafka, event_time_lag_seconds=lag_s)
+        job = replace(
+            self.job,
+            kafka=kafka,
+            arrivals=self.job.arrivals.as_of(monotonic_s),
+            event_time_lag_seconds=lag_s,
+        )
         return replace(self, job=job)
 
     def with_views(self, views: Mapping[str, Views[Any]]) -> Snapshot:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sds_core.metrics import Metric, MetricKind, Sample, in_seconds, one_sample
 from sds_core.observer.channel_table import ChannelSettings
-from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.snapshot import OTHER, Snapshot
 from sds_core.observer.verdict import Verdict
 from sds_core.reason import Reason
 
@@ -49,6 +49,65 @@ def _channels_by_verdict(snapshot: Snapshot) -> Iterable[Sample]:
     return [((verdict.value,), verdicts.count(verdict)) for verdict in Verdict]
 
 
+def _by_channel(
+    snapshot: Snapshot, kinds: Iterable[tuple[str, tuple[str, ...], int]]
+) -> Iterable[Sample]:
+    """Add numbers up by channel; those without a label of their own are `other`.
+
+    Args:
+        snapshot: Has the labels.
+        kinds: Channel, further labels and number.
+    """
+    labels = set(snapshot.labels)
+    sums: dict[tuple[str, ...], int] = {}
+    for channel, others, number in kinds:
+        key = (channel if channel in labels else OTHER, *others)
+        sums[key] = sums.get(key, 0) + number
+    return sums.items()
+
+
+def _excused(snapshot: Snapshot) -> Iterable[Sample]:
+    return _by_channel(
+        snapshot,
+        (
+            (channel, (one.kind,), one.excused)
+            for channel, findings in snapshot.excused.items()
+            for one in findings
+        ),
+    )
+
+
+def _unexcused(snapshot: Snapshot) -> Iterable[Sample]:
+    return _by_channel(
+        snapshot,
+        (
+            (channel, (one.kind,), one.counted)
+            for channel, findings in snapshot.excused.items()
+            for one in findings
+        ),
+    )
+
+
+def _held_back(snapshot: Snapshot) -> Iterable[Sample]:
+    return _by_channel(
+        snapshot,
+        (
+            (channel, (one.alert, one.excuse.reason), one.excused)
+            for channel, one in snapshot.held_back
+        ),
+    )
+
+
+def _tap_clocks(snapshot: Snapshot) -> Iterable[Sample]:
+    """Offsets by tap; of the taps without a label the greatest one is `other`."""
+    labels = set(snapshot.tap_labels)
+    found: dict[str, int] = {}
+    for observer, offset_ms in snapshot.job.clock.taps.items():
+        label = observer if observer in labels else OTHER
+        found[label] = max(offset_ms, found.get(label, 0), key=abs)
+    return [((label,), offset_ms / 1000) for label, offset_ms in found.items()]
+
+
 SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
     Metric(
         "sds_undecodable_frames_total",
@@ -63,6 +122,37 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
         "Channels by verdict.",
         ("verdict",),
         _channels_by_verdict,
+    ),
+    Metric(
+        "sds_excused_findings",
+        MetricKind.GAUGE,
+        "Findings in the verdict's window that do not count because the taps, or the "
+        "mirror, may have missed messages; absent if all findings of the kind count.",
+        ("channel", "kind"),
+        _excused,
+    ),
+    Metric(
+        "sds_unexcused_findings",
+        MetricKind.GAUGE,
+        "Findings of the same kind that count; only beside `sds_excused_findings`.",
+        ("channel", "kind"),
+        _unexcused,
+    ),
+    Metric(
+        "sds_alert_held_back",
+        MetricKind.GAUGE,
+        "Findings for which an alert would have reason to fire, if the taps, or the "
+        "mirror, had missed nothing; absent if no alert is held back.",
+        ("channel", "alert", "reason"),
+        _held_back,
+    ),
+    Metric(
+        "sds_tap_clock_offset_seconds",
+        MetricKind.GAUGE,
+        "Clock of the tap less Kafka's, or less this machine's if Kafka does not tell "
+        "its time; absent while the tap writes no records.",
+        ("observer",),
+        _tap_clocks,
     ),
     one_sample(
         "sds_monitor_ok",
@@ -125,8 +215,8 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
     one_sample(
         "sds_monitor_records_ahead_seconds",
         MetricKind.GAUGE,
-        "Least time by which new records are stamped ahead of this machine's clock; "
-        "negative if they are not.",
+        "Time by which new records are stamped ahead of this machine's clock, the "
+        "median of the taps; negative if they are behind.",
         lambda s: in_seconds(s.job.clock.records_ahead_ms),
     ),
     one_sample(

@@ -14,6 +14,7 @@ from collections.abc import (
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Protocol
 
 import click
@@ -27,6 +28,7 @@ from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources, StoredViews
 from sds_core.observer.blindness import judge_blindness
+from sds_core.observer.freshness import Arrivals
 from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.shown_verdicts import ShownVerdict
@@ -139,15 +141,31 @@ class PendingJob:
 
 
 def current_snapshot(
-    board: Board, clock: Clock, monotonic_s: Callable[[], float] = time.monotonic
+    board: Board,
+    clock: Clock = wall_ms,
+    monotonic_s: Callable[[], float] = time.monotonic,
+    *,
+    played: bool = False,
 ) -> Snapshot:
     """Return the newest figures as of now.
 
-    Wall time decides the verdicts if the whole topic has fallen silent, and which
-    channels are muted. The monotonic clock decides whether Kafka still answers.
+    Wall time decides which channels are muted. The monotonic clock decides whether
+    Kafka still answers, and whether the whole topic has fallen silent.
+
+    Args:
+        board: Has the figures.
+        clock: Returns wall time.
+        monotonic_s: Monotonic clock, seconds.
+        played: Whether the traffic is played from the past and ends: its silence and
+            its distance from wall time say nothing of taps.
     """
     snapshot, now_ms = board.snapshot.as_of(monotonic_s()), clock()
-    return judge_blindness(snapshot, now_ms).with_table(snapshot.table, now_ms)
+    if played:
+        job = snapshot.job
+        clocks = replace(job.clock, taps=MappingProxyType({}))
+        job = replace(job, arrivals=Arrivals(), clock=clocks)
+        snapshot = replace(snapshot, job=job)
+    return judge_blindness(snapshot).with_table(snapshot.table, now_ms)
 
 
 class CurrentSnapshot:
@@ -160,14 +178,18 @@ class CurrentSnapshot:
         job: Has the figures.
         clock: Returns wall time.
         monotonic_s: Monotonic clock, seconds.
+        played: See `current_snapshot`.
     """
 
     def __init__(
         self,
         job: JobView,
-        clock: Clock,
+        clock: Clock = wall_ms,
         monotonic_s: Callable[[], float] = time.monotonic,
+        *,
+        played: bool = False,
     ) -> None:
+        self._played = played
         self._job = job
         self._clock = clock
         self._monotonic_s = monotonic_s
@@ -183,7 +205,7 @@ class CurrentSnapshot:
     def _newest(self) -> Snapshot:
         with self._lock:
             board = self._job.board
-            # The clock may be that of played traffic, which can stand still.
+            # Each clock has seconds of its own.
             second = self._clock() // 1000, int(self._monotonic_s())
             match self._judged:
                 case (unjudged, at, judged) if (
@@ -191,7 +213,9 @@ class CurrentSnapshot:
                 ):
                     return judged
             unjudged = board.snapshot
-            judged = current_snapshot(board, self._clock, self._monotonic_s)
+            judged = current_snapshot(
+                board, self._clock, self._monotonic_s, played=self._played
+            )
             self._judged = unjudged, second, judged
             return judged
 
@@ -201,8 +225,9 @@ def status_server(
     job: JobView,
     host: str,
     port: int,
-    clock: Clock = wall_ms,
     prometheus: str | None = None,
+    *,
+    played: bool = False,
 ) -> Iterator[str]:
     """Serve page, API and metrics while the block runs; gives their URL.
 
@@ -210,16 +235,15 @@ def status_server(
         job: The job to serve.
         host: Address to listen on.
         port: Port to listen on; 0 for any free one.
-        clock: Clock of the taps: not wall time if traffic is played faster than real
-            time.
         prometheus: URL of the Prometheus that evaluates the alerts, so that the page
             lists those that fire; None if there is none.
+        played: See `current_snapshot`.
 
     Raises:
         connectors.web.server.AddressUnusable: This machine does not have the address.
         connectors.web.server.PortInUse: Another program listens on the port.
     """
-    current = CurrentSnapshot(job, clock)
+    current = CurrentSnapshot(job, played=played)
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(current))
     with FiringPoll(prometheus) as firing:

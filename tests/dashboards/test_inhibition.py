@@ -54,22 +54,13 @@ PAIRS = [
         for severity in ("warning", "critical")
     ),
     *(
+        # What the taps may have caused is held back finding by finding.
         Pair(
             alert("SdsTapBlind", "warning", job="blind"),
-            alert(name, "warning", job="blind", channel="other"),
-            alert(name, "warning", job="blind", channel="c"),
+            None,
+            alert("SdsMessagesLost", "warning", job="blind", channel=channel),
         )
-        for name in (
-            "SdsMessagesLost",
-            "SdsDeliveryBudgetBurn",
-            "SdsAcknowledgementBudgetBurn",
-            "SdsRepairExpiring",
-        )
-    ),
-    Pair(
-        alert("SdsTapBlind", "warning", job="blind"),
-        None,
-        alert("SdsBloomNearSaturation", "warning", job="blind", channel="other"),
+        for channel in ("other", "c")
     ),
     Pair(
         alert("SdsMessagesLost", "critical", job="sds", channel="c"),

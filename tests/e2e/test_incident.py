@@ -57,6 +57,7 @@ SHOWN = ("mended", "incident", "muted")
 
 FLEETING = {
     (MONITOR, "Oldest record waiting"): "one waits only until Kafka has it",
+    (MONITOR, "Clocks of the taps"): "traffic is played, which says nothing of clocks",
     (CAPACITY, "Segments per message"): "simulated participants send no segments",
 }
 """Panels, by dashboard and title, that have no number, or at moments only, and why."""

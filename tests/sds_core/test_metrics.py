@@ -16,6 +16,7 @@ from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
 from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.clock import ClockFigures
+from sds_core.observer.excused import Excuse, ExcusedFindings
 from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.mvds.figures import GROUP_FIGURES
@@ -54,11 +55,16 @@ def source_of(metric: Metric[Any]) -> Any:
         return NodeFigures(swept_ms=1_500)
     job = JobFigures(
         event_time_lag_seconds=1.5,
-        clock=ClockFigures(2_500, -500),
+        clock=ClockFigures(2_500, -500, {"a": -90_100}),
         kafka=Freshness(answered_ms=1_500),
         missing_topic=MissingTopic("frames", 1_500),
     )
-    return Snapshot(channels={"a": totals}, labels=("a",), job=job)
+    return Snapshot(
+        channels={"a": totals}, labels=("a",), job=job, excused={"a": (EXCUSED,)}
+    )
+
+
+EXCUSED = ExcusedFindings("lost", Excuse("tap_hole", 1, 2), 7, 0, True)
 
 
 def samples(name: str, source: Any) -> dict[tuple[str, ...], Any]:
@@ -88,6 +94,7 @@ def test_name_and_help_follow_the_conventions(metric: Metric[Any]) -> None:
         "kind", "dialect", "cause", "evidence", "outcome", "redundant", "verdict",
         "reason", "version", "source", "part", "direction", "step", "conformant",
         "name", "objective", "epoch", "type", "empty", "side", "result",
+        "channel", "observer", "alert",
     }  # fmt: skip
     assert set(metric.labels) <= allowed
 
@@ -333,3 +340,33 @@ def test_figures_of_the_job_have_their_own_names() -> None:
         ("warming_up",): 0,
     }  # fmt: skip
     assert samples("sds_monitor_event_time_lag_seconds", Snapshot()) == {}
+
+
+def test_alerts_that_are_held_back_have_channel_and_reason() -> None:
+    """Channels without a label are summed; a muted one has no alerts."""
+    still = EXCUSED._replace(kind="undelivered", excused=3, counted=2, holds_back=False)
+    snapshot = Snapshot(
+        labels=("a", "muted"),
+        muted=frozenset({"muted"}),
+        excused={
+            "a": (EXCUSED, still),
+            **dict.fromkeys(("b", "c", "muted"), (EXCUSED,)),
+        },
+    )
+    assert samples("sds_alert_held_back", snapshot) == {
+        ("a", "SdsMessagesLost", "tap_hole"): 7,
+        ("other", "SdsMessagesLost", "tap_hole"): 14,
+    }
+    lost = {("a", "lost"): 7, ("other", "lost"): 14, ("muted", "lost"): 7}
+    excused = samples("sds_excused_findings", snapshot)
+    assert excused == lost | {("a", "undelivered"): 3}
+    counted = samples("sds_unexcused_findings", snapshot)
+    assert counted == dict.fromkeys(lost, 0) | {("a", "undelivered"): 2}
+
+
+def test_clocks_of_taps_without_a_label_are_other() -> None:
+    """The one that is off most stands for all."""
+    clock = ClockFigures(0, 0, {"a": 100, "b": -90_000, "c": 40_000})
+    snapshot = Snapshot(tap_labels=("a",), job=JobFigures(clock=clock))
+    found = samples("sds_tap_clock_offset_seconds", snapshot)
+    assert found == {("a",): 0.1, ("other",): -90}

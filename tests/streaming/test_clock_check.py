@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from connectors.kafka.settings import KafkaUnreachable
-from sds_core.observer.clock import ClockFigures
+from sds_core.observer.clock import ClockFigures, NewRecord
 from streaming.clock_check import ClockCheck
 
 NOW_MS = 1_786_276_990_000
@@ -130,10 +130,7 @@ def test_records_ahead_are_logged_if_kafka_does_not_tell_its_time(
 ) -> None:
     """With both causes that this may have."""
     clocks.compare(None)
-    for offset in range(4):
-        clocks.passed_ms += 1_000
-        time_ms = NOW_MS + clocks.passed_ms + 40_000
-        clocks.check.observe({0: (offset, time_ms)})
-    assert clocks.check.figures == ClockFigures(None, 40_000)
+    clocks.check.observe(NewRecord("tap", NOW_MS + 40_000, NOW_MS) for _ in range(3))
+    assert clocks.check.figures == ClockFigures(None, 40_000, {"tap": 40_000})
     (record,) = caplog.records
     assert "it is slow, or the clock of a tap is fast" in record.getMessage()

@@ -16,12 +16,14 @@ from click.testing import CliRunner
 
 from connectors.history.query import channel_minutes, find_incidents
 from sds_core.observer.blindness import judge_blindness
+from sds_core.observer.freshness import Arrivals
 from sds_core.observer.incidents import IncidentQuery
 from sds_core.observer.minutes import GroupMinute
 from sds_core.observer.protocols import kinds_of
 from sds_core.observer.record import RawRecord
 from sds_core.observer.report import build_report
 from sds_core.observer.sds.remains import remains_of
+from sds_core.observer.snapshot import JobFigures
 from sds_core.observer.verdict import Verdict
 from streaming.cli.incidents import command
 from streaming.damage import DamagedCheckpoint
@@ -249,8 +251,9 @@ def test_group_is_blind_while_its_taps_are(tmp_path: Path) -> None:
     pipeline = Pipeline(tmp_path)
     first = [record(0, 0, "north", "m1", 3)]
     pipeline.batch(first, clock_of(first))
-    snapshot = replace(pipeline.board.snapshot, clock_ms=BEGIN_MS)
-    judged = judge_blindness(snapshot, BEGIN_MS + 3_600_000)
+    job = JobFigures(arrivals=Arrivals(0))
+    snapshot = replace(pipeline.board.snapshot, clock_ms=BEGIN_MS, job=job).as_of(61)
+    judged = judge_blindness(snapshot)
     assert judged.others["league"].totals["north"].verdict is Verdict.BLIND
 
 

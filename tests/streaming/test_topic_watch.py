@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -37,6 +38,58 @@ def test_answers_of_kafka_are_put_on_the_board(kafka_topic: TopicMaker) -> None:
         assert first.answered_ms is not None
         assert first.answered_ms >= begin_ms
         assert board.snapshot.job.kafka.answered_s > first.answered_s
+
+
+def test_silence_is_measured_by_what_arrives(kafka_topic: TopicMaker) -> None:
+    """Whatever the records' times are; the watch begins a new measurement."""
+    topic = kafka_topic()
+    topic.write(time_ms=5_000)
+    board = Board()
+    begin_s = time.monotonic()
+    with watched_topic(topic.settings, board, None) as watch:
+        wait_for(lambda: watch.ends is not None)
+        first_s = board.snapshot.job.arrivals.grew_s
+        assert first_s is not None
+        assert first_s >= begin_s
+        answered_s = board.snapshot.job.kafka.answered_s
+        wait_for(lambda: board.snapshot.job.kafka.answered_s > answered_s)
+        assert board.snapshot.job.arrivals.grew_s == first_s
+        topic.write(time_ms=1_000)
+        wait_for(lambda: (board.snapshot.job.arrivals.grew_s or 0) > first_s)
+
+
+def test_clocks_of_taps_are_measured_at_the_end_of_the_topic(
+    kafka_topic: TopicMaker,
+) -> None:
+    """Each one, also of records that become dead letters, but not of a backlog."""
+    topic = kafka_topic(3)
+    offsets_ms = {"good": 0, "slow": -90_000, "fast": 90_000}
+
+    def heartbeats(taps: Mapping[str, int]) -> None:
+        now_ms = time.time_ns() // 1_000_000
+        for partition in range(3):
+            for tap, offset_ms in taps.items():
+                headers = [("observer", tap.encode()), ("kind", b"heartbeat")]
+                topic.write(
+                    partition=partition, time_ms=now_ms + offset_ms, headers=headers
+                )
+
+    board = Board()
+    for _ in range(3):
+        heartbeats({"old": -3_600_000})
+    with watched_topic(topic.settings, board, None) as watch:
+        wait_for(lambda: watch.ends is not None)
+
+        def are_known() -> bool:
+            heartbeats(offsets_ms)
+            return len(board.snapshot.job.clock.taps) == len(offsets_ms)
+
+        wait_for(are_known)
+    found = board.snapshot.job.clock.taps
+    assert found.keys() == offsets_ms.keys()
+    for tap, offset_ms in offsets_ms.items():
+        assert -3_000 < found[tap] - offset_ms <= 100
+    assert board.snapshot.job.clock.skewed_taps.keys() == {"slow", "fast"}
 
 
 def test_offsets_are_committed_at_the_latest_at_the_end(

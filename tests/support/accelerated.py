@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -47,33 +46,6 @@ def simulated(
     return sorted(records, key=lambda record: record.timestamp_ms)
 
 
-class AcceleratedClock:
-    """A wall clock that waits at the begin of a play, runs fast, and ends with it.
-
-    Args:
-        begin_ms: When the play begins, Unix ms.
-        end_ms: When it ends: that nothing comes afterwards is no silence.
-        speed: Its seconds per second.
-    """
-
-    def __init__(self, begin_ms: int, end_ms: int, speed: float) -> None:
-        self._begin_ms = begin_ms
-        self._end_ms = end_ms
-        self._speed = speed
-        self._started_s: float | None = None
-
-    def start(self) -> None:
-        """Start the clock."""
-        self._started_s = time.monotonic()
-
-    def __call__(self) -> int:
-        """Return the time now, Unix ms."""
-        if self._started_s is None:
-            return self._begin_ms
-        passed_s = (time.monotonic() - self._started_s) * self._speed
-        return min(self._end_ms, self._begin_ms + round(passed_s * 1000))
-
-
 class Play:
     """Traffic that a job reads while it is written.
 
@@ -84,7 +56,6 @@ class Play:
 
     Attributes:
         shown: The job and its figures, to be served from the start.
-        clock: The time in the play.
     """
 
     def __init__(self, records: Sequence[TopicRecord], speed: float) -> None:
@@ -94,9 +65,6 @@ class Play:
         self._stop = threading.Event()
         self._writing: Future[int] | None = None
         self.shown = PendingJob()
-        self.clock = AcceleratedClock(
-            self._rest[0].timestamp_ms, self._rest[-1].timestamp_ms, speed
-        )
 
     @contextmanager
     def staged(
@@ -134,10 +102,9 @@ class Play:
             self._following.result()
 
     def begin(self) -> None:
-        """Start the clock and the writer of the records."""
+        """Start the writer of the records."""
         assert self.shown.job is not None
         kafka = self.shown.job.settings.source.kafka
-        self.clock.start()
         self._writing = self._pool.submit(
             write, self._rest, kafka, self._speed, self._stop
         )

@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Route
 
 from connectors.web import parameters, words
 from connectors.web.figures import page_groups
+from connectors.web.held_words import held_words
 from connectors.web.lacks import incidents_href
 from connectors.web.lookups import Lookups
 from connectors.web.naming import called, channel_href, channel_query
@@ -90,6 +91,7 @@ def routes(
             totals=totals,
             reason=reason_of(snapshot, totals),
             shown=shown_of(sources, channel),
+            held=held_words(snapshot, channel, most=None),
             objectives=_objectives(table, totals, snapshot.table.of(channel)),
             participants=participant_rows(snapshot, table_of(totals)),
             other_participants=table_of(totals).others,

@@ -19,6 +19,7 @@ from starlette.routing import BaseRoute, Route
 
 from connectors.web import words
 from connectors.web.figures import Group, PageFigure, column_groups
+from connectors.web.held_words import LISTED_HELD, held_words
 from connectors.web.last_hour import LastHour, Lately, LatelyByName, Trend
 from connectors.web.naming import called, short_key, view_href
 from connectors.web.pages.layout import Layout, other_path
@@ -249,6 +250,7 @@ def _page(
         )
         for name, totals in listed.items()
     ]
+    is_channels = kind.prefix == CHANNELS.prefix
     return layout.page(
         request,
         snapshot,
@@ -256,9 +258,10 @@ def _page(
         title=title,
         names=names,
         prefix=kind.prefix,
-        is_channels=kind.prefix == CHANNELS.prefix,
+        is_channels=is_channels,
         has_hour=stored is not None,
         others=_others(snapshot, kind),
+        held=held_words(snapshot, most=LISTED_HELD if is_channels else 0),
         groups=groups,
         order=order,
         find=find,

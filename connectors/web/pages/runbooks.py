@@ -15,10 +15,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.prometheus.firing import SEVERITIES
+from connectors.web.held_words import held_words
 from connectors.web.pages.layout import Layout
 from connectors.web.sources import Sources
 
 _POLL_S = 10
+_LISTED_HELD = 200
 _ALERT = re.compile("[A-Za-z0-9]+")
 _SIBLING = re.compile(r"(?:\./)?([A-Za-z0-9]+)\.md(#.*)?")
 # The second line of each runbook.
@@ -49,10 +51,12 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     # Synchronous, so Starlette runs them in its thread pool: they read files.
     def listed(request: Request) -> Response:
         """All runbooks, those of the gravest alerts first."""
+        snapshot = sources.current()
         return layout.page(
             request,
-            sources.current(),
+            snapshot,
             "runbooks.html",
+            held=held_words(snapshot, most=_LISTED_HELD),
             title="Runbooks",
             poll_s=_POLL_S,
             runbooks=_entries(sources.runbooks),

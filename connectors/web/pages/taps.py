@@ -16,6 +16,7 @@ from connectors.web.naming import short_key
 from connectors.web.pages.layout import Layout
 from connectors.web.sources import Sources
 from connectors.web.summary import channels_by_tap
+from sds_core.observer.clock import NOTABLE_MS
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.snapshot import Snapshot
@@ -38,6 +39,7 @@ class Tap:
         badge: Its state in a word.
         verdict: The verdict of channels whose colour the state has.
         state: The state in a few words.
+        clock: How far its clock is off, in words.
         last_seen: Event time of the last record, and how long before the clock it is.
         missed: Messages that it missed in the last hour, and of how many.
         missing: Number of sequence numbers that never arrived.
@@ -51,6 +53,7 @@ class Tap:
     badge: str
     verdict: Verdict
     state: str
+    clock: str
     last_seen: str
     missed: str
     missing: str
@@ -58,6 +61,9 @@ class Tap:
     holes: list[str]
     hidden: int
 
+
+_WRONG_CLOCK, _INCOMPLETE = "Wrong clock", "Incomplete"
+"""Badges of taps that may have shown all records."""
 
 _RANK = (Verdict.BLIND, Verdict.DEGRADED, Verdict.OK)
 
@@ -79,6 +85,11 @@ def routes(
         taps = [
             _tap(snapshot, observer, tap, channels[observer], missed[observer])
             for observer, tap in sorted(snapshot.taps.items())
+        ]
+        taps += [
+            _refused(observer, offset_ms)
+            for observer, offset_ms in snapshot.job.clock.skewed_taps.items()
+            if observer not in snapshot.taps
         ]
         taps.sort(key=lambda tap: _RANK.index(tap.verdict))
         return layout.page(
@@ -106,11 +117,14 @@ def _tap(
     settings = snapshot.observer
     silent_ms = snapshot.clock_ms - tap.last_seen_ms
     lately = words.lately(settings.verdict_window_ms)
+    clock = snapshot.job.clock
     badge, verdict, state = "OK", Verdict.OK, f"skipped no number in {lately}"
     if trouble := _trouble(tap, snapshot):
         badge, verdict, state = "Interrupted", Verdict.BLIND, trouble
+    elif observer in clock.skewed_taps:
+        badge, verdict = _WRONG_CLOCK, Verdict.DEGRADED
     elif missed.is_much(settings):
-        badge, verdict = "Incomplete", Verdict.DEGRADED
+        badge, verdict = _INCOMPLETE, Verdict.DEGRADED
         state = "its node does not receive all messages"
     return Tap(
         short_key(observer),
@@ -118,6 +132,7 @@ def _tap(
         badge=badge,
         verdict=verdict,
         state=state,
+        clock=_clock(clock.taps.get(observer)),
         last_seen=f"{words.utc(tap.last_seen_ms)}, {words.age(silent_ms)} ago",
         missed=str(missed),
         missing=words.number(tap.missing_records),
@@ -125,6 +140,34 @@ def _tap(
         holes=[_span(*hole) for hole in tap.holes[: -_LISTED_HOLES - 1 : -1]],
         hidden=max(len(tap.holes) - _LISTED_HOLES, 0),
     )
+
+
+def _refused(observer: str, offset_ms: int) -> Tap:
+    """Return a tap of which no record was taken, because its clock is wrong."""
+    return Tap(
+        short_key(observer),
+        name=words.short(observer),
+        badge=_WRONG_CLOCK,
+        verdict=Verdict.DEGRADED,
+        state="its records are refused: see the dead letters",
+        clock=_clock(offset_ms),
+        last_seen=words.NOTHING,
+        missed=words.NOTHING,
+        missing=words.NOTHING,
+        channels="0",
+        holes=[],
+        hidden=0,
+    )
+
+
+def _clock(offset_ms: int | None) -> str:
+    """Return how far a tap's clock is off; nothing that a delay may explain."""
+    if offset_ms is None:
+        return words.NOTHING
+    if abs(offset_ms) <= NOTABLE_MS:
+        return "agrees"
+    side = "fast" if offset_ms > 0 else "slow"
+    return f"{words.seconds(abs(offset_ms) / 1000)} {side}"
 
 
 def _trouble(tap: TapTotals, snapshot: Snapshot) -> str:
@@ -151,7 +194,7 @@ def _span(from_ms: int, to_ms: int) -> str:
 
 def _weak(taps: list[Tap]) -> str:
     """Return what to do about a tap that misses messages; empty if none does."""
-    if not any(tap.verdict is Verdict.DEGRADED for tap in taps):
+    if not any(tap.badge == _INCOMPLETE for tap in taps):
         return ""
     return (
         "A missed message reached a participant, but no tap of its channel. A tap has "
@@ -168,11 +211,15 @@ def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> 
         settings: Settings of the model.
         ever_skipped: Whether one ever skipped a number.
     """
-    window = words.duration(settings.verdict_window_ms)
     if not taps:
         return (
             "No tap has shown a record within the last hour. Look whether the mirror "
             "runs, and whether it writes heartbeats to the topic that is read here."
+        )
+    if any(tap.badge == _WRONG_CLOCK for tap in taps):
+        return (
+            "The clock of a tap is wrong, so all times of its records are, and from a "
+            "minute ahead they are refused: set it by NTP."
         )
     if not any(tap.verdict is Verdict.BLIND for tap in taps):
         lately = (
@@ -182,5 +229,6 @@ def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> 
     return (
         "A channel is blind if all its taps were interrupted: what seems lost may be "
         "missing from the taps alone. Look whether the mirror runs and its node has "
-        f"peers. A verdict returns {window} after the last interruption."
+        f"peers. A verdict returns {words.duration(settings.verdict_window_ms)} after "
+        "the last interruption."
     )

@@ -129,13 +129,9 @@ class Demo:
         keep = console.is_interactive if self.keep is None else self.keep
         pending = PendingJob()
 
-        def clock_ms() -> int:
-            # Not wall time: this program writes the records, so they never stop coming.
-            return pending.board.snapshot.clock_ms
-
         try:
             with (
-                status_server(pending, *self.address, clock_ms) as url,
+                status_server(pending, *self.address, played=True) as url,
                 tempfile.TemporaryDirectory(prefix="sds-monitor-demo-") as directory,
                 EmbeddedBroker() as broker,
             ):
@@ -221,7 +217,7 @@ class Demo:
         for _ in every_second(job, ending):
             if writing.done():
                 writing.result()
-            snapshot = current_snapshot(job.board, lambda: job.board.snapshot.clock_ms)
+            snapshot = current_snapshot(job.board, played=True)
             # The page's time is that of the traffic, which may be played faster.
             job.look(snapshot, snapshot.clock_ms, wall_ms())
             display(snapshot)

@@ -94,7 +94,7 @@ def run(
                     pending.board.set_table(table)
                 if audit is not None:
                     pending.board.set_audit(newest_audit())
-                snapshot = current_snapshot(pending.board, wall_ms)
+                snapshot = current_snapshot(pending.board)
                 silence.observe(snapshot.job.kafka, snapshot.job.missing_topic)
                 if pending.job is not None:
                     pending.job.look(snapshot, wall_ms())

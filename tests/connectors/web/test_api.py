@@ -14,6 +14,8 @@ from connectors.history.schema import NumberedMinute, minute_row
 from connectors.web import words
 from connectors.web.paging import PAGE_LIMIT
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
+from sds_core.observer.clock import ClockFigures
+from sds_core.observer.excused import Excuse, ExcusedFindings
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import (
     ChannelIncident,
@@ -69,11 +71,12 @@ def test_fleet_object_has_every_channel_and_the_job(
                 "restarts": 0,
             },
             "undecodable": {},
+            "held_back": [],
             "channel_count": 2,
             "channels": [
-                {"id": "lossy", "name": None, "muted": False}
+                {"id": "lossy", "name": None, "muted": False, "held_back": []}
                 | CHANNEL_FIGURES.report(failing),
-                {"id": "fine", "name": None, "muted": False}
+                {"id": "fine", "name": None, "muted": False, "held_back": []}
                 | CHANNEL_FIGURES.report(fine),
             ],
             "next": None,
@@ -155,7 +158,7 @@ def test_channel_is_found_by_any_id(
     stage.snapshot = snapshot(decoys | {channel: wanted})
     answer = client.get(f"/api/v1/channels/{quote(channel, safe='')}")
     assert answer.status_code == 200
-    said = {"id": channel, "name": None, "muted": False}
+    said = {"id": channel, "name": None, "muted": False, "held_back": []}
     assert answer.json() == said | CHANNEL_FIGURES.report(wanted)
 
 
@@ -308,6 +311,7 @@ def test_tap_object_has_all_figures_of_the_tap(
                 "last_seen": 9,
                 "missing_records": 0,
                 "last_hole": None,
+                "clock_offset_ms": None,
                 "holes": [],
                 "channel_count": 2,
             },
@@ -316,11 +320,46 @@ def test_tap_object_has_all_figures_of_the_tap(
                 "last_seen": 8,
                 "missing_records": 3,
                 "last_hole": 7,
+                "clock_offset_ms": None,
                 "holes": [[1, 2], [5, 7]],
                 "channel_count": 1,
             },
         ]
     )
+
+
+def test_clocks_of_taps_are_told(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot
+) -> None:
+    """Of each tap, and the wrong ones of taps whose records are all refused."""
+    clock = ClockFigures(0, 0, {"t1": -100, "fast": 90_000})
+    stage.snapshot = replace(snapshot(clock=clock), taps={"t1": TapTotals(9)})
+    answer = client.get("/api/v1/taps").json()
+    assert [one["clock_offset_ms"] for one in answer["taps"]] == [-100]
+    assert answer["wrong_clocks"] == {"fast": 90_000}
+
+
+def test_alerts_that_are_held_back_are_told(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """In the list of channels, and with their channel."""
+    lost = ExcusedFindings("lost", Excuse("tap_hole", 5, 9), 7, 0, True)
+    other = lost._replace(kind="undelivered", holds_back=False)
+    stage.snapshot = replace(
+        snapshot({"a": totals(), "b": totals()}), excused={"a": (lost, other)}
+    )
+    told = {
+        "alert": "SdsMessagesLost",
+        "channel": "a",
+        "reason": "tap_hole",
+        "findings": 7,
+        "from": 5,
+        "to": 9,
+    }
+    answer = client.get("/api/v1/channels").json()
+    assert answer["held_back"] == with_utc([told])
+    held = {one["id"]: one["held_back"] for one in answer["channels"]}
+    assert held == {"a": with_utc([told]), "b": []}
 
 
 def test_minutes_have_the_figures_of_each_interval(

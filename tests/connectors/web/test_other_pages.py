@@ -15,6 +15,7 @@ from connectors.web.pages.taps import LISTED_TAPS
 from connectors.web.words import NOTHING
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.clock import ClockFigures
+from sds_core.observer.excused import Excuse, ExcusedFindings
 from sds_core.observer.forgotten import Remainder
 from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.histogram import Histogram
@@ -166,17 +167,65 @@ def test_taps_are_sorted_by_what_they_miss(
     text = text_of(client, "/taps")
     for part in (
         "holed Interrupted interrupted at 12:03 UTC; trusted again at 12:14 UTC "
+        f"{NOTHING} "
         "2026-08-09 12:03:10 UTC, 0 s ago "
         f"1 {NOTHING} 1,234 "
         "2026-08-09 12:03:05 UTC, for 2 s 2026-08-09 12:03:00 UTC, for 2 s",
         "and 2 older ones",
-        "silent Interrupted silent for 16 s 2026",
+        f"silent Interrupted silent for 16 s {NOTHING} 2026",
         "good OK skipped no number in the last 10 min",
         "A channel is blind if all its taps were interrupted",
     ):
         assert part in text
     stage.snapshot = snapshot()
     assert "No tap has shown a record within the last hour." in text_of(client, "/taps")
+
+
+def test_wrong_clock_of_a_tap_is_shown_with_its_size(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot
+) -> None:
+    """Also of a tap whose records are all refused; small differences are delays."""
+    now_ms = snapshot().clock_ms
+    offsets_ms = {"good": -4_900, "slow": -90_040, "fast": 90_000, "known": 30_000}
+    taps = {name: TapTotals(now_ms) for name in ("good", "slow", "known", "unknown")}
+    clock = ClockFigures(0, 0, offsets_ms)
+    stage.snapshot = replace(snapshot(clock=clock), taps=taps)
+    assert keys(client, "/taps") == ["slow", "fast", "good", "known", "unknown"]
+    text = text_of(client, "/taps")
+    for part in (
+        "slow Wrong clock skipped no number in the last 10 min 90.0 s slow",
+        "fast Wrong clock its records are refused: see the dead letters 90.0 s fast",
+        "good OK skipped no number in the last 10 min agrees",
+        "known OK skipped no number in the last 10 min 30.0 s fast",
+        f"unknown OK skipped no number in the last 10 min {NOTHING}",
+        "The clock of a tap is wrong",
+    ):
+        assert part in text
+
+
+def test_alerts_that_are_held_back_are_on_first_page_channel_and_runbooks(
+    client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
+) -> None:
+    """With the reason, and until when messages may be missing; not if muted."""
+    now_ms = snapshot().clock_ms
+    span = Excuse("tap_hole", now_ms - 400_000, now_ms - 130_000)
+    lost = ExcusedFindings("lost", span, 7, 0, True)
+    channels = {f"c{n}": totals() for n in range(8)}
+    stage.snapshot = replace(
+        snapshot(channels), excused=dict.fromkeys([*channels, "muted"], (lost,))
+    )
+    stage.snapshot = replace(stage.snapshot, muted=frozenset({"muted"}))
+    why = "held back: blind 11:56 to 12:01 (tap_hole), 7 findings"
+    first = text_of(client, "/")
+    assert first.count(f"of c4 {why}") == 1
+    assert "of c5" not in first
+    assert "3 more alerts held back" in first
+    assert f"SdsMessagesLost {why}" in text_of(client, "/channel?id=c7")
+    every = text_of(client, "/runbooks")
+    assert all(f"of c{n} {why}" in every for n in range(8))
+    assert "of muted" not in every
+    stage.snapshot = snapshot(channels)
+    assert "held back" not in text_of(client, "/")
 
 
 @pytest.mark.parametrize(

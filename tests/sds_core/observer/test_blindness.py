@@ -8,12 +8,11 @@ from dataclasses import replace
 import pytest
 
 from sds_core.observer.blindness import (
-    SILENT_MS,
     coincides_with_hole,
     judge_blindness,
 )
-from sds_core.observer.freshness import Freshness, MissingTopic
-from sds_core.observer.mirror_audit import MirrorAudit
+from sds_core.observer.freshness import SILENT_S, Arrivals, Freshness, MissingTopic
+from sds_core.observer.mirror_audit import NO_AUDIT, MirrorAudit
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.sds.evidence import Evidence, Found
 from sds_core.observer.sds.totals import ChannelTotals
@@ -30,7 +29,7 @@ NOW_MS = 1_750_000_000_000
 
 def judged(
     *taps: TapTotals,
-    wall_ms: int | None = None,
+    idle_s: float | None = None,
     behind: int = 0,
     verdict: Verdict = Verdict.OK,
 ) -> tuple[Verdict, str]:
@@ -42,9 +41,11 @@ def judged(
         clock_ms=NOW_MS,
         channels={"town": totals},
         taps=dict(zip(names, taps, strict=True)),
-        job=JobFigures(records_behind=behind),
+        job=JobFigures(records_behind=behind, arrivals=Arrivals(1_000)),
     )
-    found = judge_blindness(snapshot, wall_ms).channels["town"]
+    if idle_s is not None:
+        snapshot = snapshot.as_of(1_000 + idle_s)
+    found = judge_blindness(snapshot).channels["town"]
     assert totals.verdict is verdict, "the view's own totals were changed"
     return found.verdict, found.verdict_reason
 
@@ -82,13 +83,13 @@ def test_without_tap_headers_there_is_no_tap_health() -> None:
     assert judged() == (Verdict.OK, "as it was")
 
 
-def test_a_topic_without_any_record_is_blind_by_wall_time() -> None:
-    """Unless unread records exist or no wall time is given."""
-    late = NOW_MS + SILENT_MS + 1
-    assert judged(wall_ms=late) == (Verdict.BLIND, "no_records")
-    assert judged(wall_ms=late - 1)[0] is Verdict.OK
-    assert judged(wall_ms=late, behind=3)[0] is Verdict.OK
-    assert judged(wall_ms=None)[0] is Verdict.OK
+def test_a_topic_without_any_record_is_blind_by_arrival() -> None:
+    """Unless unread records exist; a report judges by event time alone."""
+    late = SILENT_S + 0.1
+    assert judged(idle_s=late) == (Verdict.BLIND, "no_records")
+    assert judged(idle_s=SILENT_S)[0] is Verdict.OK
+    assert judged(idle_s=late, behind=3)[0] is Verdict.OK
+    assert judged()[0] is Verdict.OK
 
 
 def test_no_channel_is_blind_because_kafka_or_the_topic_is_away() -> None:
@@ -97,22 +98,38 @@ def test_no_channel_is_blind_because_kafka_or_the_topic_is_away() -> None:
         primed=True,
         clock_ms=NOW_MS,
         channels={"town": ChannelTotals(verdict=Verdict.OK, verdict_reason="ok")},
-        job=JobFigures(kafka=Freshness(NOW_MS, answered_s=1_000)),
+        job=JobFigures(
+            kafka=Freshness(NOW_MS, answered_s=1_000), arrivals=Arrivals(950)
+        ),
     )
     for silent_s in (61, 3_600):
         away = snapshot.as_of(1_000 + silent_s)
-        found = judge_blindness(away, NOW_MS + silent_s * 1_000).channels["town"]
+        found = judge_blindness(away).channels["town"]
         assert (found.verdict, found.verdict_reason) == (Verdict.OK, "ok")
     missing = replace(
-        snapshot.as_of(1_015),
-        job=JobFigures(missing_topic=MissingTopic("frames", NOW_MS)),
+        snapshot.as_of(1_061),
+        job=replace(
+            snapshot.as_of(1_061).job, missing_topic=MissingTopic("frames", NOW_MS)
+        ),
     )
-    assert judge_blindness(missing, NOW_MS + 90_000).channels["town"].verdict is (
-        Verdict.OK
-    )
-    answering = snapshot.as_of(1_015)
-    found = judge_blindness(answering, NOW_MS + SILENT_MS + 1).channels["town"]
+    assert judge_blindness(missing).channels["town"].verdict is Verdict.OK
+    found = judge_blindness(snapshot.as_of(1_015)).channels["town"]
     assert found.verdict_reason == "no_records"
+
+
+def test_silence_is_measured_anew_when_kafka_is_back() -> None:
+    """Nobody knows what came meanwhile; a short pause of Kafka changes nothing."""
+    arrivals = Arrivals().after_answer(True, Freshness(), 0)
+    for second in range(1, 31):
+        answer = Freshness(NOW_MS, answered_s=second - 1)
+        arrivals = arrivals.after_answer(False, answer, second)
+    assert arrivals.as_of(60).idle_s == 60
+    brief = arrivals.after_answer(False, Freshness(NOW_MS, answered_s=30), 45)
+    assert brief.as_of(61).is_silent
+    back = arrivals.after_answer(False, Freshness(NOW_MS, answered_s=30), 3_600)
+    assert not back.as_of(3_660).is_silent
+    assert back.as_of(3_661).is_silent
+    assert not back.after_answer(True, answer, 3_661).as_of(3_662).is_silent
 
 
 def test_warming_up_comes_before_blind() -> None:
@@ -126,7 +143,7 @@ def test_warming_up_comes_before_blind() -> None:
 
 def since(
     *taps: TapTotals,
-    wall_ms: int | None = None,
+    idle_s: float = 0,
     verdict_since_ms: int | None = NOW_MS - 3_000_000,
     first_event_ms: int = NOW_MS - 3_030_000,
 ) -> tuple[Verdict, int | None]:
@@ -142,8 +159,9 @@ def since(
         clock_ms=NOW_MS,
         channels={"town": totals},
         taps=dict(zip(names, taps, strict=True)),
-    )
-    found = judge_blindness(snapshot, wall_ms).channels["town"]
+        job=JobFigures(arrivals=Arrivals(1_000)),
+    ).as_of(1_000 + idle_s)
+    found = judge_blindness(snapshot).channels["town"]
     since_ms = found.verdict_since_ms
     return found.verdict, None if since_ms is None else NOW_MS - since_ms
 
@@ -192,8 +210,8 @@ def test_no_channel_is_blind_before_its_warm_up_ended() -> None:
 def test_silent_topic_is_blind_after_a_minute_of_wall_time() -> None:
     """The clock does not move without records."""
     whole = TapTotals(last_seen_ms=NOW_MS)
-    found = since(whole, wall_ms=NOW_MS + 600_000)
-    assert found == (Verdict.BLIND, -SILENT_MS)
+    found = since(whole, idle_s=600)
+    assert found == (Verdict.BLIND, -60_000)
 
 
 def test_verdict_after_blindness_begins_at_its_end() -> None:
@@ -283,8 +301,10 @@ def test_monitor_is_ok_while_no_channel_is_blind(
 
 def test_monitor_is_not_ok_without_records_or_behind() -> None:
     """Only times decide both."""
+    silent = replace(JobFigures().arrivals, grew_s=0, idle_s=SILENT_S + 1)
     snapshot = monitored({"a": WHOLE})
-    assert not judge_blindness(snapshot, NOW_MS + SILENT_MS + 1).ok
+    snapshot = replace(snapshot, job=replace(snapshot.job, arrivals=silent))
+    assert not judge_blindness(snapshot).ok
     assert judge_blindness(monitored({"a": WHOLE}, lag_s=60)).ok
     assert not judge_blindness(monitored({"a": WHOLE}, lag_s=60.1)).ok
 
@@ -491,3 +511,107 @@ def test_an_audit_does_not_end_a_warm_up_or_another_blindness() -> None:
     """These have their own reasons."""
     for verdict in (Verdict.WARMING_UP, Verdict.BLIND):
         assert audited({"": NOW_MS}, verdict)["town"] == (verdict, "as it was")
+
+
+# --- alerts that are held back
+
+
+def findings(
+    *taps: TapTotals,
+    audit: MirrorAudit = NO_AUDIT,
+    muted: bool = False,
+    **found: list[Found],
+) -> list[tuple[str, str, int, int, bool]]:
+    """Alert, reason, excused and other findings, and whether the alert is held back."""
+    names = [f"tap {number}" for number in range(len(taps))]
+    totals = ChannelTotals(
+        verdict=Verdict.FAILING, observers=names, evidence=evidence(**found)
+    )
+    snapshot = Snapshot(
+        clock_ms=NOW_MS,
+        channels={"town": totals},
+        taps=dict(zip(names, taps, strict=True)),
+        muted=frozenset({"town"} if muted else ()),
+        audit=audit,
+    )
+    judged = judge_blindness(snapshot)
+    held = [one for _, one in judged.held_back]
+    return [
+        (one.alert, one.excuse.reason, one.excused, one.counted, one in held)
+        for one in judged.excused.get("town", ())
+    ]
+
+
+def test_alerts_on_what_a_hole_may_have_caused_are_held_back() -> None:
+    """Each kind of finding by itself, from the number on that is an alert."""
+    assert findings(
+        RECOVERED_TAP,
+        lost=[(*IN_THE_SHADOW, 2)],
+        undelivered=[(*IN_THE_SHADOW, 1)],
+        unacknowledged=[(*IN_THE_SHADOW, 6)],
+        expired=[(*IN_THE_SHADOW, 9)],
+    ) == [
+        ("SdsMessagesLost", "tap_hole", 2, 0, True),
+        # One of a hundred is what the objective allows.
+        ("SdsDeliveryBudgetBurn", "tap_hole", 1, 0, False),
+        ("SdsAcknowledgementBudgetBurn", "tap_hole", 6, 0, True),
+        ("SdsRepairExpiring", "tap_hole", 9, 0, False),
+    ]
+    assert findings(RECOVERED_TAP, expired=[(*IN_THE_SHADOW, 10)])[0][-1]
+
+
+def test_alert_is_not_held_back_if_enough_other_findings_count() -> None:
+    """Before the hole, or outside of it."""
+    before = (HOLE_MS - 8 * MINUTE_MS, HOLE_MS - 2 * MINUTE_MS)
+    both = [(*before, 1), (*IN_THE_SHADOW, 5)]
+    assert findings(RECOVERED_TAP, lost=both) == [
+        ("SdsMessagesLost", "tap_hole", 5, 1, False)
+    ]
+    assert findings(RECOVERED_TAP, lost=[(*before, 1)]) == []
+    assert findings(WHOLE, lost=[(*IN_THE_SHADOW, 5)]) == []
+    assert findings(RECOVERED_TAP, WHOLE, lost=[(*IN_THE_SHADOW, 5)]) == []
+
+
+def test_message_that_is_named_long_after_a_hole_may_have_been_sent_in_it() -> None:
+    """Up to five minutes, and the 15 s of a hole; other findings are not of then."""
+    limit_ms = HOLE_MS + 5 * MINUTE_MS + 15_000
+    assert findings(RECOVERED_TAP, lost=[(limit_ms, NOW_MS, 1)])[0][-1]
+    assert findings(RECOVERED_TAP, lost=[(limit_ms + 1, NOW_MS, 1)]) == []
+    assert findings(RECOVERED_TAP, undelivered=[(limit_ms, NOW_MS, 50)]) == []
+
+
+def test_muted_channel_has_no_alert_to_hold_back() -> None:
+    """What is excused is the same."""
+    lost = [(*IN_THE_SHADOW, 2)]
+    assert findings(RECOVERED_TAP, muted=True, lost=lost) == [
+        ("SdsMessagesLost", "tap_hole", 2, 0, False)
+    ]
+
+
+def test_silent_topic_excuses_nothing() -> None:
+    """The clock stands still, so nothing is found; what was found before counts."""
+    totals = ChannelTotals(
+        verdict=Verdict.FAILING,
+        observers=["a"],
+        evidence=evidence(lost=[(*OUTSIDE, 1)]),
+    )
+    job = JobFigures(arrivals=Arrivals(0))
+    snapshot = Snapshot(
+        clock_ms=NOW_MS, channels={"town": totals}, taps={"a": WHOLE}, job=job
+    )
+    judged = judge_blindness(snapshot.as_of(61))
+    assert judged.channels["town"].verdict_reason == "no_records"
+    assert not judged.excused
+
+
+def test_alert_is_held_back_if_the_mirror_lacks_messages() -> None:
+    """Of what began before the newest of them, while the channel is blind for it."""
+    audit = MirrorAudit({"town": NOW_MS - 4 * MINUTE_MS})
+    lost = [(NOW_MS - 5 * MINUTE_MS, NOW_MS, 2)]
+    assert findings(WHOLE, audit=audit, lost=lost) == [
+        ("SdsMessagesLost", "audit_incomplete", 2, 0, True)
+    ]
+    undelivered = [(NOW_MS - 3 * MINUTE_MS, NOW_MS, 9)]
+    assert findings(WHOLE, audit=audit, undelivered=undelivered) == []
+    old = MirrorAudit({"town": NOW_MS - 11 * MINUTE_MS})
+    assert findings(WHOLE, audit=old, lost=lost) == []

@@ -4,71 +4,102 @@ from __future__ import annotations
 
 import pytest
 
-from sds_core.observer.clock import ClockFigures, ClockLevel, RecordLead
+from sds_core.observer.clock import ClockFigures, ClockLevel, NewRecord, TapClocks
 
 NOW_MS = 1_786_276_990_000
-Newest = dict[int, tuple[int, int]]
+AGREES = ClockLevel.AGREES
 
 
-def observed(
-    leads_ms: dict[int, list[int]], lead: RecordLead | None = None
-) -> int | None:
-    """What is known after new records, one a second, in each partition.
+def seen(
+    leads_ms: dict[str, list[int]], clocks: TapClocks | None = None, since_s: float = 0
+) -> TapClocks:
+    """Clocks after new records, one of each tap every 5 s.
 
     Args:
-        leads_ms: Partition -> by how much each of its records is ahead.
-        lead: Observes them; None for a new one.
+        leads_ms: Tap -> by how much each of its records is ahead when it arrives.
+        clocks: Observes them; None for new ones.
+        since_s: When the first one comes, monotonic seconds.
     """
-    lead = lead or RecordLead()
-    found = lead.observe(dict.fromkeys(leads_ms, (0, NOW_MS)), NOW_MS)
+    clocks = clocks or TapClocks()
     for turn in range(max(map(len, leads_ms.values()))):
-        now_ms = NOW_MS + 1_000 * (turn + 1)
-        newest: Newest = {
-            partition: (turn + 1, now_ms + ahead_ms[turn])
-            for partition, ahead_ms in leads_ms.items()
-            if turn < len(ahead_ms)
-        }
-        found = lead.observe(newest, now_ms)
-    return found
+        records = [
+            NewRecord(tap, NOW_MS + some[turn], NOW_MS)
+            for tap, some in leads_ms.items()
+            if turn < len(some)
+        ]
+        clocks.observe(records, since_s + 5 * turn)
+    return clocks
 
 
-def test_records_ahead_of_the_clock_in_all_partitions_are_noticed() -> None:
-    """The least of them counts: the clock is behind by at least so much."""
-    assert observed({0: [40_000, 41_000, 39_500], 1: [44_000] * 3}) == 39_500
+def test_clock_of_each_tap_is_measured() -> None:
+    """A slow one has a negative offset, and the others do not change it."""
+    found = seen({"slow": [-90_100] * 9, "fast": [89_900] * 9, "good": [-100] * 9})
+    assert found.figures(0).taps == {"fast": 89_900, "good": -100, "slow": -90_100}
+    assert found.figures(0).skewed_taps == {"fast": 89_900, "slow": -90_100}
 
 
-@pytest.mark.parametrize(
-    "leads_ms",
-    [
-        {0: [40_000, 40_000]},
-        {0: [40_000] * 3, 1: [40_000]},
-    ],
-)
-def test_few_new_records_show_nothing(leads_ms: dict[int, list[int]]) -> None:
-    """One may have any time."""
-    assert observed(leads_ms) is None
+def test_delays_are_not_taken_for_a_slow_clock() -> None:
+    """Of a minute the records with the shortest way count."""
+    delayed = [-40_000, -200, -35_000, -150, -50_000, -180, -45_000]
+    assert seen({"tap": delayed}).figures(0).taps == {"tap": -200}
+    # A tap that writes what it had kept, after which it is up to date again.
+    kept = [-300_000, -200_000, -100_000, -300, -200, -100]
+    assert seen({"tap": kept}).figures(0).taps == {"tap": -300}
 
 
-def test_one_record_with_a_wrong_time_shows_nothing() -> None:
-    """It stays the newest of its partition, so that partition does not count."""
-    lead = RecordLead()
-    assert observed({0: [3_600_000, 3_600_000, -100], 1: [-100] * 3}, lead) == -100
-    assert observed({0: [3_600_000], 1: [-100] * 40}) == -100
-    assert observed({0: [3_600_000] * 3, 1: [-200] * 3}) == -200
+def test_two_records_with_a_wrong_time_show_nothing() -> None:
+    """They may have any."""
+    assert seen({"tap": [3_600_000] * 2}).figures(0).taps == {}
+    odd = [3_600_000, -100, 3_600_000, -120, -130]
+    assert seen({"tap": odd}).figures(0).taps == {"tap": -100}
 
 
-def test_quiet_partition_does_not_count() -> None:
-    """Only that of the last half minute is known."""
-    assert observed({0: [40_000] * 3, 1: [35_000] * 40}) == 35_000
-    assert observed({0: [-100] * 3, 1: [35_000] * 20}) == -100
+def test_clock_that_jumps_is_noticed_within_a_minute() -> None:
+    """Forward with the third record, backward when the window has none from before."""
+    forward = seen({"tap": [-100] * 12 + [90_000] * 3})
+    assert forward.figures(0).taps == {"tap": 90_000}
+    assert seen({"tap": [-100] * 12 + [-90_000] * 10}).figures(0).taps == {"tap": -100}
+    backward = seen({"tap": [-100] * 12 + [-90_000] * 11})
+    assert backward.figures(0).taps == {"tap": -90_000}
 
 
-def test_topic_without_new_records_shows_nothing() -> None:
-    """Neither at first nor after half a minute."""
-    lead = RecordLead()
-    assert lead.observe({}, NOW_MS) is None
-    assert observed({0: [40_000] * 3}, lead) == 40_000
-    assert lead.observe({0: (3, NOW_MS + 43_000)}, NOW_MS + 40_000) is None
+def test_tap_without_new_records_has_no_offset() -> None:
+    """After a minute: its clock may have been set meanwhile."""
+    clocks = seen({"tap": [-90_000] * 3})
+    clocks.observe([], 71)
+    assert clocks.figures(0).taps == {}
+
+
+def test_offset_is_that_from_kafkas_clock() -> None:
+    """If this machine's clock is wrong, those of the taps are not."""
+    clocks = seen({"tap": [119_900] * 3, "slow": [29_900] * 3, "": [119_950] * 3})
+    figures = clocks.figures(120_000)
+    assert figures.taps == {"slow": -90_100, "tap": -100}
+    # Records without a tap count here, as their writer has a clock too.
+    assert figures.records_ahead_ms == 119_900
+    assert clocks.figures(None).taps == {"slow": 29_900, "tap": 119_900}
+
+
+def test_median_of_the_taps_is_compared_with_this_clock() -> None:
+    """One tap with a wrong clock does not make this one wrong; the lower one of two."""
+    assert seen({"a": [40_000] * 3, "b": [-100] * 3}).figures(None).level() is AGREES
+    three = {"a": [40_000] * 3, "b": [41_000] * 3, "c": [-9_000_000] * 3}
+    assert seen(three).figures(None).records_ahead_ms == 40_000
+    assert seen({"a": [40_000] * 2}).figures(None).records_ahead_ms is None
+
+
+def test_invented_taps_do_not_fill_the_memory() -> None:
+    """Those seen first are followed, and others when these are silent."""
+    assert seen({"t" * 1_001: [0] * 3, "t" * 1_000: [0] * 3}).figures(0).taps == {
+        "t" * 1_000: 0
+    }
+    clocks = TapClocks()
+    for turn in range(3):
+        names = [f"tap {number:04}" for number in range(2_000)]
+        clocks.observe((NewRecord(one, NOW_MS, NOW_MS) for one in names), turn)
+    assert len(clocks.figures(0).taps) == 1_000
+    seen({"late": [0] * 3}, clocks, since_s=100)
+    assert seen({"late": [0] * 3}, clocks, since_s=110).figures(0).taps == {"late": 0}
 
 
 @pytest.mark.parametrize(

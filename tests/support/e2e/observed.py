@@ -118,7 +118,7 @@ def observed(
         ConformanceNode() as node,
         running_mirror(node, bootstrap, directory / "mirror") as mirror,
         running_audit(node, bootstrap, directory / "mirror") as audit,
-        status_server(play.shown, "127.0.0.1", 0, play.clock) as monitor_url,
+        status_server(play.shown, "127.0.0.1", 0, played=True) as monitor_url,
         listening_webhook() as webhook,
         running_alertmanager(
             directory / "alertmanager", _shipped("alertmanager.yml"), webhook.url

@@ -1,0 +1,115 @@
+"""Reads some of the newest records of a topic, again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+from kafka.errors import KafkaError
+
+from connectors.kafka.clients import failure
+from connectors.kafka.consumer import (
+    OffsetRange,
+    kafka_python_consumer,
+    read_kafka_python,
+)
+from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, RecordsLost
+from sds_core.observer.record import Headers, RawRecord
+
+_PARTITIONS = 8
+"""Most partitions that are read at a time. A tap writes heartbeats to every one."""
+
+_RECORDS = 50
+"""Most records that are read of each: heartbeats of as many taps."""
+
+_MOST_BYTES = 4 << 20
+"""Bytes of values and headers after which no more is read: records may have 32 MiB."""
+
+
+class TailRecord(NamedTuple):
+    """A record near the end of a topic, without its key and value.
+
+    Attributes:
+        partition, offset: Place of the record.
+        timestamp_ms: Record time, Unix ms.
+        headers: See `sds_core.observer.record.Headers`.
+    """
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    headers: Headers
+
+
+class TopicTail:
+    """Reads a few records near the end of each partition, a few partitions at a time.
+
+    It has one connection, which it opens when it is first asked.
+
+    Args:
+        settings: Cluster and topic.
+    """
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        self._stack = ExitStack()
+        self._consumer: Any = None
+        self._turn = 0
+
+    def read(
+        self, since: Mapping[int, int], ends: Mapping[int, int]
+    ) -> list[TailRecord]:
+        """Return the last records of some partitions, or as many as are not too large.
+
+        Args:
+            since: Offset at which the new records of each partition begin. Partitions
+                that are not in it have none.
+            ends: Offset after the last record of each partition.
+
+        Raises:
+            connectors.kafka.settings.KafkaUnreachable: No broker answered.
+            connectors.kafka.settings.KafkaRefused: A broker refuses to give records.
+        """
+        grown = sorted(p for p in since if ends.get(p, 0) > since[p])
+        if len(grown) > _PARTITIONS:
+            begin = self._turn * _PARTITIONS % len(grown)
+            grown = [*grown[begin:], *grown[:begin]][:_PARTITIONS]
+        self._turn += 1
+        ranges = [
+            OffsetRange(p, max(since[p], ends[p] - _RECORDS), ends[p]) for p in grown
+        ]
+        if not ranges:
+            return []
+        try:
+            if self._consumer is None:
+                consumer = kafka_python_consumer(self._settings)
+                self._consumer = self._stack.enter_context(consumer)
+            return list(_few(read_kafka_python(self._consumer, self._settings, ranges)))
+        except RecordsLost:
+            # Retention was faster.
+            return []
+        except KafkaUnreachable:
+            # A client that lost its broker may not reconnect.
+            self.close()
+            raise
+        except KafkaError as error:
+            self.close()
+            raise failure(self._settings, error) from error
+
+    def close(self) -> None:
+        """Close the connection; the next call opens another."""
+        self._consumer = None
+        self._stack.close()
+
+
+def _few(chunks: Iterable[Sequence[RawRecord]]) -> Iterator[TailRecord]:
+    """Yield records until they are too large together; at least one chunk."""
+    size = 0
+    for chunk in chunks:
+        for one in chunk:
+            size += len(one.value or b"")
+            size += sum(len(value or b"") for _, value in one.headers)
+            yield TailRecord(one.partition, one.offset, one.timestamp_ms, one.headers)
+        if size > _MOST_BYTES:
+            return
