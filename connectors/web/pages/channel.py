@@ -18,7 +18,7 @@ from connectors.web.pages.layout import Layout
 from connectors.web.pages.past import history_of
 from connectors.web.parameters import hours, one_of
 from connectors.web.participants import participant_rows, table_of
-from connectors.web.reasons import reason_of
+from connectors.web.reasons import likely_causes, reason_of
 from connectors.web.sources import Sources
 from connectors.web.trends import HOURS
 from sds_core.observer.channel_table import ChannelSettings
@@ -88,6 +88,7 @@ def routes(
             as_channel=channel_query(channel, "channel"),
             totals=totals,
             reason=reason_of(snapshot, totals),
+            causes=likely_causes(snapshot, totals),
             objectives=_objectives(table, totals, snapshot.table.of(channel)),
             participants=participant_rows(snapshot, table_of(totals)),
             other_participants=table_of(totals).others,

@@ -11,7 +11,8 @@ from sds_core.observer.lacking import Lack, StandingIncident, is_followed, lacks
 from sds_core.observer.settings import DEFAULTS
 from sds_core.text import iso_time, printable
 from streaming.cli import FINDING
-from streaming.cli.actions.incident_sources import Incident, read_with_clock
+from streaming.cli.actions.incident_causes import print_causes
+from streaming.cli.actions.incident_sources import Incident, read_incidents
 from streaming.cli.incident_options import IncidentFilter, IncidentSource
 
 
@@ -29,12 +30,14 @@ def list_lacks(
     Raises:
         click.exceptions.Exit: There are unresolved incidents.
     """
-    found, clock_ms = read_with_clock(source, wanted._replace(standing=True))
+    found, causes, clock_ms = read_incidents(source, wanted._replace(standing=True))
     names = {one.channel: one.channel_name or "" for one in found}
     lacks = lacks_of(_standing(one, clock_ms) for one in found)
     for one in lacks:
         name = table.of(one.channel).name or names[one.channel]
         click.echo(json.dumps(_object(one, name)) if as_json else _line(one, name))
+    if lacks and not as_json:
+        print_causes(causes)
     if not (lacks or as_json):
         click.echo("no unresolved incidents")
     if lacks:
