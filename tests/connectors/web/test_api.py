@@ -68,9 +68,10 @@ def test_fleet_object_has_every_channel_and_the_job(
         "undecodable": {},
         "channel_count": 2,
         "channels": [
-            {"id": "lossy", "name": None, "muted": False}
+            {"id": "lossy", "name": None, "muted": False, "causes": []}
             | CHANNEL_FIGURES.report(failing),
-            {"id": "fine", "name": None, "muted": False} | CHANNEL_FIGURES.report(fine),
+            {"id": "fine", "name": None, "muted": False, "causes": []}
+            | CHANNEL_FIGURES.report(fine),
         ],
         "next": None,
     }
@@ -150,7 +151,7 @@ def test_channel_is_found_by_any_id(
     stage.snapshot = snapshot(decoys | {channel: wanted})
     answer = client.get(f"/api/v1/channels/{quote(channel, safe='')}")
     assert answer.status_code == 200
-    said = {"id": channel, "name": None, "muted": False}
+    said = {"id": channel, "name": None, "muted": False, "causes": []}
     assert answer.json() == said | CHANNEL_FIGURES.report(wanted)
 
 
@@ -196,6 +197,7 @@ def test_parameters_select_incidents(client: httpx.Client, stage: Any) -> None:
         "incidents": [
             incident_object(one) | {"channel_name": None} for one in stage.incidents
         ],
+        "causes": {},
         "clock": stage.snapshot.clock_ms,
         "more": False,
         "next": None,
