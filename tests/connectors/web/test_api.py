@@ -35,6 +35,12 @@ MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]
 
 
+def no_news(channel: str) -> dict[str, Any]:
+    """What the object of a channel has beside its figures, if there is nothing."""
+    nothing: dict[str, Any] = {"name": None, "muted": False}
+    return nothing | {"id": channel, "held_back": [], "causes": []}
+
+
 def test_fleet_object_has_every_channel_and_the_job(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
@@ -74,10 +80,8 @@ def test_fleet_object_has_every_channel_and_the_job(
             "held_back": [],
             "channel_count": 2,
             "channels": [
-                {"id": "lossy", "name": None, "muted": False, "held_back": []}
-                | CHANNEL_FIGURES.report(failing),
-                {"id": "fine", "name": None, "muted": False, "held_back": []}
-                | CHANNEL_FIGURES.report(fine),
+                no_news("lossy") | CHANNEL_FIGURES.report(failing),
+                no_news("fine") | CHANNEL_FIGURES.report(fine),
             ],
             "next": None,
         }
@@ -158,7 +162,7 @@ def test_channel_is_found_by_any_id(
     stage.snapshot = snapshot(decoys | {channel: wanted})
     answer = client.get(f"/api/v1/channels/{quote(channel, safe='')}")
     assert answer.status_code == 200
-    said = {"id": channel, "name": None, "muted": False, "held_back": []}
+    said = no_news(channel)
     assert answer.json() == said | CHANNEL_FIGURES.report(wanted)
 
 
@@ -205,6 +209,7 @@ def test_parameters_select_incidents(client: httpx.Client, stage: Any) -> None:
             "incidents": [
                 incident_object(one) | {"channel_name": None} for one in stage.incidents
             ],
+            "causes": {},
             "clock": stage.snapshot.clock_ms,
             "more": False,
             "next": None,
