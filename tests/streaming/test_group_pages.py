@@ -132,7 +132,7 @@ def test_verdicts_of_groups_are_shown_over_time(client: httpx.Client) -> None:
     answer = client.get("/api/v1/views/league/verdicts?id=north").json()
     (span,) = answer["verdicts"]
     assert (span["verdict"], span["reason"]) == ("degraded", "unacknowledged")
-    title = "Degraded, not acknowledged in time</title>"
+    title = "Degraded, messages were not acknowledged</title>"
     assert title in client.get("/views/league").text
     page = client.get("/views/league/one?id=north").text
     assert title in page

@@ -98,7 +98,7 @@ class Stage:
             self.find_steps,
             lambda: self.firing,
             find_verdicts=self.find_verdicts,
-            verdicts_until_ms=lambda: self.shown_until_ms,
+            verdicts_until_ms=self.verdicts_until_ms,
         )
         return create_app(sources, registry)
 
@@ -158,6 +158,10 @@ class Stage:
         if since_ms == 0:
             self._check()
         return {name: self.shown.get(name, []) for name in channels}
+
+    def verdicts_until_ms(self) -> int | None:
+        """When the page was looked at last."""
+        return self.shown_until_ms
 
     def _check(self) -> None:
         if not self.has_history:

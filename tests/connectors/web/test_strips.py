@@ -72,7 +72,10 @@ def test_first_page_has_a_strip_of_the_last_hour(client: httpx.Client) -> None:
         ("ok", "11:39 UTC to 11:44 UTC: OK, nothing amiss"),
         ("not_watched", "11:44 UTC to 11:46 UTC: Not watched, the monitor did not run"),
         ("ok", "11:46 UTC to 12:03 UTC: OK, nothing amiss"),
-        ("degraded", "12:03 UTC to 12:04 UTC: Degraded, recovering missing messages"),
+        (
+            "degraded",
+            "12:03 UTC to 12:04 UTC: Degraded, missing messages reached participants",
+        ),
     ]
     label = (
         'aria-label="11:04 UTC to 12:04 UTC: Failing 12 min, Blind 3 min, '
