@@ -91,6 +91,10 @@ screenshots: install ## Pictures of the status page, from a demo of its own
 accuracy: install ## Monitor beside the truth of all scenarios: docs/accuracy.md (SEEDS=12)
 	$(PYTHON) -m docs.make_accuracy $(if $(SEEDS),--seeds $(SEEDS))
 
+.PHONY: accuracy-hours
+accuracy-hours: install ## The same over eight hours: docs/accuracy-hours.md (SEEDS=2)
+	$(PYTHON) -m docs.make_accuracy_hours $(if $(SEEDS),--seeds $(SEEDS))
+
 .PHONY: ablation
 ablation: install ## What each kind of repair brings: docs/reliable-channel.md (3 min)
 	$(PYTHON) -m docs.make_ablation

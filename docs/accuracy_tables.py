@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sds_core.message_channel.events import Cause
 from tests.support.accuracy.figures import Figures
-from tests.support.accuracy.suite import HOURS, NAMES, QUIET_WITHOUT_LOSS
+from tests.support.accuracy.suite import NAMES, QUIET_WITHOUT_LOSS
 
 CALM = ("clean", "quiet", QUIET_WITHOUT_LOSS, "phones", "tap-blind")
 """Scenarios without lasting losses, so that each reported loss is false."""
@@ -52,7 +52,7 @@ def percent(part: int, rest: int) -> str:
     return f"{part * 10_000 // whole / 100:.2f} %"
 
 
-def _minutes(verdict: str, reason: str | None = None) -> Callable[[Figures], str]:
+def minutes(verdict: str, reason: str | None = None) -> Callable[[Figures], str]:
     """Return the event time that all channels spent under a verdict."""
 
     def value(figures: Figures) -> str:
@@ -66,7 +66,8 @@ def _minutes(verdict: str, reason: str | None = None) -> Callable[[Figures], str
     return value
 
 
-def _all_minutes(spent_ms: Mapping[tuple[str, str], int]) -> str:
+def all_minutes(spent_ms: Mapping[tuple[str, str], int]) -> str:
+    """Return the sum of event times in minutes."""
     return f"{sum(spent_ms.values()) / 60_000:,.1f}"
 
 
@@ -107,12 +108,9 @@ def _delivered(said: str, really: str) -> Callable[[Figures], int]:
     return lambda f: f.deliveries[said, really]
 
 
-def _called(said: str, cause: Cause) -> Callable[[Figures], int]:
+def called(said: str, cause: Cause) -> Callable[[Figures], int]:
+    """Return how many rebroadcasts of a cause the monitor called something."""
     return lambda f: f.rebroadcasts[said, cause]
-
-
-def _repair(outcome: str) -> Callable[[Figures], int]:
-    return lambda f: f.repair[outcome]
 
 
 SECTIONS = (
@@ -330,19 +328,19 @@ SECTIONS = (
             Column(
                 "repair, repair",
                 "",
-                _called("repair", Cause.REPAIR),
+                called("repair", Cause.REPAIR),
             ),
             Column(
                 "repair, retry",
                 "",
-                _called("repair", Cause.RETRY),
+                called("repair", Cause.RETRY),
             ),
             Column(
                 "retry, repair",
                 "",
-                _called("retry", Cause.REPAIR),
+                called("retry", Cause.REPAIR),
             ),
-            Column("retry, retry", "", _called("retry", Cause.RETRY)),
+            Column("retry, retry", "", called("retry", Cause.RETRY)),
             Column(
                 "recall",
                 "share of repairs that were called one",
@@ -368,26 +366,26 @@ SECTIONS = (
         "Losses in `quiet` and `tap-blind` are real, and phones miss what is sent "
         "while they are away, so `degraded` is right after that.",
         (
-            Column("ok", "", _minutes("ok")),
-            Column("quiet", "", _minutes("quiet")),
-            Column("warming up", "", _minutes("warming_up")),
-            Column("degraded", "for any reason", _minutes("degraded")),
+            Column("ok", "", minutes("ok")),
+            Column("quiet", "", minutes("quiet")),
+            Column("warming up", "", minutes("warming_up")),
+            Column("degraded", "for any reason", minutes("degraded")),
             Column(
                 "failing: lost",
                 "a message lost to everybody",
-                _minutes("failing", "lost"),
+                minutes("failing", "lost"),
             ),
             Column(
                 "failing: undelivered",
                 "over 1 % of the deliveries",
-                _minutes("failing", "undelivered"),
+                minutes("failing", "undelivered"),
             ),
             Column(
                 "failing: unacknowledged",
                 "over 5 % of the messages",
-                _minutes("failing", "unacknowledged"),
+                minutes("failing", "unacknowledged"),
             ),
-            Column("blind", "", _minutes("blind")),
+            Column("blind", "", minutes("blind")),
             Column(
                 "false losses",
                 "messages wrongly reported as lost or undelivered",
@@ -409,8 +407,8 @@ SECTIONS = (
         "the last ten minutes, `ok` and `quiet` unless a real loss was found in them.\n"
         "`blind` and `warming_up` say nothing of the channel.",
         (
-            Column("minutes", "all", lambda f: _all_minutes(f.verdicts_ms)),
-            Column("wrong", "", lambda f: _all_minutes(f.wrong_verdicts_ms)),
+            Column("minutes", "all", lambda f: all_minutes(f.verdicts_ms)),
+            Column("wrong", "", lambda f: all_minutes(f.wrong_verdicts_ms)),
             Column("share", "", wrong_share),
             *(
                 Column(
@@ -431,7 +429,7 @@ SECTIONS = (
             Column(
                 "wrong: ok or quiet",
                 "",
-                lambda f: _all_minutes(
+                lambda f: all_minutes(
                     {
                         key: ms
                         for key, ms in f.wrong_verdicts_ms.items()
@@ -440,89 +438,6 @@ SECTIONS = (
                 ),
             ),
         ),
-    ),
-    Section(
-        "Eight hours",
-        "Scenarios of eight hours, with fewer seeds: phones that are on for a third of "
-        "the time, off for hours or flicker, wrong clocks of participants and taps, "
-        "restarts with and without state, and sync frames that nim-sds repairs.\n"
-        "Columns without an explanation are those of the report; where *differing* is "
-        "0, they equal the truth.",
-        (
-            Column("messages", "content messages sent", lambda f: f.messages),
-            Column("requests", "", _repair("requests")),
-            Column("answered", "", _repair("answered")),
-            Column("expired", "", _repair("expired")),
-            Column("responses", "", _repair("responses")),
-            Column("redundant", "", _repair("redundant")),
-            Column(
-                "old repairs",
-                "repairs, seen by a tap, of messages more than an hour old",
-                lambda f: f.old_repairs,
-            ),
-            Column(
-                "sync repairs",
-                "repairs, seen by a tap, of sync frames",
-                lambda f: f.sync_repairs,
-            ),
-            Column(
-                "differing",
-                "figures of the reports that are not the truth's",
-                lambda f: f.differing,
-            ),
-            Column(
-                "gaps", "stretches in which a tap recorded nothing", lambda f: f.gaps
-            ),
-            Column("minutes blind", "of all channels", _minutes("blind")),
-            Column(
-                "wrong",
-                "minutes of these in which a tap of the channel had no gap in the last "
-                "ten minutes",
-                lambda f: f"{f.wrong_blind_ms / 60_000:,.1f}",
-            ),
-        ),
-        HOURS,
-    ),
-    Section(
-        "Judgements over eight hours",
-        "What the monitor said of single messages, and the minutes under verdicts for "
-        "which nothing that happened is a reason, as in the tables above.\n"
-        "`clocks-8h` is left out: where taps' clocks differ by minutes, event times "
-        "cannot be compared with what happened when.",
-        (
-            Column("lost: found", "", lambda f: f.losses.found),
-            Column("lost: wrong", "", lambda f: f.losses.wrong),
-            Column("lost: missed", "", lambda f: f.losses.missed),
-            Column("undelivered: found", "", lambda f: f.undelivered.found),
-            Column("undelivered: wrong", "", lambda f: f.undelivered.wrong),
-            Column("undelivered: missed", "", lambda f: f.undelivered.missed),
-            Column(
-                "unseeable",
-                "undelivered, and no frame shows it",
-                lambda f: f.undelivered.behind + f.undelivered.unseeable,
-            ),
-            Column(
-                "unshown",
-                "called unacknowledged, although somebody else had it",
-                lambda f: f.acknowledgements.unshown,
-            ),
-            Column(
-                "repair, retry",
-                "retries that were called repairs",
-                _called("repair", Cause.RETRY),
-            ),
-            Column(
-                "retry, repair",
-                "repairs that were called retries",
-                _called("retry", Cause.REPAIR),
-            ),
-            Column("minutes", "all", lambda f: _all_minutes(f.verdicts_ms)),
-            Column(
-                "under a wrong verdict", "", lambda f: _all_minutes(f.wrong_verdicts_ms)
-            ),
-            Column("share", "", wrong_share),
-        ),
-        [name for name in HOURS if name != "clocks-8h"],
     ),
 )
 """All tables except the goals and catching up."""

@@ -16,7 +16,6 @@ from sds_core.message_channel.events import Cause
 from tests.support.accuracy.figures import Figures, share, total
 from tests.support.accuracy.play import START_MS, play
 from tests.support.accuracy.suite import (
-    HOURS,
     NAMES,
     QUIET_WITHOUT_LOSS,
     catch_up,
@@ -217,6 +216,6 @@ def test_seed_gives_the_same_figures_every_time(name: str) -> None:
 def test_page_lists_these_scenarios_and_its_command() -> None:
     """After adding a scenario, run ``make accuracy``."""
     page = Path(make_accuracy.PAGE).read_text(encoding="utf-8")
-    for name in (*NAMES, *HOURS):
+    for name in NAMES:
         assert f"| {name} |" in page
     assert make_accuracy.command(make_accuracy.SEEDS) in page

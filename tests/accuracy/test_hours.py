@@ -1,13 +1,14 @@
 """The monitor is right over hours: phones, wrong clocks, restarts, nim-sds that syncs.
 
 Here the first two and a half hours of each scenario are simulated, in seconds; the
-whole eight are in docs/accuracy.md.
+whole eight are in docs/accuracy-hours.md.
 """
 
 from __future__ import annotations
 
 import pytest
 
+from docs import make_accuracy_hours
 from tests.support.accuracy.suite import HOURS, Result, result_of
 
 
@@ -50,3 +51,12 @@ def test_nobody_is_falsely_blamed_over_hours(name: str) -> None:
     assert (found.losses.wrong, found.losses.missed) == (0, 0)
     assert (found.undelivered.wrong, found.undelivered.missed) == (0, 0)
     assert (found.acknowledgements.wrong, found.acknowledgements.error_ms) == (0, 0)
+
+
+def test_page_lists_these_scenarios_and_no_difference() -> None:
+    """After adding a scenario of hours, run ``make accuracy-hours``."""
+    page = make_accuracy_hours.PAGE.read_text(encoding="utf-8")
+    for name in HOURS:
+        assert f"| {name} |" in page
+    assert "no figures of the reports differ" in page
+    assert "0.0 minutes are called blind" in page

@@ -1,0 +1,178 @@
+"""Writes docs/accuracy-hours.md: ``python -m docs.make_accuracy_hours``."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from docs.accuracy_tables import (
+    Column,
+    Section,
+    all_minutes,
+    called,
+    minutes,
+    wrong_share,
+)
+from docs.make_accuracy import section_grid, text_of
+from sds_core.message_channel.events import Cause
+from tests.support.accuracy.figures import Figures, total
+from tests.support.accuracy.suite import HOURS, result_of
+
+PAGE = Path(__file__).with_name("accuracy-hours.md")
+
+SEEDS = 2
+"""Number of seeds; they take about a minute and a half on two processors."""
+
+_HEAD = """\
+# Accuracy over hours
+
+How often is the monitor right if it runs for hours, with phones, wrong clocks and restarts?
+
+Made by `make accuracy-hours SEEDS={seeds}`; do not edit it by hand.
+The tables compare the monitor's reports with the simulator's truth, for the [scenarios](simulator.md#scenarios) of eight hours with the seeds 1 to {seeds}: {plays} simulations.
+The shorter scenarios are on [a page of their own](accuracy.md), which explains the words.
+With sds-monitor {version} and numpy {numpy}, the same command writes the same page to the byte.
+
+In all these simulations {differing} figures of the reports differ from those of a correct monitor in the [truth file](simulator.md#the-truth-file), and {blind} minutes are called blind without a gap of the taps.
+"""  # noqa: E501 - one sentence per line
+
+
+def _repair(outcome: str) -> Callable[[Figures], int]:
+    return lambda f: f.repair[outcome]
+
+
+SECTIONS = (
+    Section(
+        "Repair and blindness",
+        "Columns without an explanation are those of the report; where *differing* is "
+        "0, they equal the truth.",
+        (
+            Column("messages", "content messages sent", lambda f: f.messages),
+            Column("requests", "", _repair("requests")),
+            Column("answered", "", _repair("answered")),
+            Column("expired", "", _repair("expired")),
+            Column("responses", "", _repair("responses")),
+            Column("redundant", "", _repair("redundant")),
+            Column(
+                "old repairs",
+                "repairs, seen by a tap, of messages more than an hour old",
+                lambda f: f.old_repairs,
+            ),
+            Column(
+                "sync repairs",
+                "repairs, seen by a tap, of sync frames",
+                lambda f: f.sync_repairs,
+            ),
+            Column(
+                "differing",
+                "figures of the reports that are not the truth's",
+                lambda f: f.differing,
+            ),
+            Column(
+                "gaps", "stretches in which a tap recorded nothing", lambda f: f.gaps
+            ),
+            Column("minutes blind", "of all channels", minutes("blind")),
+            Column(
+                "wrong",
+                "minutes of these in which a tap of the channel had no gap in the last "
+                "ten minutes",
+                lambda f: f"{f.wrong_blind_ms / 60_000:,.1f}",
+            ),
+        ),
+        HOURS,
+    ),
+    Section(
+        "Judgements",
+        "What the monitor said of single messages, and the minutes under verdicts for "
+        "which nothing that happened is a reason, as in [accuracy.md](accuracy.md).\n"
+        "`clocks-8h` is left out: where taps' clocks differ by minutes, event times "
+        "cannot be compared with what happened when.",
+        (
+            Column("lost: found", "", lambda f: f.losses.found),
+            Column("lost: wrong", "", lambda f: f.losses.wrong),
+            Column("lost: missed", "", lambda f: f.losses.missed),
+            Column("undelivered: found", "", lambda f: f.undelivered.found),
+            Column("undelivered: wrong", "", lambda f: f.undelivered.wrong),
+            Column("undelivered: missed", "", lambda f: f.undelivered.missed),
+            Column(
+                "unseeable",
+                "undelivered, and no frame shows it",
+                lambda f: f.undelivered.behind + f.undelivered.unseeable,
+            ),
+            Column(
+                "unshown",
+                "called unacknowledged, although somebody else had it",
+                lambda f: f.acknowledgements.unshown,
+            ),
+            Column(
+                "repair, retry",
+                "retries that were called repairs",
+                called("repair", Cause.RETRY),
+            ),
+            Column(
+                "retry, repair",
+                "repairs that were called retries",
+                called("retry", Cause.REPAIR),
+            ),
+            Column("minutes", "all", lambda f: all_minutes(f.verdicts_ms)),
+            Column(
+                "under a wrong verdict", "", lambda f: all_minutes(f.wrong_verdicts_ms)
+            ),
+            Column("share", "", wrong_share),
+        ),
+        [name for name in HOURS if name != "clocks-8h"],
+    ),
+)
+"""All tables."""
+
+
+def page(by_name: dict[str, Figures], seeds: int) -> str:
+    """Return the whole page.
+
+    Args:
+        by_name: Sums over the seeds by scenario.
+        seeds: Number of simulations of each scenario.
+    """
+    everything = total(by_name.values())
+    head = _HEAD.format(
+        seeds=seeds,
+        plays=everything.plays,
+        version=version("sds-monitor"),
+        numpy=version("numpy"),
+        differing=everything.differing or "no",
+        blind=f"{everything.wrong_blind_ms / 60_000:,.1f}",
+    )
+    grids = (section_grid(section, by_name) for section in SECTIONS)
+    return "\n".join([head, *map(text_of, grids)])
+
+
+def _figures(play: tuple[str, int]) -> tuple[str, Figures]:
+    name, seed = play
+    return name, result_of(name, seed).figures
+
+
+@click.command()
+@click.option(
+    "--seeds",
+    type=click.IntRange(1),
+    default=SEEDS,
+    show_default=True,
+    help="How many of each scenario.",
+)
+def main(seeds: int) -> None:
+    """Run the monitor on the scenarios of eight hours, and write the page."""
+    by_name = dict.fromkeys(HOURS, Figures())
+    with ProcessPoolExecutor() as pool:
+        plays = itertools.product(HOURS, range(1, seeds + 1))
+        for name, figures in pool.map(_figures, plays):
+            by_name[name] += figures
+    PAGE.write_text(page(by_name, seeds), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
