@@ -182,7 +182,7 @@ def coincides_with_hole(
         False if `taps` has none of the observers.
     """
     found = [taps[name] for name in observers if name in taps]
-    holes = [_holes(tap, clock_ms, settings) for tap in found]
+    holes = [holes_of(tap, clock_ms, settings) for tap in found]
     return _have_holes(holes, from_ms, to_ms)
 
 
@@ -227,7 +227,7 @@ def excuse_of(
         None if all evidence counts.
     """
     taps = [
-        _holes(snapshot.taps[name], snapshot.clock_ms, settings)
+        holes_of(snapshot.taps[name], snapshot.clock_ms, settings)
         for name in observers
         if name in snapshot.taps
     ]
@@ -329,7 +329,7 @@ def _troubled(
     return span._replace(to_ms=clock_ms)
 
 
-def _holes(
+def holes_of(
     tap: TapTotals, clock_ms: int, settings: ObserverSettings
 ) -> list[tuple[int, int]]:
     """Return spans in which a tap may have missed records, with its current silence."""

@@ -16,6 +16,7 @@ from functools import reduce
 from operator import or_
 from typing import Any, Generic, Protocol, Self, TypeVar
 
+from sds_core.observer.causes import Cause, Surroundings
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.incidents import Incident, IncidentKind, explain
 from sds_core.observer.record import Arrival, Headers
@@ -144,6 +145,11 @@ def _always(_: Any) -> bool:
     return True
 
 
+def _no_causes(totals: Any, around: Surroundings) -> Sequence[Cause]:
+    del totals, around
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[Digest, Totals, Event]):
     """All that the job knows of the views of one kind.
@@ -174,6 +180,8 @@ class Kind(Generic[Digest, Totals, Event]):
             published itself.
         explain: Returns one sentence that gives the reason for an incident.
         runbooks: Kind of an incident -> name of the runbook that says what to do.
+        causes: Returns the likely causes of a bad verdict, from the totals of a view,
+            or of a group; nothing without one that is very likely.
 
     Raises:
         ValueError: Views with a grouping have `remains`.
@@ -195,6 +203,7 @@ class Kind(Generic[Digest, Totals, Event]):
     grouping: Grouping[Totals, Any] | None = None
     explain: Callable[[Incident, ObserverSettings], str] = explain
     runbooks: Mapping[IncidentKind, str] = field(default_factory=dict)
+    causes: Callable[[Any, Surroundings], Sequence[Cause]] = _no_causes
 
     def __post_init__(self) -> None:
         """Check what contradicts itself."""

@@ -6,6 +6,8 @@ of batches: `ChannelView` calls it.
 
 from __future__ import annotations
 
+import msgspec
+
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.incidents import Incident, Incidents
 from sds_core.observer.sds.acknowledgements import (
@@ -35,6 +37,7 @@ from sds_core.observer.sds.seen_ids import SeenIdTable
 from sds_core.observer.sds.segments import Segments
 from sds_core.observer.sds.start import Start
 from sds_core.observer.sds.start_filters import StartFilters
+from sds_core.observer.sds.suspicion import Memory, suspects_of
 from sds_core.observer.sds.timing import RepairTiming
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
@@ -209,17 +212,38 @@ class ChannelModel:
         self._capacity.summarise(clock_ms)
 
     def drain(self) -> list[DefiniteAcknowledgement | Incident]:
-        """Return what happened since the last call; list the participants as of now."""
+        """Return what happened since the last call.
+
+        Lists the participants as of now, and what failures have in common.
+        """
         self._totals.participant_table = pack_participants(
             self._participants,
             self._deliveries,
             self._capacity,
             self._totals.participants,
         )
+        if self._totals.evidence is not None:
+            suspects = suspects_of(self._memory(), self._state.clock_ms)
+            self._totals.evidence = msgspec.structs.replace(
+                self._totals.evidence, suspects=suspects
+            )
         return [
             *self._acknowledgements.drain_definite(),
             *self._incidents.drain(),
         ]
+
+    def _memory(self) -> Memory:
+        return Memory(
+            self._settings,
+            self._state.health,
+            self._messages,
+            self._gap_table,
+            self._request_table,
+            self._deliveries.receivers,
+            self._participants,
+            self._totals.messages,
+            frozenset(Dialect(key.partition(".")[2]) for key in self._totals.frames),
+        )
 
     def _fire(self, deadline_ms: int, due: Due, key: int) -> None:
         """Handle a deadline that has passed."""

@@ -31,6 +31,9 @@ _MOST_LOSSES = 2_000
 _MOST_NAMED = 10
 """Participants that the evidence names, at most."""
 
+_MOST_RETRIED = 200
+"""Messages whose retries are counted, those repeated last."""
+
 
 class HealthState(msgspec.Struct, array_like=True):
     """Events in the window, and the verdict. Times are clocks in Unix ms.
@@ -60,6 +63,8 @@ class HealthState(msgspec.Struct, array_like=True):
         newest_gap_ms: When the gap that opened last was first named.
         last_attributed_ms: Clock at the latest content frame that names its sender;
             None as above.
+        retries: Number of retries of a message and when the latest one came, by
+            fingerprint, in order of the latest.
     """
 
     first_ms: int | None = None
@@ -79,6 +84,7 @@ class HealthState(msgspec.Struct, array_like=True):
     expired: dict[int, int] = {}
     newest_gap_ms: int = 0
     last_attributed_ms: int | None = None
+    retries: dict[int, tuple[int, int]] = {}
 
 
 _LATEST = (
@@ -156,6 +162,18 @@ class Health:
         found_ms = self._state.losses.pop(key, None)
         if found_ms is not None:
             _subtract(self._lost, step_after(found_ms))
+
+    def retried(self, key: int, clock_ms: int) -> None:
+        """Record a retry of a message. It decides no verdict."""
+        retries = self._state.retries
+        count, _ = retries.pop(key, (0, 0))
+        retries[key] = count + 1, clock_ms
+        edge_ms = clock_ms - self._settings.verdict_window_ms
+        while True:
+            oldest = next(iter(retries))
+            if len(retries) <= _MOST_RETRIED and retries[oldest][1] >= edge_ms:
+                return
+            del retries[oldest]
 
     def gap_opened(self, named_ms: int) -> None:
         """Record that a gap has opened, and when its id was first named."""

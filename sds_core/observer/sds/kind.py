@@ -7,6 +7,7 @@ from sds_core.observer.incidents import Incident
 from sds_core.observer.kinds import Kind, Outlet, TrafficProtocol
 from sds_core.observer.record import DEFAULT_PROTOCOL, Headers
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
+from sds_core.observer.sds.causes import causes_of
 from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_state import BLOB_VERSION, CHECKSUM_SINCE
 from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
@@ -34,6 +35,7 @@ CHANNELS: Kind[ChannelDigest, ChannelTotals, ChannelEvent] = Kind(
     },
     figures=CHANNEL_FIGURES,
     remains=remains_of,
+    causes=causes_of,
 )
 """A view for each SDS channel, by its id."""
 

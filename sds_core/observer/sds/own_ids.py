@@ -186,6 +186,7 @@ class OwnIds:
         else:
             self._totals.rebroadcasts_retry += 1
             self._capacity.sent_by(self._participants.index(frame.sender), clock_ms)
+            self._health.retried(frame.named.fingerprint, clock_ms)
         self._check_response(frame, clock_ms)
 
     def _first_copy(self, frame: SeenFrame, clock_ms: int) -> Sight:

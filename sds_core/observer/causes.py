@@ -1,0 +1,68 @@
+"""Likely causes of a bad verdict, as values (docs/figures.md, 12).
+
+A kind of view finds the causes of its views by `Kind.causes`. A cause is stated only if
+the evidence leaves hardly another explanation; there may be none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from sds_core.observer.settings import DEFAULTS, ObserverSettings
+from sds_core.observer.view_totals import Excused
+
+
+class Cause(NamedTuple):
+    """A likely cause.
+
+    Attributes:
+        kind: One word for the rule that found it.
+        text: The sentence, with `{}` in place of each name.
+        names: Ids of participants or taps in the sentence. They come from strangers.
+        evidence: What it rests on: counts, and ids, by name.
+    """
+
+    kind: str
+    text: str
+    names: Sequence[str] = ()
+    evidence: Mapping[str, int | str | Sequence[str]] = MappingProxyType({})
+
+    def sentence(self, shown: Callable[[str], str] = str) -> str:
+        """Return the sentence, without an end.
+
+        Args:
+            shown: Returns a name as it is to be displayed.
+        """
+        return self.text.format(*map(shown, self.names))
+
+    def as_object(self) -> dict[str, Any]:
+        """Return the cause as a JSON object, for the report and the API."""
+        return {
+            "kind": self.kind,
+            "sentence": self.sentence(),
+            "evidence": dict(self.evidence),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a rule needs besides the totals of the view.
+
+    Attributes:
+        clock_ms: Event time now, Unix ms.
+        holes: Spans in which each tap of the view may have missed records, with its
+            current silence; from and to, Unix ms, by observer.
+        excused: Whether evidence does not count because all taps had holes; None if
+            all evidence counts.
+        settings: Settings of the rules.
+    """
+
+    clock_ms: int
+    holes: Mapping[str, Sequence[tuple[int, int]]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    excused: Excused | None = None
+    settings: ObserverSettings = DEFAULTS

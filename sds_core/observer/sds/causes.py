@@ -1,0 +1,241 @@
+"""Likely causes of the verdict on a channel (docs/figures.md, 12).
+
+Each rule wants several failures, and rules out that they have something in common by
+chance: where all are from one sender, others must have sent too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from sds_core.observer.causes import Cause, Surroundings
+from sds_core.observer.sds.evidence import STEP_MS, Evidence, Found, count_without
+from sds_core.observer.sds.participant_figures import unpack_participants
+from sds_core.observer.sds.suspects import (
+    Abandoned,
+    Origin,
+    Recipient,
+    Suspects,
+    Unrequested,
+)
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.verdict import Verdict
+from sds_core.text import counted, number
+
+LEAST = 3
+"""Messages, or deliveries, on which a cause rests, at least."""
+
+CHANCE = 0.001
+"""Greatest chance that messages have a sender or a participant in common although each
+had an equal risk."""
+
+_NAMED_LATE_MS = 60_000
+"""How long after a gap of a tap a message that it missed is named first, at most."""
+
+_GAP_SHARE = 2
+"""Part of the verdict's window that gaps of a tap may take, as a divisor: in a longer
+one anything coincides with them."""
+
+
+def causes_of(totals: ChannelTotals, around: Surroundings) -> Sequence[Cause]:
+    """Return the likely causes of a bad verdict, the most telling first."""
+    evidence = totals.evidence
+    if evidence is None:
+        return ()
+    if gap := _tap_gap(evidence, around):
+        return (gap,)
+    if totals.verdict is Verdict.BLIND or _is_doubtful(evidence, around):
+        return ()
+    found = [*_common(evidence, evidence.suspects or Suspects(), totals, around)]
+    if totals.verdict_reason == "bloom_saturated":
+        found += _filters(totals, around)
+    return found
+
+
+def _common(
+    evidence: Evidence,
+    suspects: Suspects,
+    totals: ChannelTotals,
+    around: Surroundings,
+) -> Iterator[Cause]:
+    """Yield what the failures have in common."""
+    origin, recipient = suspects.origin, suspects.recipient
+    if origin is not None and _is_telling(
+        origin.failed, origin.sent / (origin.sent + origin.arrived)
+    ):
+        yield _one_sender(origin)
+    if recipient is not None and _is_telling(
+        recipient.failed, recipient.failed / (recipient.failed + recipient.arrived)
+    ):
+        yield _one_participant(recipient)
+    unrequested = suspects.unrequested
+    if unrequested is not None and unrequested.messages >= LEAST:
+        yield _no_requests(unrequested, totals, around)
+    abandoned = suspects.abandoned
+    if abandoned is not None and abandoned.messages >= LEAST:
+        unacknowledged = sum(count for *_, count in evidence.unacknowledged)
+        if 2 * abandoned.messages >= unacknowledged:
+            yield _no_retries(abandoned)
+
+
+def _is_telling(failed: int, share: float) -> bool:
+    """Return whether chance does not explain what failures have in common.
+
+    Args:
+        failed: Number of failures.
+        share: Share of them that would have it in common by chance, in (0, 1].
+    """
+    return failed >= LEAST and share ** (failed - 1) <= CHANCE
+
+
+def _one_sender(origin: Origin) -> Cause:
+    others = counted(origin.arrived, "message")
+    return Cause(
+        "one_sender",
+        f"all {number(origin.failed)} lost or undelivered messages are from {{}}, "
+        f"while {others} of others arrived",
+        (origin.name,),
+        {
+            "sender": origin.name,
+            "failed": origin.failed,
+            "sent": origin.sent,
+            "others_arrived": origin.arrived,
+        },
+    )
+
+
+def _one_participant(recipient: Recipient) -> Cause:
+    return Cause(
+        "one_participant",
+        f"all {number(recipient.failed)} undelivered messages are undelivered to {{}} "
+        "alone: they reached the others",
+        (recipient.name,),
+        {
+            "participant": recipient.name,
+            "failed": recipient.failed,
+            "others_arrived": recipient.arrived,
+        },
+    )
+
+
+def _no_requests(
+    found: Unrequested, totals: ChannelTotals, around: Surroundings
+) -> Cause:
+    horizon_ms = around.settings.horizon_ms
+    begin_ms = around.clock_ms - horizon_ms
+    is_young = (totals.first_event_ms or 0) > begin_ms
+    span = "since the first record" if is_young else "for an hour"
+    return Cause(
+        "no_repair_requests",
+        f"nobody requests repair, so SDS-R is probably off: no request {span}, "
+        f"although requests for {counted(found.messages, 'message')} were due",
+        (),
+        {
+            "deliveries": found.deliveries,
+            "messages": found.messages,
+            "participants": found.participants,
+        },
+    )
+
+
+def _no_retries(found: Abandoned) -> Cause:
+    times = counted(found.most, "time")
+    if found.least != found.most:
+        times = f"{number(found.least)} to {times}"
+    senders, names = "{}", found.senders
+    if len(names) > 1:
+        senders, names = counted(len(names), "sender"), []
+    return Cause(
+        "retries_ended",
+        f"{senders} stopped retrying: {counted(found.messages, 'message')} without "
+        f"acknowledgement, resent {times} each",
+        names,
+        {
+            "messages": found.messages,
+            "senders": found.senders,
+            "retries_least": found.least,
+            "retries_most": found.most,
+        },
+    )
+
+
+def _filters(totals: ChannelTotals, around: Surroundings) -> Iterator[Cause]:
+    """Yield that most filters are saturated."""
+    since_ms = around.clock_ms - around.settings.verdict_window_ms
+    table = unpack_participants(totals.participant_table)
+    gauges = [
+        one.filter
+        for one in table.participants
+        if one.filter is not None and one.heard_ms >= since_ms
+    ]
+    limit = around.settings.saturated_rate
+    full = [one for one in gauges if one.false_positive_ratio > limit]
+    fullest = max(full, key=lambda one: one.false_positive_ratio, default=None)
+    if fullest is None or len(full) < 2 or 2 * len(full) < len(gauges):
+        return
+    capacity = round(
+        -fullest.m_bits / fullest.k * math.log1p(-(limit ** (1 / fullest.k)))
+    )
+    yield Cause(
+        "filters_saturated",
+        f"the filters of {number(len(full))} of "
+        f"{counted(len(gauges), 'participant')} are saturated: one of their size "
+        f"serves about {counted(capacity, 'message')}",
+        (),
+        {"saturated": len(full), "participants": len(gauges), "capacity": capacity},
+    )
+
+
+def _tap_gap(evidence: Evidence, around: Surroundings) -> Cause | None:
+    """Return that all failures coincide with the gaps of one tap, if they do."""
+    lost, unacknowledged = evidence.lost, evidence.unacknowledged
+    failed = sum(count for *_, count in (*lost, *unacknowledged))
+    if failed < LEAST or evidence.undelivered:
+        return None
+    settings = around.settings
+    window_ms = settings.verdict_window_ms
+    # The message, and all that shows that it arrived, is seen by its deadline.
+    before_ms = settings.ack_deadline_ms
+    for name, holes in around.holes.items():
+        recent = [
+            (from_ms, to_ms)
+            for from_ms, to_ms in holes
+            if to_ms >= around.clock_ms - window_ms - settings.gap_deadline_ms
+        ]
+        length_ms = sum(to_ms - from_ms for from_ms, to_ms in recent)
+        if not recent or length_ms * _GAP_SHARE > window_ms:
+            continue
+        if _lie_in(lost, recent, 0, _NAMED_LATE_MS) and _lie_in(
+            unacknowledged, recent, before_ms, 0
+        ):
+            return Cause(
+                "tap_gap",
+                f"all {number(failed)} messages found lost or unacknowledged coincide "
+                "with a capture gap of tap {}, which may have missed that they arrived",
+                (name,),
+                {"tap": name, "failed": failed, "gap_ms": length_ms},
+            )
+    return None
+
+
+def _lie_in(
+    found: Iterable[Found], holes: Iterable[tuple[int, int]], before: int, after: int
+) -> bool:
+    """Return whether all evidence begins in a hole, or so many ms around it."""
+    return all(
+        any(
+            from_ms - before - STEP_MS <= since_ms <= to_ms + after + STEP_MS
+            for from_ms, to_ms in holes
+        )
+        for since_ms, _, _ in found
+    )
+
+
+def _is_doubtful(evidence: Evidence, around: Surroundings) -> bool:
+    """Return whether taps may have made a part of the failures."""
+    if around.excused is None:
+        return False
+    failures = (*evidence.lost, *evidence.undelivered, *evidence.unacknowledged)
+    counted_ = sum(count for *_, count in failures)
+    return count_without(failures, around.excused) != counted_

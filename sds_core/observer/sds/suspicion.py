@@ -1,0 +1,234 @@
+"""Finds what the failures behind a bad verdict have in common.
+
+A cause needs counts that the verdict does not: who sent the messages that failed, who
+else has them, what was requested and what was repeated. They are read from what the
+model remembers anyway, once in a batch, and only while the verdict is bad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from sds_core.observer.sds.gap_table import GapTable
+from sds_core.observer.sds.health import HealthState
+from sds_core.observer.sds.messages import MessageTable
+from sds_core.observer.sds.participants import UNKNOWN, Participants
+from sds_core.observer.sds.receivers import Receiver
+from sds_core.observer.sds.requests import RequestTable
+from sds_core.observer.sds.suspects import (
+    Abandoned,
+    Origin,
+    Recipient,
+    Suspects,
+    Unrequested,
+)
+from sds_core.observer.settings import ObserverSettings
+from sds_core.wire import Dialect
+
+_MOST_MESSAGES = 2_000
+"""Messages from the first that failed on, at most; with more, nothing is said."""
+
+_MOST_LOST = 50
+"""Lost messages whose senders are looked up, at most; with more, nothing is said."""
+
+_MOST_COMPARED = 20
+"""Participants whose messages are compared, at most."""
+
+_MOST_PAIRS = 200
+"""Failed deliveries of one participant that are looked at, the latest."""
+
+
+class Memory(NamedTuple):
+    """The parts of the model that are read.
+
+    Attributes:
+        settings: Settings of the rules.
+        health: Has what failed.
+        messages, gaps, requests: What the channel remembers.
+        receivers: Receivers by participant index.
+        participants: Names and times of participants.
+        next_order: The order of the next message.
+        dialects: Dialects of the channel's frames.
+    """
+
+    settings: ObserverSettings
+    health: HealthState
+    messages: MessageTable
+    gaps: GapTable
+    requests: RequestTable
+    receivers: Mapping[int, Receiver]
+    participants: Participants
+    next_order: int
+    dialects: frozenset[Dialect]
+
+
+class _Sent(NamedTuple):
+    """Event time, Unix ms, and sender of a message."""
+
+    at_ms: int
+    sender: int
+
+
+def suspects_of(memory: Memory, clock_ms: int) -> Suspects:
+    """Return what the failures in the verdict's window have in common.
+
+    Args:
+        memory: The parts of the model.
+        clock_ms: The channel's clock, Unix ms.
+    """
+    abandoned = _abandoned(memory, clock_ms)
+    undelivered, losses = memory.health.undelivered, memory.health.losses
+    first = min(undelivered, default=memory.next_order)
+    if memory.next_order - first > _MOST_MESSAGES or len(losses) > _MOST_LOST:
+        return Suspects(abandoned=abandoned)
+    lost = _lost(memory)
+    if lost:
+        # Others' messages are compared from the first loss on.
+        seen_since = memory.messages.first_seen_since(min(one.at_ms for one in lost))
+        first = min(first, memory.next_order if seen_since is None else seen_since)
+        first = max(first, memory.next_order - _MOST_MESSAGES)
+    sent = {
+        order: _Sent(at_ms, sender)
+        for order, at_ms, sender in memory.messages.sent_since(first, memory.next_order)
+    }
+    if not sent.keys() >= undelivered.keys():
+        return Suspects(abandoned=abandoned)
+    return Suspects(
+        _origin(memory, sent, lost),
+        None if lost else _recipient(memory, sent),
+        _unrequested(memory, sent),
+        abandoned,
+    )
+
+
+def _lost(memory: Memory) -> list[_Sent]:
+    """Return when the messages lost to everybody were named, and their senders."""
+    gaps = memory.gaps.many(key for key in memory.health.losses if key in memory.gaps)
+    return [_Sent(gap.named_ms, gap.sender) for gap in gaps]
+
+
+def _origin(
+    memory: Memory, sent: Mapping[int, _Sent], lost: list[_Sent]
+) -> Origin | None:
+    undelivered = memory.health.undelivered
+    failed = [*lost, *(sent[order] for order in undelivered)]
+    senders = {one.sender for one in failed}
+    if len(senders) != 1 or UNKNOWN in senders:
+        return None
+    (sender,) = senders
+    first_ms = min(one.at_ms for one in failed)
+    last_ms = max(one.at_ms for one in failed)
+    meanwhile = {
+        order: one for order, one in sent.items() if first_ms <= one.at_ms <= last_ms
+    }
+    others = [order for order, one in meanwhile.items() if one.sender != sender]
+    lacking = {by for lost_to in undelivered.values() for by in lost_to}
+    compared = _compared(memory, lacking or set(memory.receivers))
+    for by in compared:
+        missing = memory.receivers[by].missing
+        if any(order in missing for order in others):
+            # It lacks what others sent too, if not for long enough yet.
+            return None
+    return Origin(
+        memory.participants.name(sender),
+        len(failed),
+        len(meanwhile) - len(others) + len(lost),
+        sum(
+            any(_has(memory, by, order, sent[order]) for by in compared)
+            for order in others
+        ),
+    )
+
+
+def _recipient(memory: Memory, sent: Mapping[int, _Sent]) -> Recipient | None:
+    undelivered = memory.health.undelivered
+    lacking = {by for lost_to in undelivered.values() for by in lost_to}
+    if len(lacking) != 1:
+        return None
+    (recipient,) = lacking
+    compared = _compared(memory, set(memory.receivers) - lacking)
+    return Recipient(
+        memory.participants.name(recipient),
+        len(undelivered),
+        sum(
+            _has(memory, by, order, sent[order])
+            for order in sorted(undelivered)[-_MOST_PAIRS:]
+            for by in compared
+        ),
+    )
+
+
+def _unrequested(memory: Memory, sent: Mapping[int, _Sent]) -> Unrequested | None:
+    if len(memory.requests) or not memory.dialects:
+        return None
+    undelivered = memory.health.undelivered
+    due_ms = max(map(memory.settings.repair_window_ms, memory.dialects))
+    lacked: dict[int, list[int]] = {}
+    for order in sorted(undelivered):
+        for by in undelivered[order]:
+            lacked.setdefault(by, []).append(order)
+    found = []
+    for by in _compared(memory, set(lacked)):
+        until_ms = memory.participants.last_ms(by) - due_ms
+        # The latest message of each sender that arrived, and is old enough.
+        latest = {
+            one.sender: order
+            for order, one in sorted(sent.items())
+            if one.at_ms <= until_ms and _has(memory, by, order, one)
+        }
+        found += [
+            (by, order)
+            for order in lacked[by][-_MOST_PAIRS:]
+            if latest.get(sent[order].sender, order) > order
+        ]
+    if not found:
+        return None
+    return Unrequested(
+        len(found), len({order for _, order in found}), len({by for by, _ in found})
+    )
+
+
+def _abandoned(memory: Memory, clock_ms: int) -> Abandoned | None:
+    settings, retries = memory.settings, []
+    senders: dict[int, None] = {}
+    for key, (count, latest_ms) in memory.health.retries.items():
+        message = memory.messages.get(key)
+        if (
+            message is None
+            or message.sender == UNKNOWN
+            or message.definite
+            or message.probable
+            or not message.is_unacknowledged
+        ):
+            continue
+        interval_ms = (latest_ms - message.seen_ms) / count
+        silent_ms = max(3 * interval_ms, settings.ack_deadline_ms)
+        spoke_ms = memory.participants.last_ms(message.sender)
+        # Who says nothing more may be off.
+        if latest_ms + silent_ms < clock_ms and spoke_ms > latest_ms + 2 * interval_ms:
+            retries.append(count)
+            senders.setdefault(message.sender)
+    if not retries:
+        return None
+    names = [memory.participants.name(sender) for sender in senders]
+    return Abandoned(len(retries), names[:_MOST_COMPARED], min(retries), max(retries))
+
+
+def _compared(memory: Memory, some: Iterable[int]) -> list[int]:
+    """Return the followed ones of some participants, those heard last."""
+    followed = [by for by in some if by in memory.receivers]
+    followed.sort(key=lambda by: (-memory.participants.last_ms(by), by))
+    return followed[:_MOST_COMPARED]
+
+
+def _has(memory: Memory, by: int, order: int, message: _Sent) -> bool:
+    """Return whether a participant was to get a message, and is shown to have it."""
+    receiver = memory.receivers[by]
+    after_ms, until_ms = memory.participants.active_span(by)
+    return (
+        message.sender not in (by, UNKNOWN)
+        and order < receiver.checked_to
+        and order not in receiver.waiting
+        and after_ms < message.at_ms <= until_ms
+    )
