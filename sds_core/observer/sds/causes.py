@@ -47,7 +47,7 @@ def causes_of(totals: ChannelTotals, around: Surroundings) -> Sequence[Cause]:
         return (gap,)
     if totals.verdict is Verdict.BLIND or _is_doubtful(evidence, around):
         return ()
-    found = [*_common(evidence, evidence.suspects or Suspects(), totals, around)]
+    found = [*_common(evidence, totals.suspects or Suspects(), totals, around)]
     if totals.verdict_reason == "bloom_saturated":
         found += _filters(totals, around)
     return found

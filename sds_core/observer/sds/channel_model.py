@@ -6,8 +6,6 @@ of batches: `ChannelView` calls it.
 
 from __future__ import annotations
 
-import msgspec
-
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.incidents import Incident, Incidents
 from sds_core.observer.sds.acknowledgements import (
@@ -222,11 +220,9 @@ class ChannelModel:
             self._capacity,
             self._totals.participants,
         )
+        self._totals.suspects = None
         if self._totals.evidence is not None:
-            suspects = suspects_of(self._memory(), self._state.clock_ms)
-            self._totals.evidence = msgspec.structs.replace(
-                self._totals.evidence, suspects=suspects
-            )
+            self._totals.suspects = suspects_of(self._memory(), self._state.clock_ms)
         return [
             *self._acknowledgements.drain_definite(),
             *self._incidents.drain(),

@@ -37,7 +37,7 @@ _OLD_VERSION = 4
 _SENDERS_SINCE = 7
 """First version that knows whether content named its sender."""
 
-_MOMENTARY = {"evidence": None, "participant_table": b""}
+_MOMENTARY = {"evidence": None, "participant_table": b"", "suspects": None}
 """Figures of the present alone, as minutes and the last totals have them."""
 
 ChannelEvent = DefiniteAcknowledgement | Incident | ChannelMinute | Forgotten

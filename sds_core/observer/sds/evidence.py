@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from sds_core.observer.sds.suspects import Suspects
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import Excused
@@ -85,7 +84,6 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
         lacking: Of `undelivered` those of each participant, by its id, of the
             participants to which most messages are lost.
         lacking_others: Number of further participants to which messages are lost.
-        suspects: What the failures have in common; None from earlier releases.
     """
 
     messages: int
@@ -101,7 +99,6 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
     lacking: list[tuple[str, list[Found]]] = []
     lacking_others: int = 0
     attributed: bool = True
-    suspects: Suspects | None = None
 
     def verdict_without(
         self, excused: Excused, settings: ObserverSettings

@@ -84,10 +84,11 @@ def suspects_of(memory: Memory, clock_ms: int) -> Suspects:
         return Suspects(abandoned=abandoned)
     lost = _lost(memory)
     if lost:
-        # Others' messages are compared from the first loss on.
-        seen_since = memory.messages.first_seen_since(min(one.at_ms for one in lost))
-        first = min(first, memory.next_order if seen_since is None else seen_since)
-        first = max(first, memory.next_order - _MOST_MESSAGES)
+        # Its sender's latest message before a lost one is looked for.
+        before_ms = min(one.at_ms for one in lost) - memory.settings.verdict_window_ms
+        earliest = memory.messages.first_seen_since(before_ms)
+        if earliest is not None:
+            first = min(first, max(earliest, memory.next_order - _MOST_MESSAGES))
     sent = {
         order: _Sent(at_ms, sender)
         for order, at_ms, sender in memory.messages.sent_since(first, memory.next_order)
@@ -112,27 +113,32 @@ def _origin(
     memory: Memory, sent: Mapping[int, _Sent], lost: list[_Sent]
 ) -> Origin | None:
     undelivered = memory.health.undelivered
-    failed = [*lost, *(sent[order] for order in undelivered)]
-    senders = {one.sender for one in failed}
+    senders = {one.sender for one in (*lost, *(sent[order] for order in undelivered))}
     if len(senders) != 1 or UNKNOWN in senders:
         return None
     (sender,) = senders
-    first_ms = min(one.at_ms for one in failed)
-    last_ms = max(one.at_ms for one in failed)
+    # A lost message was sent after the latest one that was seen before it was named.
+    own_ms = [one.at_ms for one in sent.values() if one.sender == sender]
+    begins = [max((ms for ms in own_ms if ms < one.at_ms), default=0) for one in lost]
+    if 0 in begins:
+        return None
+    failed_ms = [sent[order].at_ms for order in undelivered]
+    first_ms = min((*begins, *failed_ms))
+    last_ms = max((*failed_ms, *(one.at_ms for one in lost)))
     meanwhile = {
         order: one for order, one in sent.items() if first_ms <= one.at_ms <= last_ms
     }
     others = [order for order, one in meanwhile.items() if one.sender != sender]
+    if any(
+        not one.missing.keys().isdisjoint(others) for one in memory.receivers.values()
+    ):
+        # Somebody lacks what others sent too, if not for long enough yet.
+        return None
     lacking = {by for lost_to in undelivered.values() for by in lost_to}
-    compared = _compared(memory, lacking or set(memory.receivers))
-    for by in compared:
-        missing = memory.receivers[by].missing
-        if any(order in missing for order in others):
-            # It lacks what others sent too, if not for long enough yet.
-            return None
+    compared = _compared(memory, lacking or memory.receivers)
     return Origin(
         memory.participants.name(sender),
-        len(failed),
+        len(undelivered) + len(lost),
         len(meanwhile) - len(others) + len(lost),
         sum(
             any(_has(memory, by, order, sent[order]) for by in compared)
@@ -147,7 +153,13 @@ def _recipient(memory: Memory, sent: Mapping[int, _Sent]) -> Recipient | None:
     if len(lacking) != 1:
         return None
     (recipient,) = lacking
-    compared = _compared(memory, set(memory.receivers) - lacking)
+    others = memory.receivers.keys() - lacking
+    if any(
+        not memory.receivers[by].missing.keys().isdisjoint(undelivered) for by in others
+    ):
+        # Another one lacks some of them too, if not for long enough yet.
+        return None
+    compared = _compared(memory, others)
     return Recipient(
         memory.participants.name(recipient),
         len(undelivered),

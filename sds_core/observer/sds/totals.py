@@ -19,6 +19,7 @@ import msgspec
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.sds.evidence import Evidence
 from sds_core.observer.sds.limits import LeftOut
+from sds_core.observer.sds.suspects import Suspects
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.summing import greatest, least
 from sds_core.observer.verdict import Verdict
@@ -164,6 +165,10 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     segments_data: int = 0
     segments_parity: int = 0
     segments_disagreeing: int = 0
+
+    # What the failures behind a bad verdict have in common (section 12). Of the moment
+    # too.
+    suspects: Suspects | None = None
 
     @property
     def frames_all(self) -> int:

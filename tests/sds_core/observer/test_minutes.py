@@ -80,7 +80,9 @@ def test_view_without_records_emits_no_minute() -> None:
 
 def lasting(totals: ChannelTotals) -> ChannelTotals:
     """Totals without what belongs to the moment: evidence, single participants."""
-    return msgspec.structs.replace(totals, evidence=None, participant_table=b"")
+    return msgspec.structs.replace(
+        totals, evidence=None, participant_table=b"", suspects=None
+    )
 
 
 def test_minute_is_emitted_when_the_clock_reaches_its_end() -> None:
