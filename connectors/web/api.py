@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.web import parameters, verdict_api, view_api
-from connectors.web.answers import answer, growth_object
+from connectors.web.answers import answer, causes_of_views, growth_object
 from connectors.web.held_words import held_object
 from connectors.web.incident_places import ListedIncident
 from connectors.web.lookups import Lookups, read_figures
@@ -28,8 +28,10 @@ from connectors.web.participants import participant_object, table_of
 from connectors.web.refusals import NoChannel
 from connectors.web.sources import Sources
 from connectors.web.summary import by_trouble, channels_by_tap, summarise, trouble_of
+from sds_core.observer.cause_finding import causes_of
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.incidents import incident_object
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.tap_figures import TAP_FIGURES
 
@@ -115,6 +117,7 @@ def routes(
                     | {"channel_name": _name(snapshot, one.channel)}
                     for one in shown
                 ],
+                "causes": causes_of_views(snapshot, CHANNELS, shown),
                 "clock": snapshot.clock_ms or None,
                 "more": more,
                 "next": next_page(ListedIncident.of(shown[-1]))
@@ -261,6 +264,7 @@ def _channel_object(
         "id": channel,
         "name": _name(snapshot, channel),
         "muted": channel in snapshot.muted,
+        "causes": [one.as_object() for one in causes_of(snapshot, totals)],
         "held_back": [
             held_object(channel, one)
             for one in snapshot.excused.get(channel, ())

@@ -6,9 +6,14 @@ sentence names its window.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from connectors.web import words
 from sds_core.observer.blindness import blind_until_ms, excuse_of
+from sds_core.observer.cause_finding import causes_of
+from sds_core.observer.kinds import AnyKind
 from sds_core.observer.sds.evidence import Evidence, count_without
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
@@ -46,6 +51,25 @@ def reason_of(snapshot: Snapshot, totals: ViewTotals) -> str:
         if found:
             return found
     return words.reason(code, snapshot.observer.verdict_window_ms)
+
+
+def likely_causes(
+    snapshot: Snapshot, totals: ViewTotals, kind: AnyKind = CHANNELS
+) -> Sequence[str]:
+    """Return the likely causes of a view's verdict, a sentence each; often none.
+
+    Args:
+        snapshot: Has the taps, and the clock.
+        totals: Figures of the view.
+        kind: Its kind.
+    """
+    return [one.sentence(words.short) for one in causes_of(snapshot, totals, kind)]
+
+
+def causes_in_brief(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> str:
+    """Return the likely causes in a few words, for a row; empty without one."""
+    found = [one.in_brief(words.short) for one in causes_of(snapshot, totals, kind)]
+    return f"Likely cause: {'; '.join(found)}" if found else ""
 
 
 def _interrupted(snapshot: Snapshot, totals: ViewTotals) -> str:

@@ -14,13 +14,14 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.web import parameters
-from connectors.web.answers import answer, growth_object
+from connectors.web.answers import answer, causes_of_views, growth_object
 from connectors.web.incident_places import ListedIncident
 from connectors.web.lookups import Lookups, read_figures
 from connectors.web.paging import PageRequest, Reference, next_page
 from connectors.web.parameters import hours, incident_query
 from connectors.web.refusals import NoChannel
 from connectors.web.sources import Sources
+from sds_core.observer.cause_finding import causes_of
 from sds_core.observer.incidents import incident_object
 from sds_core.observer.snapshot import Snapshot, Views
 
@@ -57,7 +58,16 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
                 "clock": snapshot.clock_ms or None,
                 "count": len(found.totals),
                 found.figures.names.many: [
-                    {"id": name, **found.figures.report(found.totals[name])}
+                    {
+                        "id": name,
+                        "causes": [
+                            one.as_object()
+                            for one in causes_of(
+                                snapshot, found.totals[name], found.kind
+                            )
+                        ],
+                        **found.figures.report(found.totals[name]),
+                    }
                     for name in shown
                 ],
                 "next": next_page(Reference.to(shown[-1])) if more and shown else None,
@@ -88,6 +98,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
                     incident_object(one, snapshot.observer, found.kind.explain)
                     for one in shown
                 ],
+                "causes": causes_of_views(snapshot, found.kind, shown),
                 "clock": snapshot.clock_ms or None,
                 "more": more,
                 "next": next_page(ListedIncident.of(shown[-1]))

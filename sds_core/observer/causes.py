@@ -21,12 +21,14 @@ class Cause(NamedTuple):
     Attributes:
         kind: One word for the rule that found it.
         text: The sentence, with `{}` in place of each name.
+        brief: The same in a few words, with the same names.
         names: Ids of participants or taps in the sentence. They come from strangers.
         evidence: What it rests on: counts, and ids, by name.
     """
 
     kind: str
     text: str
+    brief: str
     names: Sequence[str] = ()
     evidence: Mapping[str, int | str | Sequence[str]] = MappingProxyType({})
 
@@ -37,6 +39,10 @@ class Cause(NamedTuple):
             shown: Returns a name as it is to be displayed.
         """
         return self.text.format(*map(shown, self.names))
+
+    def in_brief(self, shown: Callable[[str], str] = str) -> str:
+        """Return the cause in a few words; see `sentence`."""
+        return self.brief.format(*map(shown, self.names))
 
     def as_object(self) -> dict[str, Any]:
         """Return the cause as a JSON object, for the report and the API."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from sds_core.observer.cause_finding import causes_of
 from sds_core.observer.incidents import ChannelIncident, incident_object
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
@@ -36,7 +37,8 @@ def build_report(
         generated_at_ms: Wall time, Unix ms; the only value taken from the wall clock.
         details: With ``--report-detail``, every definite acknowledgement by channel;
             percentiles of their latency are then exact.
-        incidents: With ``--report-detail``, every incident of a channel.
+        incidents: With ``--report-detail``, every incident of a channel; channels then
+            have their likely causes.
         others: With ``--report-detail``, those of other kinds of view, by prefix.
     """
     table = CHANNEL_FIGURES
@@ -51,6 +53,10 @@ def build_report(
         channels[channel] = table.report(figures, exact=_exact(own))
         if own is not None and table.detailed is not None:
             channels[channel][table.detailed.detail] = [list(pair) for pair in own]
+        if incidents is not None:
+            channels[channel]["causes"] = _causes(
+                snapshot, figures, snapshot.all_channels.kind
+            )
     summed = table.report(totals, exact=_exact(latencies), is_sum=True)
     summed["undecodable"] = dict(snapshot.undecodable)
     report: dict[str, Any] = {
@@ -71,8 +77,10 @@ def build_report(
             prefix: _section(views) for prefix, views in snapshot.others.items()
         }
         for prefix, found in others.items():
-            listed = _listed(snapshot, snapshot.others[prefix].kind, found)
-            report["views"][prefix]["incidents"] = listed
+            views, section = snapshot.others[prefix], report["views"][prefix]
+            section["incidents"] = _listed(snapshot, views.kind, found)
+            for name, one in views.totals.items():
+                section["views"][name]["causes"] = _causes(snapshot, one, views.kind)
     if incidents is not None:
         kind = snapshot.all_channels.kind
         report["incidents"] = _listed(snapshot, kind, incidents)
@@ -87,6 +95,10 @@ def _listed(
         incident_object(one, snapshot.observer, kind.explain)
         for one in sorted(incidents, key=_by_age)
     ]
+
+
+def _causes(snapshot: Snapshot, totals: Any, kind: AnyKind) -> list[dict[str, Any]]:
+    return [one.as_object() for one in causes_of(snapshot, totals, kind)]
 
 
 def _section(views: Views[Any]) -> dict[str, Any]:

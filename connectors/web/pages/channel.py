@@ -19,7 +19,7 @@ from connectors.web.pages.layout import Layout
 from connectors.web.pages.past import history_of
 from connectors.web.parameters import hours, one_of
 from connectors.web.participants import participant_rows, table_of
-from connectors.web.reasons import reason_of
+from connectors.web.reasons import likely_causes, reason_of
 from connectors.web.sources import Sources
 from connectors.web.strips import shown_of
 from connectors.web.trends import HOURS
@@ -92,6 +92,7 @@ def routes(
             reason=reason_of(snapshot, totals),
             shown=shown_of(sources, channel),
             held=held_words(snapshot, channel, most=None),
+            causes=likely_causes(snapshot, totals),
             objectives=_objectives(table, totals, snapshot.table.of(channel)),
             participants=participant_rows(snapshot, table_of(totals)),
             other_participants=table_of(totals).others,

@@ -24,7 +24,7 @@ from connectors.web.last_hour import LastHour, Lately, LatelyByName, Trend
 from connectors.web.naming import called, short_key, view_href
 from connectors.web.pages.layout import Layout, other_path
 from connectors.web.parameters import one_of
-from connectors.web.reasons import reason_of
+from connectors.web.reasons import causes_in_brief, reason_of
 from connectors.web.sources import Sources, StoredViews
 from connectors.web.strips import Strip, hour_strips
 from connectors.web.summary import names_by_trouble
@@ -129,6 +129,7 @@ class Row:
         href: Address of the view's page, relative to the root of the site.
         verdict: Verdict, which decides the colour.
         reason: Why it has this verdict.
+        cause: The likely causes of that, in a few words; empty without one.
         since: Begin of a verdict that is a trouble; empty if it is none.
         muted: Time until which the view is muted; empty if it is not.
         figures: Figures of the columns; None if they are unknown.
@@ -143,6 +144,7 @@ class Row:
     href: str
     verdict: Verdict
     reason: str
+    cause: str
     since: str
     muted: str
     figures: Any
@@ -378,6 +380,7 @@ def _row(
         view_href(kind, name),
         totals.verdict,
         reason_of(snapshot, totals),
+        causes_in_brief(snapshot, totals, kind),
         _trouble_since(snapshot, totals.verdict, since_ms) if since_ms else "",
         muted,
         lately.figures,

@@ -14,7 +14,7 @@ from connectors.web.naming import called, channel_query, view_href
 from connectors.web.pages.layout import Layout, other_path
 from connectors.web.pages.past import history_of
 from connectors.web.parameters import hours, one_of
-from connectors.web.reasons import reason_of
+from connectors.web.reasons import likely_causes, reason_of
 from connectors.web.sources import Sources
 from connectors.web.strips import shown_of
 from connectors.web.trends import HOURS
@@ -56,6 +56,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
             totals=totals,
             reason=reason_of(snapshot, totals),
             shown=shown_of(sources.of(prefix), name),
+            causes=likely_causes(snapshot, totals, views.kind),
             groups=page_groups(views.figures),
             choices=HOURS,
             hours=chosen_hours,

@@ -6,6 +6,7 @@ from typing import Any
 
 from sds_core.observer.incidents import GroupIncident, IncidentKind
 from sds_core.observer.kinds import Grouping, Kind, Outlet, TrafficProtocol
+from sds_core.observer.mvds.causes import causes_of
 from sds_core.observer.mvds.digest import ShardDigest, ShardDigester
 from sds_core.observer.mvds.figures import GROUP_FIGURES
 from sds_core.observer.mvds.frame import decode, fits_key, pair_name
@@ -52,6 +53,7 @@ SHARD_VIEWS: Kind[ShardDigest, ShardTotals, GroupEvent] = Kind(
     ),
     explain=explain,
     runbooks={IncidentKind.UNACKNOWLEDGED: "MvdsMessagesUnacknowledged"},
+    causes=causes_of,
 )
 """A view for each shard of message ids; groups are published."""
 

@@ -95,6 +95,7 @@ def _one_sender(origin: Origin) -> Cause:
         "one_sender",
         f"all {number(origin.failed)} lost or undelivered messages are from {{}}, "
         f"while {others} of others arrived",
+        "all from {}",
         (origin.name,),
         {
             "sender": origin.name,
@@ -110,6 +111,7 @@ def _one_participant(recipient: Recipient) -> Cause:
         "one_participant",
         f"all {number(recipient.failed)} undelivered messages are undelivered to {{}} "
         "alone: they reached the others",
+        "all undelivered to {} alone",
         (recipient.name,),
         {
             "participant": recipient.name,
@@ -130,6 +132,7 @@ def _no_requests(
         "no_repair_requests",
         f"nobody requests repair, so SDS-R is probably off: no request {span}, "
         f"although requests for {counted(found.messages, 'message')} were due",
+        "nobody requests repair",
         (),
         {
             "deliveries": found.deliveries,
@@ -143,13 +146,13 @@ def _no_retries(found: Abandoned) -> Cause:
     times = counted(found.most, "time")
     if found.least != found.most:
         times = f"{number(found.least)} to {times}"
-    senders, names = "{}", found.senders
-    if len(names) > 1:
-        senders, names = counted(len(names), "sender"), []
+    names = found.senders if len(found.senders) == 1 else []
+    senders = "{}" if names else counted(len(found.senders), "sender")
     return Cause(
         "retries_ended",
         f"{senders} stopped retrying: {counted(found.messages, 'message')} without "
         f"acknowledgement, resent {times} each",
+        f"{senders} stopped retrying",
         names,
         {
             "messages": found.messages,
@@ -182,6 +185,7 @@ def _filters(totals: ChannelTotals, around: Surroundings) -> Iterator[Cause]:
         f"the filters of {number(len(full))} of "
         f"{counted(len(gauges), 'participant')} are saturated: one of their size "
         f"serves about {counted(capacity, 'message')}",
+        "filters saturated",
         (),
         {"saturated": len(full), "participants": len(gauges), "capacity": capacity},
     )
@@ -213,6 +217,7 @@ def _tap_gap(evidence: Evidence, around: Surroundings) -> Cause | None:
                 "tap_gap",
                 f"all {number(failed)} messages found lost or unacknowledged coincide "
                 "with a capture gap of tap {}, which may have missed that they arrived",
+                "capture gap of tap {}",
                 (name,),
                 {"tap": name, "failed": failed, "gap_ms": length_ms},
             )

@@ -58,16 +58,25 @@ class Incident(msgspec.Struct, omit_defaults=True):
         return self.ended is None
 
 
+class Cause(msgspec.Struct):
+    """The part of a likely cause that is displayed; see `causes.Cause.as_object`."""
+
+    sentence: str
+
+
 class ReadIncidents(NamedTuple):
     """Incidents of a source.
 
     Attributes:
         incidents: Those that were selected, found last first.
+        causes: Likely causes by channel, of channels with selected incidents; a
+            history and monitors up to 0.12 have none.
         clock_ms: Event time of the source, Unix ms: a report's at its end, a monitor's
             now; of a history, the time now.
     """
 
     incidents: list[Incident]
+    causes: dict[str, list[Cause]]
     clock_ms: int
 
 
@@ -76,6 +85,7 @@ class _Answer(msgspec.Struct):
     more: bool
     # Monitors up to 0.8 do not say.
     clock: _Time | None = None
+    causes: dict[str, list[Cause]] = {}
 
 
 class _Refusal(msgspec.Struct):
@@ -86,15 +96,19 @@ class _Span(msgspec.Struct):
     last_event: int | None = None
 
 
+class _View(msgspec.Struct):
+    causes: list[Cause] = []
+
+
 class _Section(msgspec.Struct):
-    views: dict[str, msgspec.Raw]
+    views: dict[str, _View]
     incidents: list[Incident] | None = None
 
 
 class _Report(msgspec.Struct):
     incidents: list[Incident] | None = None
     window: _Span = msgspec.field(default_factory=_Span)
-    channels: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict)
+    channels: dict[str, _View] = msgspec.field(default_factory=dict)
     views: dict[str, _Section] = msgspec.field(default_factory=dict)
 
 
@@ -110,12 +124,7 @@ class _Unreachable(click.ClickException):
     exit_code = UNREACHABLE
 
 
-def read_incidents(source: IncidentSource, wanted: IncidentFilter) -> list[Incident]:
-    """Read incidents from the source, those found last first; see `read_with_clock`."""
-    return read_with_clock(source, wanted).incidents
-
-
-def read_with_clock(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
+def read_incidents(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
     """Read incidents from the source, and its clock.
 
     Args:
@@ -214,7 +223,7 @@ def _channels_of_monitor(url: str, channel: str) -> list[str]:
 def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
     channel, since_ms, standing = wanted
     if source.report is not None:
-        found, clock_ms = _incidents_of_report(source.report, source.views)
+        found, causes, clock_ms = _incidents_of_report(source.report, source.views)
         selected = [
             one
             for one in found
@@ -222,17 +231,19 @@ def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
             and (one.is_standing or not standing)
             and (since_ms is None or one.is_standing or one.found >= since_ms)
         ]
-        return ReadIncidents(selected, clock_ms)
+        names = {one.channel for one in selected}
+        causes = {name: some for name, some in causes.items() if name in names}
+        return ReadIncidents(selected, causes, clock_ms)
     if source.history is not None:
         query = IncidentQuery(channel, since_ms=since_ms, standing=standing)
         return ReadIncidents(
-            _read_history(source.history, query, source.views), _now_ms()
+            _read_history(source.history, query, source.views), {}, _now_ms()
         )
     name = "channel" if source.views is None else "id"
     parameters = {name: channel, "since": since_ms, "standing": standing or None}
     url = DEFAULT_API if source.api is None else source.api
     page = _query_monitor(url, parameters, source.views)
-    return ReadIncidents(page.incidents, page.clock or _now_ms())
+    return ReadIncidents(page.incidents, page.causes, page.clock or _now_ms())
 
 
 def _now_ms() -> int:
@@ -241,16 +252,18 @@ def _now_ms() -> int:
 
 def _incidents_of_report(path: Path, views: str | None) -> ReadIncidents:
     report = _read_report(path)
-    found = report.incidents
+    found, of = report.incidents, report.channels
     if views is not None:
-        found = _section(report, path, views).incidents
+        section = _section(report, path, views)
+        found, of = section.incidents, section.views
     if found is None:
         message = f"--report: {path} was written without --report-detail"
         raise click.UsageError(message)
     # Deadlines may have passed after the last record.
     times = [one.found if one.ended is None else one.ended for one in found]
     clock_ms = max([report.window.last_event or 0, *times])
-    return ReadIncidents(sorted(found, key=lambda one: -one.found), clock_ms)
+    causes = {name: one.causes for name, one in of.items() if one.causes}
+    return ReadIncidents(sorted(found, key=lambda one: -one.found), causes, clock_ms)
 
 
 def _read_report(path: Path) -> _Report:

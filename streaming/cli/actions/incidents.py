@@ -12,6 +12,7 @@ from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.incidents import IncidentKind
 from sds_core.text import counted, iso_time, printable
 from streaming.cli import FINDING
+from streaming.cli.actions.incident_causes import print_causes
 from streaming.cli.actions.incident_sources import Incident, read_incidents
 from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from streaming.cli.output import print_json
@@ -37,10 +38,12 @@ def list_incidents(
     Raises:
         click.exceptions.Exit: There are incidents.
     """
-    found = read_incidents(source, wanted)
+    found, causes, _ = read_incidents(source, wanted)
     for one in found:
         one.channel_name = table.of(one.channel).name or one.channel_name
     _print(found, as_json)
+    if not as_json:
+        print_causes(causes)
     if found:
         raise click.exceptions.Exit(FINDING)
 

@@ -16,7 +16,8 @@ from sds_core.observer.lacking import (
 from sds_core.observer.settings import DEFAULTS
 from sds_core.text import iso_time, printable
 from streaming.cli import FINDING
-from streaming.cli.actions.incident_sources import Incident, read_with_clock
+from streaming.cli.actions.incident_causes import print_causes
+from streaming.cli.actions.incident_sources import Incident, read_incidents
 from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from streaming.cli.output import print_json
 
@@ -35,7 +36,7 @@ def list_lacks(
     Raises:
         click.exceptions.Exit: There are unresolved incidents.
     """
-    found, clock_ms = read_with_clock(source, wanted._replace(standing=True))
+    found, causes, clock_ms = read_incidents(source, wanted._replace(standing=True))
     names = {one.channel: one.channel_name or "" for one in found}
     personal = OF_CHANNELS if source.views is None else OF_PEERS
     lacks = lacks_of((_standing(one, clock_ms) for one in found), personal)
@@ -45,6 +46,8 @@ def list_lacks(
             print_json(_object(one, name))
         else:
             click.echo(_line(one, name))
+    if lacks and not as_json:
+        print_causes(causes)
     if not (lacks or as_json):
         click.echo("no unresolved incidents")
     if lacks:

@@ -78,7 +78,12 @@ def _cut(from_s: int, until_s: int, direction: str, participants: int = 1) -> An
 
 
 _MADE = (
-    _scenario("cut-sender", profile=_MENDS_NOTHING, network=_cut(200, 380, "outgoing")),
+    _scenario(
+        "cut-sender",
+        interval_s=3,
+        profile=_MENDS_NOTHING | {"causal_history_size": 100},
+        network=_cut(200, 380, "outgoing"),
+    ),
     _scenario(
         "cut-receiver", profile=_MENDS_NOTHING, network=_cut(200, 300, "incoming")
     ),
