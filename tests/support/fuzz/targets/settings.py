@@ -128,7 +128,7 @@ def _check_report(path: Path) -> bool:
     try:
         found = read_incidents(
             IncidentSource(report=path), IncidentFilter(None, None, False)
-        )
+        ).incidents
     except click.ClickException as error:
         check_text(str(error), path)
         return False
