@@ -44,7 +44,7 @@ class Section(NamedTuple):
     names: Sequence[str] = NAMES
 
 
-def _percent(part: int, rest: int) -> str:
+def percent(part: int, rest: int) -> str:
     """Return the share of a part in percent, rounded down."""
     whole = part + rest
     if not whole:
@@ -137,12 +137,12 @@ SECTIONS = (
             Column(
                 "recall",
                 "",
-                lambda f: _percent(f.losses.found, f.losses.missed),
+                lambda f: percent(f.losses.found, f.losses.missed),
             ),
             Column(
                 "precision",
                 "",
-                lambda f: _percent(f.losses.found, f.losses.wrong),
+                lambda f: percent(f.losses.found, f.losses.wrong),
             ),
             Column(
                 "tap gap",
@@ -200,12 +200,12 @@ SECTIONS = (
             Column(
                 "recall",
                 "",
-                lambda f: _percent(f.undelivered.found, f.undelivered.missed),
+                lambda f: percent(f.undelivered.found, f.undelivered.missed),
             ),
             Column(
                 "precision",
                 "",
-                lambda f: _percent(f.undelivered.found, f.undelivered.wrong),
+                lambda f: percent(f.undelivered.found, f.undelivered.wrong),
             ),
             Column(
                 "unseeable: behind",
@@ -346,7 +346,7 @@ SECTIONS = (
             Column(
                 "recall",
                 "share of repairs that were called one",
-                lambda f: _percent(
+                lambda f: percent(
                     f.rebroadcasts["repair", Cause.REPAIR],
                     f.rebroadcasts["retry", Cause.REPAIR],
                 ),
@@ -354,7 +354,7 @@ SECTIONS = (
             Column(
                 "precision",
                 "share of those called repairs that were one",
-                lambda f: _percent(
+                lambda f: percent(
                     f.rebroadcasts["repair", Cause.REPAIR],
                     f.rebroadcasts["repair", Cause.RETRY],
                 ),

@@ -14,7 +14,14 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from docs.accuracy_tables import CALM, SECTIONS, wrong_share
+from docs.accuracy_tables import CALM, SECTIONS, percent, wrong_share
+from tests.support.accuracy.causes import (
+    CAUSE_SCENARIOS,
+    CAUSED,
+    KINDS,
+    CauseFigures,
+    judge,
+)
 from tests.support.accuracy.figures import Figures, total
 from tests.support.accuracy.mvds import MVDS_NAMES, MvdsResult, mvds_result_of
 from tests.support.accuracy.suite import (
@@ -29,10 +36,11 @@ from tests.support.accuracy.suite import (
 PAGE = Path(__file__).with_name("accuracy.md")
 
 SEEDS = 12
-"""Number of seeds; they take about five minutes on two processors."""
+"""Number of seeds; they take about ten minutes on two processors."""
 
 _CATCH_UP_SEEDS = 5
 _HOURS_SEEDS = 4
+_CAUSE_SEEDS = 6
 _NO_ALARM = {"ok", "quiet", "warming_up"}
 _TOTAL = "**all**"
 
@@ -75,12 +83,14 @@ class Results(NamedTuple):
         by_name: Sums over the seeds by scenario.
         caught_up: Results after an outage, by the way of reading, one for each seed.
         mvds: Results of MVDS by scenario, one for each seed.
+        causes: Sums over some seeds by scenario.
     """
 
     seeds: int
     by_name: Mapping[str, Figures]
     caught_up: Mapping[str, Sequence[CatchUp]]
     mvds: Mapping[str, Sequence[MvdsResult]]
+    causes: Mapping[str, CauseFigures]
 
 
 class Grid(NamedTuple):
@@ -115,6 +125,8 @@ def grids(results: Results) -> Iterator[Grid]:
             ),
         )
     yield _catching_up(results)
+    yield _causes(results)
+    yield _causes_by_scenario(results)
     yield _mvds(results)
 
 
@@ -137,6 +149,7 @@ def _goals(results: Results) -> Grid:
         for name in ("clean", QUIET_WITHOUT_LOSS)
     }
     wrong = {name: results.by_name[name] for name in (QUIET_WITHOUT_LOSS, "phones")}
+    stated = sum(results.causes.values(), CauseFigures())
     goals = [
         (
             "definite acknowledgement latency exact to the millisecond",
@@ -183,6 +196,11 @@ def _goals(results: Results) -> Grid:
                 wrong_share(one),
             )
             for name, one in wrong.items()
+        ),
+        (
+            "every likely cause is the one that the scenario made",
+            not stated.wrong,
+            f"{stated.right.total():,} of {len(stated.statements):,}",
         ),
         (
             "an outage of an hour changes nothing",
@@ -242,6 +260,71 @@ def _catching_up(results: Results) -> Grid:
             ("lost", "messages and deliveries reported as lost"),
             ("incidents", "number of incidents of any kind"),
             ("verdicts", "of any channel after any batch of that hour"),
+        ),
+    )
+
+
+def _causes(results: Results) -> Grid:
+    everything = sum(results.causes.values(), CauseFigures())
+
+    def cells(kind: str) -> tuple[str, ...]:
+        right, wrong = everything.right[kind], everything.wrong[kind]
+        made, found = everything.made[kind], everything.found[kind]
+        return (
+            f"{right:,}",
+            f"{wrong:,}",
+            percent(right, wrong),
+            f"{made:,}",
+            f"{found:,}",
+            percent(found, made - found),
+        )
+
+    return Grid(
+        "Likely causes",
+        f"The [causes](figures.md#causes) that the monitor states, with the seeds 1 to "
+        f"{min(results.seeds, _CAUSE_SEEDS)}, looked at every ten seconds.\n"
+        "A statement is right if the scenario makes this cause, and if what it says is "
+        "true of what really happened; where all lose alike at random, a statement "
+        "about one participant is wrong.",
+        ("cause", "right", "wrong", "precision", "made", "found", "recall"),
+        [(kind, *cells(kind)) for kind in KINDS],
+        (
+            (
+                "right, wrong",
+                "statements; one about the same participant or tap of a channel counts "
+                "once, and is wrong if it ever was",
+            ),
+            (
+                "made",
+                "channels that were failing or degraded at some time, in scenarios "
+                "that make this cause; often with too few failures to state it",
+            ),
+            ("found", "those of them with a right statement"),
+        ),
+    )
+
+
+def _causes_by_scenario(results: Results) -> Grid:
+    return Grid(
+        "Likely causes by scenario",
+        "The scenarios of the other tables, and those of the tests that make one "
+        "cause, or look as if they did.",
+        ("scenario", "makes", "channels", "with a cause", "right", "wrong"),
+        [
+            (
+                name,
+                ", ".join(sorted(CAUSED.get(name, ()))) or "none",
+                f"{one.bad:,}",
+                f"{one.explained:,}",
+                f"{one.right.total():,}",
+                f"{one.wrong.total():,}",
+            )
+            for name, one in results.causes.items()
+        ],
+        (
+            ("makes", "causes that the scenario makes"),
+            ("channels", "that were failing or degraded at some time"),
+            ("with a cause", "those of them for which one was stated"),
         ),
     )
 
@@ -325,21 +408,31 @@ def run(seeds: int) -> Results:
         (size, seed) for size in cuts.values() for seed in range(1, _CATCH_UP_SEEDS + 1)
     ]
     of_mvds = [(name, seed) for name in MVDS_NAMES for seed in range(1, seeds + 1)]
+    of_causes = [
+        (name, seed)
+        for name in CAUSE_SCENARIOS
+        for seed in range(1, min(seeds, _CAUSE_SEEDS) + 1)
+    ]
     by_name = dict.fromkeys((*NAMES, *HOURS), Figures())
+    causes = dict.fromkeys(CAUSE_SCENARIOS, CauseFigures())
     with ProcessPoolExecutor() as pool:
         played = pool.map(_figures, plays)
         payloads = pool.map(_mvds_result, of_mvds)
         caught_up = pool.map(_caught_up, outages)
+        stated = pool.map(_cause_figures, of_causes)
         progress = track(played, total=len(plays), console=Console(stderr=True))
         for (name, _), figures in zip(plays, progress, strict=True):
             by_name[name] += figures
         found = iter(list(caught_up))
         results = iter(list(payloads))
+        for (name, _), one in zip(of_causes, stated, strict=True):
+            causes[name] += one
     return Results(
         seeds,
         by_name,
         {how: list(itertools.islice(found, _CATCH_UP_SEEDS)) for how in cuts},
         {name: list(itertools.islice(results, seeds)) for name in MVDS_NAMES},
+        causes,
     )
 
 
@@ -359,6 +452,11 @@ def _figures(play: tuple[str, int]) -> Figures:
 
 def _mvds_result(play: tuple[str, int]) -> MvdsResult:
     return mvds_result_of(*play)
+
+
+def _cause_figures(play: tuple[str, int]) -> CauseFigures:
+    name, seed = play
+    return judge(CAUSE_SCENARIOS[name], seed)
 
 
 def _caught_up(outage: tuple[int | None, int]) -> CatchUp:

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from connectors.simulator.records import simulated_records
 from connectors.simulator.scenario_files import load_scenario
-from connectors.simulator.scenario_names import scenario_names
 from sds_core.observer.cause_finding import causes_of
 from sds_core.observer.causes import Cause
 from sds_core.observer.incidents import IncidentKind
@@ -27,6 +26,7 @@ from sds_core.simulation.log import Entry, Presence
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth
 from tests.support.accuracy.seen import Story, stories_of, was_had
+from tests.support.accuracy.suite import NAMES, scenario_of
 from tests.support.monitor import Monitor, batches
 
 KINDS = (
@@ -139,16 +139,15 @@ _UNHEARD = Path(__file__).parents[2] / "e2e" / "unheard.toml"
 
 
 def _scenarios() -> Iterator[Scenario]:
-    shipped = map(load_scenario, scenario_names())
-    yield from (one for one in shipped if isinstance(one, Scenario))
+    yield from map(scenario_of, NAMES)
     unheard = load_scenario(str(_UNHEARD))
     assert isinstance(unheard, Scenario)
     yield unheard
     yield from _MADE
 
 
-SCENARIOS: Mapping[str, Scenario] = {one.name: one for one in _scenarios()}
-"""All shipped scenarios of SDS, and those that make a cause or could feign one."""
+CAUSE_SCENARIOS: Mapping[str, Scenario] = {one.name: one for one in _scenarios()}
+"""The scenarios of the other tables, and those that make a cause or could feign one."""
 
 
 class Statement(NamedTuple):
@@ -175,8 +174,10 @@ class CauseFigures:
     Attributes:
         right, wrong: Statements by kind. One about the same participant or tap of a
             channel counts once, and is wrong if it ever was.
-        bad: Channels with a bad verdict at some time.
+        bad: Channels that were failing or degraded at some time.
         explained: Those of them with a statement.
+        made: Of `bad` those in which the scenario makes a cause, by its kind.
+        found: Those of them in which it was stated rightly.
         statements: All of them.
     """
 
@@ -184,6 +185,8 @@ class CauseFigures:
     wrong: Counter[str] = field(default_factory=Counter)
     bad: int = 0
     explained: int = 0
+    made: Counter[str] = field(default_factory=Counter)
+    found: Counter[str] = field(default_factory=Counter)
     statements: tuple[Statement, ...] = ()
 
     def __add__(self, other: CauseFigures) -> CauseFigures:
@@ -193,6 +196,8 @@ class CauseFigures:
             self.wrong + other.wrong,
             self.bad + other.bad,
             self.explained + other.explained,
+            self.made + other.made,
+            self.found + other.found,
             self.statements + other.statements,
         )
 
@@ -280,11 +285,15 @@ def judge(scenario: Scenario, seed: int) -> CauseFigures:
                     is_right=known.is_right and is_right, to_ms=clock_ms
                 )
     statements = tuple(found.values())
+    made = CAUSED.get(scenario.name, frozenset())
+    stated = {(one.channel, one.cause.kind) for one in statements if one.is_right}
     return CauseFigures(
         Counter(one.cause.kind for one in statements if one.is_right),
         Counter(one.cause.kind for one in statements if not one.is_right),
         len(bad),
         len({one.channel for one in statements} & bad),
+        Counter(kind for kind in made for _ in bad),
+        Counter(kind for channel, kind in stated if channel in bad),
         statements,
     )
 
