@@ -20,7 +20,7 @@ def causes_of(totals: GroupTotals, around: Surroundings) -> Sequence[Cause]:
         unacknowledged < LEAST
         or totals.records_ack
         or totals.verdict is Verdict.BLIND
-        # Acknowledgements of messages from before the first record are not known.
+        # The taps may have missed the acknowledgements.
         or around.excused is not None
     ):
         return ()

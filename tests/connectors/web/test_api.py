@@ -74,9 +74,9 @@ def test_fleet_object_has_every_channel_and_the_job(
             "held_back": [],
             "channel_count": 2,
             "channels": [
-                {"id": "lossy", "name": None, "muted": False, "held_back": []}
+                {"id": "lossy", "name": None, "muted": False, "causes": [], "held_back": []}
                 | CHANNEL_FIGURES.report(failing),
-                {"id": "fine", "name": None, "muted": False, "held_back": []}
+                {"id": "fine", "name": None, "muted": False, "causes": [], "held_back": []}
                 | CHANNEL_FIGURES.report(fine),
             ],
             "next": None,
@@ -158,7 +158,7 @@ def test_channel_is_found_by_any_id(
     stage.snapshot = snapshot(decoys | {channel: wanted})
     answer = client.get(f"/api/v1/channels/{quote(channel, safe='')}")
     assert answer.status_code == 200
-    said = {"id": channel, "name": None, "muted": False, "held_back": []}
+    said = {"id": channel, "name": None, "muted": False, "causes": [], "held_back": []}
     assert answer.json() == said | CHANNEL_FIGURES.report(wanted)
 
 
@@ -205,6 +205,7 @@ def test_parameters_select_incidents(client: httpx.Client, stage: Any) -> None:
             "incidents": [
                 incident_object(one) | {"channel_name": None} for one in stage.incidents
             ],
+            "causes": {},
             "clock": stage.snapshot.clock_ms,
             "more": False,
             "next": None,

@@ -10,11 +10,14 @@ import pytest
 
 from sds_core.observer.freshness import Freshness
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
+from sds_core.observer.mvds.kind import SHARD_VIEWS
+from sds_core.observer.mvds.totals import GroupTotals
 from sds_core.observer.report import build_report
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.snapshot import JobFigures, Snapshot, Views
 from sds_core.observer.verdict import Verdict
+from tests.support.causes import explained_channel
 from tests.support.totals import numbered_totals
 
 CHANNEL_KEYS = {
@@ -162,6 +165,29 @@ def test_report_without_detail_names_no_messages() -> None:
     report = build_report(Snapshot(channels={"a": ChannelTotals()}), 0)
     assert "ack_latencies" not in report["channels"]["a"]
     assert "incidents" not in report
+
+
+def test_detail_has_the_likely_causes_of_each_channel() -> None:
+    """Without detail they are absent: they name participants."""
+    snapshot = Snapshot(
+        clock_ms=8_000_000,
+        channels={"a": explained_channel(8_000_000), "b": ChannelTotals()},
+    )
+    assert "causes" not in build_report(snapshot, 0)["channels"]["a"]
+    channels = build_report(snapshot, 0, {}, [])["channels"]
+    assert [one["kind"] for one in channels["a"]["causes"]] == [
+        "one_participant",
+        "no_repair_requests",
+    ]
+    assert channels["b"]["causes"] == []
+
+
+def test_detail_has_the_likely_causes_of_groups() -> None:
+    """By their own kind of view."""
+    groups = Views(SHARD_VIEWS, {"g": GroupTotals()})
+    snapshot = Snapshot(others={"mvds": groups})
+    report = build_report(snapshot, 0, {}, [], {"mvds": []})
+    assert report["views"]["mvds"]["views"]["g"]["causes"] == []
 
 
 def test_incidents_are_in_order_of_finding() -> None:

@@ -80,6 +80,21 @@ def test_name_from_the_api_is_printed(serve: Callable[[ASGIApp], str]) -> None:
     assert "; channel town; channel name Town hall; " in result.stdout
 
 
+def test_causes_from_the_api_are_printed(serve: Callable[[ASGIApp], str]) -> None:
+    """A monitor up to 0.12 gives none."""
+    cause = {"kind": "new", "sentence": "it is the\nweather", "evidence": {}}
+    content = {
+        "incidents": [incident_object(LOST)],
+        "more": False,
+        "causes": {"town": [cause]},
+    }
+    answer = json.dumps(content)
+    route = Route("/api/v1/incidents", lambda _: PlainTextResponse(answer))
+    result = invoke("--api", serve(Starlette(routes=[route])))
+    last = result.stdout.splitlines()[-1]
+    assert last == "likely cause; channel town; it is the\\nweather"
+
+
 @pytest.mark.parametrize(
     ("after_ms", "begin"),
     [
