@@ -128,7 +128,7 @@ def _origin(
     meanwhile = {
         order: one for order, one in sent.items() if first_ms <= one.at_ms <= last_ms
     }
-    others = [order for order, one in meanwhile.items() if one.sender != sender]
+    others = {order for order, one in meanwhile.items() if one.sender != sender}
     if any(
         not one.missing.keys().isdisjoint(others) for one in memory.receivers.values()
     ):
@@ -155,7 +155,8 @@ def _recipient(memory: Memory, sent: Mapping[int, _Sent]) -> Recipient | None:
     (recipient,) = lacking
     others = memory.receivers.keys() - lacking
     if any(
-        not memory.receivers[by].missing.keys().isdisjoint(undelivered) for by in others
+        not memory.receivers[by].missing.keys().isdisjoint(undelivered.keys())
+        for by in others
     ):
         # Another one lacks some of them too, if not for long enough yet.
         return None
@@ -181,12 +182,13 @@ def _unrequested(memory: Memory, sent: Mapping[int, _Sent]) -> Unrequested | Non
         for by in undelivered[order]:
             lacked.setdefault(by, []).append(order)
     found = []
+    in_order = sorted(sent.items())
     for by in _compared(memory, set(lacked)):
         until_ms = memory.participants.last_ms(by) - due_ms
         # The latest message of each sender that arrived, and is old enough.
         latest = {
             one.sender: order
-            for order, one in sorted(sent.items())
+            for order, one in in_order
             if one.at_ms <= until_ms and _has(memory, by, order, one)
         }
         found += [
