@@ -36,7 +36,6 @@ from sds_core.observer.sds.segments import Segments
 from sds_core.observer.sds.start import Start
 from sds_core.observer.sds.start_filters import StartFilters
 from sds_core.observer.sds.suspicion import Memory, suspects_of
-from sds_core.observer.sds.sync_table import SyncTable
 from sds_core.observer.sds.timing import RepairTiming
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
