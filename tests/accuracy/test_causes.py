@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 from tests.support.accuracy.causes import (
@@ -13,6 +15,12 @@ from tests.support.accuracy.causes import (
 )
 
 pytestmark = pytest.mark.slow
+
+
+@functools.cache
+def stated(name: str) -> CauseFigures:
+    """What is stated in a scenario."""
+    return judge(CAUSE_SCENARIOS[name], 1)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +38,7 @@ pytestmark = pytest.mark.slow
 )
 def test_cause_that_the_scenario_made_is_stated(name: str, kind: str) -> None:
     """And no other that it did not make."""
-    figures = judge(CAUSE_SCENARIOS[name], 1)
+    figures = stated(name)
     assert figures.right[kind] == 1
     assert not figures.wrong
 
@@ -41,7 +49,7 @@ def test_cause_that_the_scenario_made_is_stated(name: str, kind: str) -> None:
 def test_trouble_without_one_cause_has_none_stated(name: str) -> None:
     """Something is wrong in all of them, and none of the rules explains it."""
     assert name not in CAUSED
-    figures = judge(CAUSE_SCENARIOS[name], 1)
+    figures = stated(name)
     assert figures.bad
     assert figures.statements == ()
 
