@@ -264,6 +264,7 @@ def _channel_object(
         "id": channel,
         "name": _name(snapshot, channel),
         "muted": channel in snapshot.muted,
+        "causes": [one.as_object() for one in causes_of(snapshot, totals)],
         "held_back": [
             held_object(channel, one)
             for one in snapshot.excused.get(channel, ())
