@@ -270,7 +270,6 @@ def _channel_object(
             for one in snapshot.excused.get(channel, ())
             if one.holds_back and channel not in snapshot.muted
         ],
-        "causes": [one.as_object() for one in causes_of(snapshot, totals)],
         **table.report(totals),
     }
 
