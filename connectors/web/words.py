@@ -93,6 +93,7 @@ _REASONS = {
     "stopped": "the monitor did not run",
     "behind": "the monitor was behind",
     "no_answer": "Kafka did not answer",
+    "no_topic": "the topic did not exist",
     "forgotten": "it had ended",
 }
 """Reason of a verdict -> its words; a figure of the window names the window."""

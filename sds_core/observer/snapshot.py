@@ -200,6 +200,8 @@ class Snapshot:
         """Why the verdicts are not those of now, as one word; empty if they are."""
         if self.job.kafka.is_stale:
             return "no_answer"
+        if self.job.missing_topic is not None:
+            return "no_topic"
         if not (self.primed and self.job.running):
             return "stopped"
         return "behind" if self.behind else ""

@@ -13,7 +13,7 @@ import pytest
 
 from sds_core.observer import blob
 from sds_core.observer.blindness import judge_blindness
-from sds_core.observer.freshness import Freshness
+from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.minutes import MINUTE_MS
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
@@ -119,6 +119,7 @@ def test_what_is_stored_is_what_was_shown(monitor: Monitor) -> None:
     [
         ({"event_time_lag_seconds": 61.0}, "behind"),
         ({"kafka": Freshness(1, 0.0, silent_s=16.0)}, "no_answer"),
+        ({"missing_topic": MissingTopic("frames", 1)}, "no_topic"),
         ({"running": False}, "stopped"),
     ],
 )
