@@ -42,7 +42,7 @@ _TIMES = frozenset(
 )
 """Names of times; of lists and of mappings whose values are times."""
 
-_BY_ID = frozenset({"channels", "views"})
+_BY_ID = frozenset({"causes", "channels", "views"})
 """Names of mappings whose keys are ids, which may be any text."""
 
 _NS_PER_MS = 1_000_000
