@@ -128,6 +128,12 @@ class Composition:
     composed_ms: int
     sizes: Sizes
 
+    @property
+    def has_known_id(self) -> bool:
+        """Whether others may name it: content, and sync frames of nim-sds."""
+        is_nim_sync = self.kind is FrameKind.SYNC and self.dialect is Dialect.NIM
+        return self.kind is FrameKind.CONTENT or is_nim_sync
+
     def is_by_other_than(self, other: Composition) -> bool:
         """Return whether both senders are known and differ."""
         return "" != self.sender != other.sender != ""

@@ -139,7 +139,9 @@ def _delivery(
 def _was_named_before(frame: SeenFrame, view: TapView) -> bool:
     """Return whether a frame was sent long before the taps saw it."""
     namings = view.namings.get(frame.composition.message_id, ())
-    return any(naming.index < frame.index for naming in namings)
+    return frame.composition.has_known_id and any(
+        naming.index < frame.index for naming in namings
+    )
 
 
 def _is_overdue(

@@ -90,10 +90,10 @@ class TapView:
         replicas: further records of a transmission.
         frames: frames in topic order, without replicas.
         messages: first copies of content, by id, in topic order.
-        shown: first copies of content and sync frames, by id. A sync frame may be
-            named and repaired as well (nim-sds).
+        shown: first copies of content, and of sync frames of nim-sds, which are named
+            and repaired as well, by id.
         first_copies: first copies of every kind, by known sender.
-        copies: first copies and rebroadcasts of content and sync frames, by id.
+        copies: first copies and rebroadcasts of the same frames, by id.
         namings: frames whose causal history names an id, by id, without old ones.
         requests: frames that request an id, by id.
     """
@@ -179,13 +179,13 @@ class TapView:
         self.frames.append(frame)
         if copy is Copy.FIRST and composition.sender:
             self.first_copies[composition.sender].append(frame)
-        if composition.kind is not FrameKind.EPHEMERAL and copy is not Copy.COLLISION:
+        if composition.has_known_id and copy is not Copy.COLLISION:
             self.shown.setdefault(message_id, frame)
             self.copies[message_id].append(frame)
         if copy is Copy.FIRST:
             if composition.kind is FrameKind.CONTENT:
                 self.messages[message_id] = frame
-            elif composition.kind is FrameKind.SYNC:
+            elif composition.has_known_id:
                 self._syncs[message_id] = frame
         if not is_old:
             for named in {named.message_id for named in composition.history}:
@@ -201,7 +201,7 @@ class TapView:
         first = None
         if composition.kind is FrameKind.CONTENT:
             first = self.messages.get(composition.message_id)
-        elif composition.kind is FrameKind.SYNC:
+        elif composition.has_known_id:
             first = self._syncs.get(composition.message_id)
         if first is None:
             return Copy.FIRST, None

@@ -98,6 +98,7 @@ class Simulated:
     ) -> Transmission:
         """Send a sync message that its library takes for a message (nim-sds)."""
         seen = of_frame.pop("seen", True)
+        of_frame.setdefault("dialect", Dialect.NIM)
         sent = self.content(
             message_id, by, at, lamport, text=b"", seen=False, **of_frame
         )

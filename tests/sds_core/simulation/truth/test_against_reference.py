@@ -66,7 +66,7 @@ SCENARIO = Scenario.from_mapping(
 )
 PARTICIPANTS = ("ana", "ben", "cem", "dov")
 ROLLING = "dov"
-MOST_HELD, KEPT = 12, 2
+MOST_HELD, KEPT = 16, 2
 """Ids in dov's filter when it rolls over, and after that.
 
 So many fewer that the next frame shows it, also to whom knows none of them.
@@ -129,14 +129,17 @@ class Traffic:
 
     def _speak(self, at: int, is_content: bool) -> None:
         who = self._random.choice((*PARTICIPANTS, ""))
-        # A library that takes its sync frames for messages names and repairs them.
-        is_message = is_content or self._random.random() < 0.1
+        # nim-sds names and repairs sync frames that an application makes of messages.
+        is_nim_sync = not is_content and who != ROLLING and self._random.random() < 0.1
+        is_message = is_content or is_nim_sync
         message_id = f"id-{len(self._sent)}"
         if not is_message:
             message_id = f"sync-{len(self.records)}"
         elif self._known and self._random.random() < 0.03:
             message_id = self._random.choice(self._known)[0]
         dialect = self._random.choice([*[Dialect.SPEC] * 5, Dialect.NIM])
+        if is_nim_sync:
+            dialect = Dialect.NIM
         known = self._random.sample(self._known[-8:], min(len(self._known), 3))
         asked = self._random.sample(self._known[-8:], min(len(self._known), 1))
         history = [
