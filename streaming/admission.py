@@ -14,8 +14,8 @@ from functools import cache
 
 from connectors.kafka.offsets import TimedOffset, Topic
 from connectors.kafka.settings import RecordsLost, TopicReplaced
-from sds_core.observer.ahead import Look
-from sds_core.observer.record import MAX_AHEAD_MS
+from sds_core.observer.ahead import LOOKAHEAD, Look
+from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.batch_cut import BatchEnd, aligned_end, count_rows, part_of
 from streaming.position import PartitionPosition, Position
 from streaming.record_times import Offsets, ReadTimes, RecordTimes
@@ -34,6 +34,12 @@ LATE_MS = 3_600_000
 This is the horizon (docs/figures.md, 4): a later record concerns no message that a
 view still follows. Brokers by default refuse records stamped further ahead than this,
 so one record with a wrong clock does not hide the window's records behind it."""
+
+_MAX_LEAD_MS = 60_000
+"""A topic whose clock is ahead of wall time may go on with it, up to this far."""
+
+_LEAST_LEAD_MS = 30_000
+"""A smaller lead needs no allowance: the taps' clocks agree, or nearly so."""
 
 _UNSAMPLED_ROWS = 500
 """Up to this many records, their size is not sampled: that would cost a fetch."""
@@ -144,6 +150,7 @@ class Admission:
             p: max(end, placed.partitions[p].next_offset) for p, end in ends.items()
         }
         looks = {p: start.last_look(p, quiet_ms) for p in ends}
+        believed_ms = wall_ms + self._lead_ms(placed, ends, wall_ms, target is None)
         if target is None:
             newest = self.offsets.newest(list(ends))
             # A newest record that arrived after `ends` were read belongs to the batch;
@@ -151,15 +158,53 @@ class Admission:
             arrived = {p: at.offset + 1 for p, at in newest.items()}
             held = {p: max(end, arrived.get(p, 0)) for p, end in held.items()}
             ends = {p: max(end, held[p]) for p, end in ends.items()}
-            end = self._live_end(_Unread(placed, ends, held, looks, wall_ms), newest)
+            unread = _Unread(placed, ends, held, looks, wall_ms, believed_ms)
+            end = self._live_end(unread, newest)
         else:
-            end = self._drained_end(_Unread(placed, ends, held, looks, wall_ms))
+            unread = _Unread(placed, ends, held, looks, wall_ms, believed_ms)
+            end = self._drained_end(unread)
         if (end.clock_ms, end.next_offsets()) == (
             start.clock_ms,
             start.next_offsets(),
         ):
             return start
-        return replace(end, admitted_ms=wall_ms, ends=held, quiet_ms=quiet_ms)
+        return replace(end, admitted_ms=believed_ms, ends=held, quiet_ms=quiet_ms)
+
+    def _lead_ms(
+        self, start: Position, ends: Mapping[int, int], wall_ms: int, is_live: bool
+    ) -> int:
+        """How far the clock of the topic is ahead of wall time, as far as that counts.
+
+        A topic all of whose taps are fast has a clock of its own. To refuse its
+        records would leave nothing to watch; another time is told by nothing in it.
+
+        Args:
+            start: Position of the first unread record.
+            ends: Where the unread records end, by partition.
+            wall_ms: Wall time of the admission, Unix ms.
+            is_live: Whether the topic is followed: only then a lead can begin.
+        """
+        if start.clock_ms:
+            moved_ms = max(one.moved_ms for one in start.partitions.values())
+            lead_ms = start.clock_ms - moved_ms if moved_ms else 0
+            return min(lead_ms, _MAX_LEAD_MS) if lead_ms >= _LEAST_LEAD_MS else 0
+        if not is_live:
+            return 0
+        firsts = start.next_offsets()
+        unread = [p for p, end in ends.items() if end > firsts[p]]
+        newest = self.offsets.newest(unread) if unread else {}
+        if not unread or not all(
+            p in newest and is_future(newest[p].timestamp_ms, wall_ms) for p in unread
+        ):
+            return 0
+        times = (
+            record.timestamp_ms
+            for p in unread
+            for record in self.scan_times(
+                p, firsts[p], min(ends[p], firsts[p] + LOOKAHEAD)
+            )
+        )
+        return _MAX_LEAD_MS if all(is_future(ms, wall_ms) for ms in times) else 0
 
     def _live_end(self, unread: _Unread, newest: Mapping[int, TimedOffset]) -> Position:
         """The end of a batch that waits for partitions that are not idle."""
@@ -219,7 +264,7 @@ class Admission:
         return unread.position(start.clock_ms, beyond.ends, peaks_ms)
 
     def _times(self, unread: _Unread, scan_rows: int) -> RecordTimes:
-        last_ms = unread.wall_ms + MAX_AHEAD_MS
+        last_ms = unread.believed_ms + MAX_AHEAD_MS
         if self.window is not None:
             last_ms = min(last_ms, self.window.last_ms)
         return RecordTimes(
@@ -230,7 +275,7 @@ class Admission:
             unread.ends,
             unread.held,
             unread.looks,
-            unread.wall_ms,
+            unread.believed_ms,
             last_ms,
             scan_rows,
         )
@@ -332,6 +377,7 @@ class _Unread:
         held: Where the partitions end.
         looks: Earlier looks at the ends of the partitions.
         wall_ms: Wall time of the admission, Unix ms.
+        believed_ms: The same, with the lead of the topic's clock.
     """
 
     start: Position
@@ -339,6 +385,7 @@ class _Unread:
     held: Mapping[int, int]
     looks: Mapping[int, Look]
     wall_ms: int
+    believed_ms: int
 
     @property
     def partitions(self) -> list[int]:

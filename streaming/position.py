@@ -38,8 +38,9 @@ class Position:
     Attributes:
         clock_ms: Admission time T, Unix ms: every record before it has been read,
             except late ones.
-        admitted_ms: Wall time at which the previous batch was admitted, Unix ms. A
-            batch that is replayed uses it again to recognise future records.
+        admitted_ms: Wall time at which the previous batch was admitted, with the lead
+            of the topic's clock (`Admission`), Unix ms. A batch that is replayed uses
+            it again to recognise future records.
         records: Number of offsets read since the checkpoint's first batch.
         skipped: Number of records that Kafka deleted before they were read.
         partitions: Position in each partition.

@@ -219,3 +219,32 @@ def test_figures_do_not_depend_on_how_late_the_topic_is_read(
     expected = reported(honest, last_ms, 10_000)
     assert reports[0]["channels"] == expected["channels"]
     assert reports[0]["totals"] | {"undecodable": {}} == expected["totals"]
+
+
+def test_topic_whose_taps_are_all_fast_is_read() -> None:
+    """Nothing in it tells another time: it has a clock of its own."""
+    written = steady(NOW_MS, 100)
+    for ahead_ms, refused in ((90_000, 0), (119_000, 0), (121_000, 100)):
+        reader = live([(ms, ms + ahead_ms) for ms in written])
+        assert len(reader.futures) == refused
+
+
+def test_fast_taps_may_be_silent_for_a_while() -> None:
+    """The lead is that at the last record, not the one of now."""
+    written = [*steady(NOW_MS, 10), *steady(NOW_MS + 1_000_000, 10)]
+    assert live([(ms, ms + 90_000) for ms in written]).futures == set()
+
+
+def test_fast_tap_beside_a_right_one_is_refused() -> None:
+    """It does not move the clock of the topic."""
+    written = steady(NOW_MS, 100)
+    times = [(ms, ms + 90_000 * (number % 2)) for number, ms in enumerate(written)]
+    assert len(live(times).futures) == 50
+
+
+def test_single_record_moves_the_clock_of_no_topic_that_has_one() -> None:
+    """A stranger cannot give it a lead of more than a minute at once."""
+    written = [(ms, ms) for ms in steady(NOW_MS, 20)]
+    written += [(NOW_MS + 20_500, NOW_MS + 20_500 + 100_000)]
+    written += [(ms, ms) for ms in steady(NOW_MS + 21_000, 20)]
+    assert live(written).futures == {(0, 20)}
