@@ -44,7 +44,7 @@ def test_cause_that_the_scenario_made_is_stated(name: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["split", "half-deaf", "with-repair", "tail", "lost-tail", "churn"]
+    "name", ["split", "half-deaf", "with-repair", "tail", "lost-tail", "lossy"]
 )
 def test_trouble_without_one_cause_has_none_stated(name: str) -> None:
     """Something is wrong in all of them, and none of the rules explains it."""

@@ -109,9 +109,9 @@ def _one_sender(origin: Origin) -> Cause:
 def _one_participant(recipient: Recipient) -> Cause:
     return Cause(
         "one_participant",
-        f"all {number(recipient.failed)} undelivered messages are undelivered to {{}} "
-        "alone: they reached the others",
-        "all undelivered to {} alone",
+        f"only {{}} lacks the {number(recipient.failed)} undelivered messages: all "
+        "others have them",
+        "only {} lacks messages",
         (recipient.name,),
         {
             "participant": recipient.name,

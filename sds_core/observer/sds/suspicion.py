@@ -35,6 +35,10 @@ _MOST_LOST = 50
 _MOST_COMPARED = 20
 """Participants whose messages are compared, at most."""
 
+_LEAST_SPREAD_MS = 60_000
+"""Time from the first failed message to the last, at least: failures within a minute
+are one event, such as a short absence, which happens to anybody now and then."""
+
 _MOST_PAIRS = 200
 """Failed deliveries of one participant that are looked at, the latest."""
 
@@ -125,6 +129,8 @@ def _origin(
     failed_ms = [sent[order].at_ms for order in undelivered]
     first_ms = min((*begins, *failed_ms))
     last_ms = max((*failed_ms, *(one.at_ms for one in lost)))
+    if last_ms - first_ms < _LEAST_SPREAD_MS:
+        return None
     meanwhile = {
         order: one for order, one in sent.items() if first_ms <= one.at_ms <= last_ms
     }
@@ -153,12 +159,12 @@ def _recipient(memory: Memory, sent: Mapping[int, _Sent]) -> Recipient | None:
     if len(lacking) != 1:
         return None
     (recipient,) = lacking
+    failed_ms = [sent[order].at_ms for order in undelivered]
+    if max(failed_ms) - min(failed_ms) < _LEAST_SPREAD_MS:
+        return None
     others = memory.receivers.keys() - lacking
-    if any(
-        not memory.receivers[by].missing.keys().isdisjoint(undelivered.keys())
-        for by in others
-    ):
-        # Another one lacks some of them too, if not for long enough yet.
+    failed = {order: sent[order] for order in undelivered}
+    if any(_may_lack(memory, by, failed) for by in others):
         return None
     compared = _compared(memory, others)
     return Recipient(
@@ -227,6 +233,27 @@ def _abandoned(memory: Memory, clock_ms: int) -> Abandoned | None:
         return None
     names = [memory.participants.name(sender) for sender in senders]
     return Abandoned(len(retries), names[:_MOST_COMPARED], min(retries), max(retries))
+
+
+def _may_lack(memory: Memory, by: int, failed: Mapping[int, _Sent]) -> bool:
+    """Return whether a participant is not known to have all of some messages.
+
+    Args:
+        memory: The parts of the model.
+        by: Index of a participant that is followed.
+        failed: The messages by order.
+    """
+    receiver = memory.receivers[by]
+    if receiver.waiting and not receiver.waiting.isdisjoint(failed.keys()):
+        return True
+    # It may have been off since then, and show later what it lacks.
+    after_ms, until_ms = memory.participants.active_span(by)
+    return receiver.checked_to <= max(failed) and any(
+        order >= receiver.checked_to
+        and one.sender != by
+        and after_ms < one.at_ms <= until_ms
+        for order, one in failed.items()
+    )
 
 
 def _compared(memory: Memory, some: Iterable[int]) -> list[int]:

@@ -17,8 +17,8 @@ from tests.support.cli.incidents import ALL, LOST, invoke
 CLOCK_MS = 1_786_277_300_000
 
 CAUSES = [
-    "likely cause; channel town; all 9 undelivered messages are undelivered to "
-    "b<o>b\\u202e alone: they reached the others",
+    "likely cause; channel town; only b<o>b\\u202e lacks the 9 undelivered messages: "
+    "all others have them",
     "likely cause; channel town; nobody requests repair, so SDS-R is probably off: no "
     "request for an hour, although requests for 9 messages were due",
 ]

@@ -8,7 +8,7 @@ even if all losses are really its own.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -122,6 +122,8 @@ _MADE = (
 )
 
 CAUSED: Mapping[str, frozenset[str]] = {
+    # Who was away lacks what was sent meanwhile, and nobody else does.
+    "churn": frozenset({"one_participant"}),
     "partition": frozenset({"one_sender", "one_participant"}),
     "unrepaired": frozenset({"no_repair_requests"}),
     "cut-sender": frozenset({"one_sender", "no_repair_requests"}),
@@ -203,17 +205,21 @@ class CauseFigures:
 
 
 class _Witness(Truth):
-    """Truth that also stores who can repair, and how full filters may get."""
+    """Truth that also stores profiles of participants, and when they were present."""
 
     def __init__(self, scenario: str, seed: int) -> None:
         super().__init__(scenario, seed)
         self.profiles: dict[tuple[str, str], Any] = {}
+        self.moves: defaultdict[tuple[str, str], list[tuple[int, bool]]] = defaultdict(
+            list
+        )
 
     def add(self, entry: Entry) -> None:
         """Add the next entry of the log."""
         match entry:
             case Presence(channel_id=channel, participant=who, profile=profile):
                 self.profiles[channel, who] = profile
+                self.moves[channel, who].append((entry.at_ms, entry.present))
         super().add(entry)
 
 
@@ -225,6 +231,7 @@ class _Look(NamedTuple):
         channel: The channel.
         stories: What became of its messages.
         profiles: Profiles of its participants.
+        moves: When each of them came or left, in order.
         at_ms: Event time of the look.
     """
 
@@ -232,10 +239,15 @@ class _Look(NamedTuple):
     channel: str
     stories: Mapping[str, Story]
     profiles: Mapping[str, Any]
+    moves: Mapping[str, list[tuple[int, bool]]]
     at_ms: int
 
     def failures(self) -> Iterator[tuple[str, str, str]]:
-        """Yield message, sender and participant of late or failed deliveries."""
+        """Yield message, sender and participant of deliveries that are overdue now.
+
+        What has arrived since has not failed. They fail too if the participant was
+        away when the message was sent, was there before, and is back.
+        """
         deadline_ms = DEFAULTS.delivery_deadline_ms
         for message_id, story in self.stories.items():
             sent_ms = story["sent_ms"]
@@ -244,9 +256,16 @@ class _Look(NamedTuple):
             late = [
                 who
                 for who, received_ms in story["received"].items()
-                if received_ms > sent_ms + deadline_ms and who != story["sender"]
+                if received_ms > self.at_ms and who != story["sender"]
             ]
-            for who in (*late, *story["never_received"]):
+            away = [
+                who
+                for who, moves in self.moves.items()
+                if who not in (story["sender"], *story["received"])
+                and moves[0][0] <= sent_ms
+                and [present for at_ms, present in moves if at_ms <= self.at_ms][-1]
+            ]
+            for who in {*late, *story["never_received"], *away}:
                 yield message_id, story["sender"], who
 
 
@@ -272,9 +291,12 @@ def judge(scenario: Scenario, seed: int) -> CauseFigures:
             profiles = {
                 who: one for (at, who), one in witness.profiles.items() if at == channel
             }
+            moves = {
+                who: one for (at, who), one in witness.moves.items() if at == channel
+            }
             for cause in causes_of(snapshot, totals):
                 own = stories.get(channel, {})
-                look = _Look(monitor, channel, own, profiles, clock_ms)
+                look = _Look(monitor, channel, own, profiles, moves, clock_ms)
                 is_made = cause.kind in CAUSED.get(scenario.name, ())
                 is_right = is_made and _IS_TRUE[cause.kind](look, cause)
                 key = channel, cause.kind, tuple(cause.names)

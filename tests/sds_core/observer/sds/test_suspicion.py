@@ -16,7 +16,7 @@ from sds_core.observer.sds.suspects import (
 from tests.support.channel import Channel
 
 MISSED_MS = 60_000
-LATER_MS = 400_001
+LATER_MS = 500_001
 
 
 def suspects(channel: Channel) -> Suspects:
@@ -32,19 +32,20 @@ def failing(
     lacked: dict[str, Sequence[int]],
     later: str = "",
 ) -> None:
-    """Messages that participants lack for longer than the deadline.
+    """Messages that participants lack for longer than the deadline, over a minute.
 
     Args:
         channel: After its warm-up.
-        senders: Sender of each message, `m0`, `m1` and so on, a second apart.
+        senders: Sender of each message, `m0`, `m1` and so on.
         lacked: Which messages each participant lacks; it has the others.
         later: Sender of a last message, `later`, which everybody has; none if empty.
     """
     for who in lacked:
         channel.sync(who, at=59_000, lamport=500)
+    step_ms = 60_000 // max(1, len(senders) - 1)
     for place, sender in enumerate(senders):
         channel.content(
-            f"m{place}", sender, at=MISSED_MS + 1_000 * place, lamport=1_000 + place
+            f"m{place}", sender, at=MISSED_MS + step_ms * place, lamport=1_000 + place
         )
     held = {
         who: [f"m{place}" for place in range(len(senders)) if place not in lacks]
@@ -53,16 +54,16 @@ def failing(
     if later:
         channel.content("later", later, at=LATER_MS - 315_000, lamport=1_500)
         held = {who: [*some, "later"] for who, some in held.items()}
-    for number, at in enumerate((100_000, 250_000, LATER_MS)):
+    for number, at in enumerate((200_000, 350_000, LATER_MS)):
         for who, some in held.items():
             channel.sync(who, at=at, lamport=2_000 + number, holds=some)
 
 
 def test_messages_of_one_sender_are_its_own(channel: Channel) -> None:
     """Of two senders, one reached bob, and the other did not."""
-    senders = ["alice", "carol", "alice", "carol", "carol", "alice"]
-    failing(channel, senders, {"bob": [0, 2], "zoe": [0]})
-    assert suspects(channel).origin == Origin("alice", failed=2, sent=2, arrived=1)
+    senders = ["alice", "carol", "alice", "carol", "alice"]
+    failing(channel, senders, {"bob": [0, 4], "zoe": [0]})
+    assert suspects(channel).origin == Origin("alice", failed=2, sent=3, arrived=2)
 
 
 def test_messages_of_two_senders_have_no_sender_in_common(channel: Channel) -> None:
@@ -96,8 +97,8 @@ def test_lost_messages_were_sent_since_their_sender_was_seen(channel: Channel) -
     held = ["first", "c0", "c1", "c2", "c3"]
     channel.sync("bob", at=70_000, lamport=1_100, holds=held)
     history = ["first", "c1", ("x", "sue"), ("y", "sue")]
-    channel.content("last", "sue", at=80_000, lamport=1_200, history=history)
-    channel.clock(80_000 + 300_001)
+    channel.content("last", "sue", at=120_000, lamport=1_200, history=history)
+    channel.clock(120_000 + 300_001)
     assert channel.verdict == ("failing", "lost")
     # Sue sent the first and the last, and between them two that are lost.
     assert suspects(channel).origin == Origin("sue", failed=2, sent=4, arrived=4)
@@ -118,12 +119,27 @@ def test_messages_that_two_lack_have_no_recipient_in_common(channel: Channel) ->
 def test_recipient_is_unknown_while_another_may_lose_the_message(
     channel: Channel,
 ) -> None:
-    """Zoe lacked it too when she spoke last, and it is not overdue for her."""
+    """Zoe has been silent since; then she lacks one, and it is not overdue for her."""
     channel.sync("zoe", at=59_000, lamport=500)
-    failing(channel, ["alice"], {"bob": [0]})
-    assert suspects(channel).recipient == Recipient("bob", failed=1, arrived=0)
-    channel.sync("zoe", at=LATER_MS + 2_000, lamport=3_000, holds=())
+    failing(channel, ["alice", "alice"], {"bob": [0, 1]})
     assert suspects(channel).recipient is None
+    channel.sync("zoe", at=LATER_MS + 2_000, lamport=3_000, holds=["m0"])
+    assert suspects(channel).recipient is None
+    channel.sync("zoe", at=LATER_MS + 4_000, lamport=3_001, holds=["m0", "m1"])
+    assert suspects(channel).recipient == Recipient("bob", failed=2, arrived=2)
+
+
+def test_failures_within_a_minute_are_one_event(channel: Channel) -> None:
+    """A short absence of bob is no cause."""
+    channel.sync("bob", at=59_000, lamport=500)
+    for place in range(4):
+        at = MISSED_MS + 19_999 * place
+        channel.content(f"m{place}", "alice", at=at, lamport=1_000 + place)
+    for number, at in enumerate((200_000, 350_000, LATER_MS)):
+        channel.sync("bob", at=at, lamport=2_000 + number, holds=())
+    assert channel.verdict == ("failing", "undelivered")
+    found = suspects(channel)
+    assert (found.origin, found.recipient) == (None, None)
 
 
 def test_requests_that_were_due_and_did_not_come_are_counted(channel: Channel) -> None:
