@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Annotated
 
 import msgspec
@@ -159,6 +161,8 @@ class TapState(msgspec.Struct, array_like=True):
             or earlier.
         last_own_ms: Time of the last record by the tap's own clock, Unix ms; None
             before the first.
+        judged_ms: Event time up to which silences are judged, Unix ms: that of the last
+            record before the clock. 0 in a blob of release 0.12 or earlier.
     """
 
     highest: int = NO_SEQ
@@ -167,6 +171,7 @@ class TapState(msgspec.Struct, array_like=True):
     highest_ms: int | None = None
     ahead_own: list[int] = []
     last_own_ms: int | None = None
+    judged_ms: int = 0
 
 
 class TapView:
@@ -232,16 +237,19 @@ class TapView:
         due = bisect_left(records, clock_ms, key=lambda record: record[0])
         state.ahead = [record[:3] for record in records[due:]]
         state.ahead_own = [record[3] for record in records[due:]]
-        for time_ms, is_heartbeat, seq, own_ms in records[:due]:
+        for time_ms, group in groupby(records[:due], key=itemgetter(0)):
+            known = list(group)
             self._advance(time_ms)
-            self._seen(time_ms, own_ms)
-            if seq != NO_SEQ:
-                self._given(seq, time_ms)
-                if not is_heartbeat:
-                    self._arrived(seq)
+            self._seen(time_ms, [own_ms for *_, own_ms in known])
+            for _, is_heartbeat, seq, _ in known:
+                if seq != NO_SEQ:
+                    self._given(seq, time_ms)
+                    if not is_heartbeat:
+                        self._arrived(seq)
         self._advance(clock_ms)
-        if self._state.ahead and self._state.ahead[0][0] == clock_ms:
-            self._seen(clock_ms, self._state.ahead_own[0])
+        at_clock = bisect_right(state.ahead, clock_ms, key=itemgetter(0))
+        if at_clock:
+            self._seen_now(clock_ms, state.ahead_own[:at_clock])
         return []
 
     def forget(self) -> list[object]:
@@ -280,20 +288,48 @@ class TapView:
             self.totals = TapTotals()
             self._state = TapState(ahead=state.ahead, ahead_own=state.ahead_own)
 
-    def _seen(self, time_ms: int, own_ms: int) -> None:
-        totals, hole_ms = self.totals, self._settings.tap_hole_ms
-        last_ms, last_own_ms = totals.last_seen_ms, self._state.last_own_ms
-        if last_own_ms is None or own_ms < last_own_ms:
+    def _seen(self, time_ms: int, own_times: Sequence[int]) -> None:
+        """Judge the silence before all records of one time of the topic's clock.
+
+        Args:
+            time_ms: The time, Unix ms.
+            own_times: Their times by the tap's own clock, Unix ms.
+        """
+        totals, state = self.totals, self._state
+        hole_ms, last_own_ms = self._settings.tap_hole_ms, state.last_own_ms
+        # A release up to 0.12 judged all that it had seen.
+        last_ms = state.judged_ms or totals.last_seen_ms
+        first_own_ms = min(own_times)
+        if last_own_ms is None or max(own_times) < last_own_ms:
             # Its own clock says nothing of the time since.
             own_silence_ms = time_ms - last_ms
         else:
-            own_silence_ms = own_ms - last_own_ms
+            own_silence_ms = first_own_ms - last_own_ms
         # The topic's clock also moves if another tap's clock is set forward.
         if last_ms and min(time_ms - last_ms, own_silence_ms) > hole_ms:
             self._found(last_ms, time_ms, since_ms=last_ms + hole_ms)
-        if not last_ms:
+        if not totals.last_seen_ms:
             totals.first_seen_ms = time_ms
-        totals.last_seen_ms, self._state.last_own_ms = time_ms, own_ms
+        totals.last_seen_ms = state.judged_ms = time_ms
+        state.last_own_ms = max(own_times)
+
+    def _seen_now(self, clock_ms: int, own_times: Sequence[int]) -> None:
+        """Record that there are records at the clock, of which more may follow.
+
+        If they may end a hole, the tap stays silent until all are known.
+        """
+        totals, state = self.totals, self._state
+        hole_ms, last_own_ms = self._settings.tap_hole_ms, state.last_own_ms
+        last_ms = state.judged_ms or totals.last_seen_ms
+        if not last_ms:
+            totals.first_seen_ms = clock_ms
+        elif clock_ms - last_ms > hole_ms and (
+            last_own_ms is None
+            or max(own_times) < last_own_ms
+            or min(own_times) - last_own_ms > hole_ms
+        ):
+            return
+        totals.last_seen_ms = clock_ms
 
     def _found(self, from_ms: int, to_ms: int, since_ms: int) -> None:
         """Count a hole with this span, which made channels blind since a time."""

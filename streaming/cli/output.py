@@ -37,7 +37,7 @@ def write_json(document: Any, path: Path, what: str) -> None:
     Raises:
         click.ClickException: The file cannot be written.
     """
-    text = json.dumps(with_utc(document), indent=2, sort_keys=True)
+    text = json.dumps(document, indent=2, sort_keys=True)
     try:
         write_atomically(path, text + "\n")
     except OSError as error:

@@ -173,7 +173,8 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
     "incidents missing": (
         removed("monitor/incidents.sqlite"),
         "monitor/incidents.sqlite",
-        "to go on without the incidents of the last day and the rows that waited",
+        "to go on without the incidents and shown verdicts of the last day and the "
+        "rows that waited",
     ),
     "minutes truncated": (
         in_monitor("minutes.sqlite"),

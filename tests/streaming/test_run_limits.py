@@ -32,10 +32,10 @@ LEFT = 46
 SLOW_CLOCK = """\
 import time
 time_, time_ns_ = time.time, time.time_ns
-time.time = lambda: time_() - 120
-time.time_ns = lambda: time_ns_() - 120_000_000_000
+time.time = lambda: time_() - 180
+time.time_ns = lambda: time_ns_() - 180_000_000_000
 """
-"""Run at the start of each process of Python: its clock is two minutes slow."""
+"""Run at the start of each process of Python: its clock is three minutes slow."""
 
 
 def live_records(count: int) -> list[TopicRecord]:
@@ -83,10 +83,10 @@ def test_slow_clock_is_reported_before_anyone_looks_for_dead_letters(
 
         dead = 'sds_undecodable_frames_total{reason="future_timestamp"}'
         wait_for(lambda: exported(dead) == 10)
-        wait_for(lambda: 110 < exported("sds_monitor_clock_behind_seconds") < 130)
+        wait_for(lambda: 170 < exported("sds_monitor_clock_behind_seconds") < 190)
         assert exported("sds_monitor_ok") == 0
         first = httpx.get(url).text
-        assert "The monitor&#39;s clock differs from others by over 1" in first
+        assert "The monitor&#39;s clock differs from others by over " in first
         assert "behind Kafka&#39;s." in httpx.get(f"{url}monitor").text
         process.send_signal(signal.SIGTERM)
         assert process.wait(120) == 0

@@ -129,7 +129,7 @@ def test_deleted_topic_is_said_alike_until_it_is_there_again(
             assert job.probe() == said_first
             page = httpx.get(job.url).text
             assert missing in page
-            assert "blind" not in page
+            assert 'data-verdict="blind"' not in page
             assert missing in httpx.get(f"{job.url}/monitor").text
             assert "sds_monitor_ok 0.0" in httpx.get(f"{job.url}/metrics").text
             time.sleep(0.2)

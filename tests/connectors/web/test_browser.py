@@ -97,7 +97,8 @@ def test_one_click_leads_from_the_fleet_to_the_lost_message(
     assert page.evaluate("String(getSelection())") == HASH
     busy.snapshot.channels["/waku/1"].gaps_tap_gap = 4_321
     expect(page.get_by_text("4,321", exact=True)).to_be_visible()
-    assert page.locator("svg").count() == 5
+    # The charts, and the strip of verdicts.
+    assert page.locator("svg").count() == 6
     expect(page.locator("figure").first.get_by_role("table")).to_be_visible()
     assert page.evaluate("String(getSelection())") == HASH
     assert complaints == []

@@ -375,7 +375,7 @@ def test_nothing_coincides_without_a_known_tap() -> None:
 def test_forgotten_tap_has_no_hole() -> None:
     """Its totals are empty."""
     view = TapView()
-    view.apply([digest((0, 1), (20_000, 2))], START_MS + 20_000)
+    view.apply([digest((0, 1), (20_000, 2))], START_MS + 20_001)
     assert view.totals.holes
     view.apply([], START_MS + 20_001 + HORIZON_MS)
     assert view.is_forgotten

@@ -166,12 +166,16 @@ def test_records_of_one_time_are_taken_together(
 
 
 def test_record_at_the_clock_is_seen(tap: Tap) -> None:
-    """Only its number waits."""
+    """Only its number waits, and after a silence the tap stays silent until then."""
     tap.take((0, 1))
     assert tap.view.totals.last_seen_ms == START_MS
-    tap.take((20_000, 2))
-    assert tap.view.totals.last_seen_ms == START_MS + 20_000
-    assert tap.figures == (0, 20_000)
+    tap.take((15_000, 2))
+    assert tap.view.totals.last_seen_ms == START_MS + 15_000
+    tap.take((35_000, 3))
+    assert tap.view.totals.last_seen_ms == START_MS + 15_000
+    tap.apply(clock_ms=35_001)
+    assert tap.view.totals.last_seen_ms == START_MS + 35_000
+    assert tap.figures == (0, 35_000)
 
 
 def test_number_at_the_clock_comes_in_time_at_its_deadline(tap: Tap) -> None:

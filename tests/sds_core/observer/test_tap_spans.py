@@ -19,6 +19,7 @@ WINDOW_MS = DEFAULTS.verdict_window_ms
 def test_silence_spans_from_record_to_record(tap: Tap) -> None:
     """The tap may have missed frames in it."""
     tap.take((0, 1), (15_000, 2), (40_000, 3))
+    tap.apply(clock_ms=40_001)
     assert tap.spans == [(15_000, 40_000)]
     assert tap.hole_since_ms == 30_000
 
@@ -39,8 +40,9 @@ def test_missing_numbers_span_from_the_record_before(tap: Tap) -> None:
 def test_overlapping_spans_are_merged(tap: Tap) -> None:
     """Others stay separate, in order of time."""
     tap.take((0, 1), (1_000, 3), (10_000, 5), (20_000, 6), (30_000, 6), (45_001, 6))
+    tap.apply(clock_ms=45_002)
     assert tap.spans == [(0, 25_000), (30_000, 45_001)]
-    tap.take((45_001, 6), (60_000, 7), (65_000, 9))
+    tap.take((45_002, 6), (60_000, 7), (65_000, 9))
     tap.apply(clock_ms=90_000)
     assert tap.spans == [(0, 25_000), (30_000, 45_001), (60_000, 80_000)]
 
@@ -96,7 +98,7 @@ def test_trouble_continues_while_a_hole_is_in_the_window(
     tap.take((0, 1))
     tap.apply(
         digest((last_ms + 15_001, 2), heartbeats=sorted(beats)[: len(beats) - 1]),
-        clock_ms=last_ms + 15_001,
+        clock_ms=last_ms + 15_002,
     )
     assert tap.spans == [(0, 20_000), (last_ms, last_ms + 15_001)]
     assert tap.hole_since_ms == (last_ms + 15_000 if more_ms else 15_000)

@@ -52,9 +52,11 @@ def test_frame_comes_before_the_heartbeat_of_the_same_time(tap: Tap) -> None:
 def test_silence_of_more_than_fifteen_seconds_is_a_hole(
     tap: Tap, silent_ms: int, hole: int | None
 ) -> None:
-    """Between two consecutive records, and found at the second."""
+    """Between two consecutive records, and found once the second is past."""
     tap.take((0, 1))
     tap.take((silent_ms, 2))
+    assert tap.figures == (0, None)
+    tap.apply(clock_ms=silent_ms + 1)
     assert tap.figures == (0, hole)
 
 
