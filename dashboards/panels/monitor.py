@@ -135,8 +135,11 @@ def _job() -> list[Panel]:
                 "since Kafka's last answer",
             ),
             Query(
+                # 0 while the topic is there: the series exists only if it is not.
                 "time() - "
-                + _job_gauge("sds_monitor_topic_missing_since_timestamp_seconds"),
+                + _job_gauge("sds_monitor_topic_missing_since_timestamp_seconds")
+                + " or 0 * "
+                + _job_gauge("sds_monitor_kafka_answered_timestamp_seconds"),
                 "since the topic is missing",
             ),
             limits=colours.line_at(BEHIND_SECONDS),
