@@ -36,7 +36,7 @@ view still follows. Brokers by default refuse records stamped further ahead than
 so one record with a wrong clock does not hide the window's records behind it."""
 
 _MAX_LEAD_MS = 60_000
-"""A topic whose clock is ahead of wall time may go on with it, up to this far."""
+"""Greatest lead of a topic: how far its clock may be ahead of wall time."""
 
 _LEAST_LEAD_MS = 30_000
 """A smaller lead needs no allowance: the taps' clocks agree, or nearly so."""
@@ -175,8 +175,8 @@ class Admission:
     ) -> int:
         """How far the clock of the topic is ahead of wall time, as far as that counts.
 
-        A topic all of whose taps are fast has a clock of its own. To refuse its
-        records would leave nothing to watch; another time is told by nothing in it.
+        If all taps of a topic are fast, refusing its records would leave nothing to
+        watch, and no record in it contradicts the others.
 
         Args:
             start: Position of the first unread record.

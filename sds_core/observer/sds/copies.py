@@ -146,7 +146,7 @@ class Copies:
         )
 
     def _knows_tap(self, observer: str) -> bool:
-        """Whether a tap is told apart from others; counts it if it is left out."""
+        """Whether a tap is distinguished; counts its frame if it is not."""
         if not observer:
             return False
         if observer in self._observers or len(self._observers) < MOST_TAPS:

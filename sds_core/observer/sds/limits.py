@@ -18,7 +18,7 @@ MOST_SEGMENT_SETS = 100
 many complete ones; nim-segmentation reassembles as many at once."""
 
 MOST_TAPS = 50
-"""Taps of a channel within the horizon that are told apart."""
+"""Maximum number of taps of a channel that are distinguished within the horizon."""
 
 
 class LeftOut(StrEnum):

@@ -226,7 +226,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 
     @property
     def frames_new(self) -> int:
-        """Frames with content that are no rebroadcasts."""
+        """Frames less sync frames and rebroadcasts; a repeated sync frame is both."""
         again = self.rebroadcasts_repair + self.rebroadcasts_retry
         return self.frames_content + self.frames_ephemeral - again
 
