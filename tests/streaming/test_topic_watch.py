@@ -139,6 +139,7 @@ def test_reason_why_kafka_does_not_answer_is_put_on_the_board() -> None:
         watch.check()
 
 
+@refused_sockets_stay_open
 def test_broker_that_hangs_does_not_answer() -> None:
     """It takes connections and requests, and answers later."""
     board = Board()
