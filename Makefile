@@ -20,8 +20,12 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	touch $@
 
 .PHONY: install
-install: $(VENV)/installed ## Virtual environment, dependencies, broker, archives
+install: core ## Virtual environment, dependencies, compiled rules, broker, archives
 	@$(VENV)/bin/sds-monitor prepare
+
+.PHONY: core
+core: $(VENV)/installed ## Compile the rules, unless these sources are compiled (30 s)
+	@$(PYTHON) -m compiler
 
 .PHONY: demo
 demo: $(VENV)/installed ## Real traffic through the whole product, truth beside findings
@@ -34,14 +38,20 @@ WORKERS := 4
 report = $(if $(REPORTS),--junitxml=$(REPORTS)/$@.xml)
 
 .PHONY: test
-test: test-unit test-rest test-alone ## All tests, with real Kafka, Spark and Chromium
+test: test-unit test-core test-rest test-alone ## All tests, with real Kafka, Spark and Chromium
 
 .PHONY: test-unit
 test-unit: $(VENV)/installed ## The quick tests: no Kafka, Spark, Node, browser, Prometheus
-	$(PYTEST) -n 3 --maxfail=3 -m "$(UNIT)" $(report) $(PYTEST_OPTIONS)
+	SDS_MONITOR_CORE=interpreted $(PYTEST) -n 3 --maxfail=3 -m "$(UNIT)" $(report) $(PYTEST_OPTIONS)
+
+# The rules once more, compiled; the tests after these run them compiled, too.
+.PHONY: test-core
+test-core: test-unit core
+	SDS_MONITOR_CORE=compiled $(PYTEST) -n 3 --maxfail=3 -m "$(UNIT)" $(report) \
+		$(PYTEST_OPTIONS) tests/sds_core/observer tests/hostile tests/accuracy tests/golden
 
 .PHONY: test-rest
-test-rest: test-unit
+test-rest: test-core
 	@tools/install-test-programs || true
 	@$(VENV)/bin/sds-monitor prepare || true
 	$(PYTEST) -n $(WORKERS) -m "not ($(UNIT)) and not alone" $(report) $(PYTEST_OPTIONS)

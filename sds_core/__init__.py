@@ -1,0 +1,3 @@
+from sds_core import compiled
+
+compiled.load()

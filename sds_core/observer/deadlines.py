@@ -6,6 +6,10 @@ import enum
 import heapq
 from collections.abc import Iterator
 
+from sds_core.native import native
+
+NEVER = 1 << 62
+
 
 class Due(enum.IntEnum):
     """Kind of a deadline; of two at the same time the lower value fires first."""
@@ -17,6 +21,7 @@ class Due(enum.IntEnum):
     SEGMENTS_IDLE = 4
 
 
+@native
 class Deadlines:
     """A queue of deadlines.
 
@@ -25,12 +30,19 @@ class Deadlines:
     fires, so its handler checks the entry that its key names.
     """
 
+    next_at: int
+    """The earliest deadline, Unix ms; `NEVER` if there is none."""
+    _heap: list[tuple[int, Due, int]]
+
     def __init__(self) -> None:
-        self._heap: list[tuple[int, Due, int]] = []
+        self._heap = []
+        self.next_at = NEVER
 
     def add(self, deadline_ms: int, due: Due, key: int) -> None:
         """Queue a deadline, Unix ms, for the entry with this key."""
         heapq.heappush(self._heap, (deadline_ms, due, key))
+        if deadline_ms < self.next_at:
+            self.next_at = deadline_ms
 
     def passed(self, clock_ms: int) -> Iterator[tuple[int, Due, int]]:
         """Removes and yields each deadline before the clock, in order.
@@ -38,7 +50,9 @@ class Deadlines:
         Includes deadlines that are added during the iteration.
         """
         while self._heap and self._heap[0][0] < clock_ms:
-            yield heapq.heappop(self._heap)
+            one = heapq.heappop(self._heap)
+            self.next_at = self._heap[0][0] if self._heap else NEVER
+            yield one
 
     @property
     def next_ms(self) -> int | None:

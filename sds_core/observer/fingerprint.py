@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import mmh3
 
+from sds_core.native import native
 
+
+@native
 def fingerprint(data: str | bytes) -> int:
     """64-bit fingerprint of an id or a frame, as a signed integer.
 

@@ -10,12 +10,12 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
+from sds_core.native import Int64Rows, Int64s, native, row_of, view
 from sds_core.observer.columns import (
     Column,
-    pack_ints,
-    pack_steps,
-    unpack_ints,
-    unpack_steps,
+    pack_row,
+    pack_row_steps,
+    unpacked_row,
 )
 from sds_core.observer.row_index import RowIndex
 
@@ -52,6 +52,7 @@ class Remembered(msgspec.Struct, array_like=True):
     clocks: bytes = b""
 
 
+@native
 class Memory:
     """Keys with the clock at which each was last seen, and facts about it.
 
@@ -66,65 +67,92 @@ class Memory:
         facts: Columns of further integers, each of shape (n,); changed in place.
     """
 
+    _limit: int
+    _keys: Int64s
+    _clocks: Int64s
+    _facts: list[Column]
+    _rows: int
+    _first: int
+    _moved: set[int]
+    _index: RowIndex
+    _added: OrderedDict[int, tuple[int, ...]]
+
     def __init__(
         self, limit: int, keys: Column, clocks: Column, facts: Iterable[Column] = ()
     ) -> None:
         self._limit = limit
-        self._keys = keys
-        self._clocks = clocks
-        self._facts = tuple(facts)
+        self._keys = view(keys)
+        self._clocks = view(clocks)
+        self._facts = list(facts)
+        self._rows = len(keys)
         # Rows of `_keys` before this one are forgotten, and those in `_moved`.
         self._first = 0
-        self._moved: set[int] = set()
+        self._moved = set()
         self._index = RowIndex(keys)
         # Ordered, since a plain dictionary searches long for its first entry if many
         # before it were deleted.
-        self._added: OrderedDict[int, tuple[int, ...]] = OrderedDict()
+        self._added = OrderedDict()
 
     @classmethod
     def of(cls, limit: int, packed: Remembered | None = None) -> Memory:
         """A memory without facts; empty if nothing is given."""
         packed = packed or Remembered()
-        keys = unpack_ints(packed.keys, signed=True)
-        return cls(limit, keys, unpack_steps(packed.clocks))
+        keys = unpacked_row(packed.keys, True, False)
+        return cls(limit, keys, unpacked_row(packed.clocks, True, True))
 
     def __contains__(self, key: int) -> bool:
         """Whether the key is remembered."""
-        return key in self._added or self._row(key) is not None
+        return self.holds(key)
+
+    def holds(self, key: int) -> bool:
+        """Whether the key is remembered."""
+        return key in self._added or self._row(key) >= 0
 
     def __len__(self) -> int:
         """Number of keys that are remembered."""
-        return len(self._keys) - self._first - len(self._moved) + len(self._added)
+        return self.size()
+
+    def size(self) -> int:
+        """Number of keys that are remembered."""
+        return self._rows - self._first - len(self._moved) + len(self._added)
 
     @property
     def oldest_ms(self) -> int | None:
         """Clock at which the oldest key was last seen; None if there is no key."""
         self._skip_moved()
-        if self._first < len(self._keys):
-            return int(self._clocks[self._first])
-        return next((entry[0] for entry in self._added.values()), None)
+        if self._first < self._rows:
+            return self._clocks[self._first]
+        for entry in self._added.values():
+            return entry[0]
+        return None
 
     def facts(self, key: int) -> tuple[int, ...] | None:
         """The facts about a key; None if it is not remembered."""
         entry = self._added.get(key)
         if entry is not None:
             return entry[1:]
-        row = self._row(key)
-        return None if row is None else tuple(int(c[row]) for c in self._facts)
+        row: int = self._row(key)
+        return None if row < 0 else tuple([int(column[row]) for column in self._facts])
 
     def add(self, key: int, clock_ms: int, *facts: int) -> int:
         """Remember a key as seen now, with these facts.
 
         Returns the number of keys forgotten because of the limit: 0 or 1.
         """
+        return self.put(key, (clock_ms, *facts))
+
+    def put(self, key: int, entry: tuple[int, ...]) -> int:
+        """As `add`, with clock and facts in one tuple."""
         # Removed first, so that the entries stay in order of age.
-        if self._added.pop(key, None) is None and (row := self._row(key)) is not None:
-            self._moved.add(row)
-        self._added[key] = (clock_ms, *facts)
-        if len(self) <= self._limit:
+        if self._added.pop(key, None) is None:
+            row: int = self._row(key)
+            if row >= 0:
+                self._moved.add(row)
+        self._added[key] = entry
+        if self.size() <= self._limit:
             return 0
         self._skip_moved()
-        if self._first < len(self._keys):
+        if self._first < self._rows:
             self._first += 1
         else:
             del self._added[next(iter(self._added))]
@@ -136,50 +164,76 @@ class Memory:
         if entry is not None:
             self._added[key] = (entry[0], *facts)
             return
-        row = self._row(key)
-        if row is not None:
+        row: int = self._row(key)
+        if row >= 0:
             for column, fact in zip(self._facts, facts, strict=True):
                 column[row] = fact
 
     def forget_before(self, clock_ms: int) -> None:
         """Forget keys last seen before this clock, Unix ms."""
-        first = max(self._first, int(self._clocks.searchsorted(clock_ms)))
+        first: int = self._first
+        while first < self._rows and self._clocks[first] < clock_ms:
+            first += 1
         if first > self._first:
             self._first = first
             self._moved = {row for row in self._moved if row >= first}
-        if self._first == len(self._keys):
-            for key in oldest(self._added, lambda entry: entry[0] < clock_ms):
+        if self._first == self._rows and self._added:
+            old: list[int] = []
+            for key, entry in self._added.items():
+                if entry[0] >= clock_ms:
+                    break
+                old.append(key)
+            for key in old:
                 del self._added[key]
 
     def columns(self) -> tuple[Column, ...]:
         """Keys, clocks and facts in order of age, each of shape (n,)."""
-        kept: list[Column] = [self._keys, self._clocks, *self._facts]
-        if self._first:
-            kept = [column[self._first :] for column in kept]
-        if self._moved:
-            moved = np.fromiter(self._moved, np.int64, len(self._moved)) - self._first
-            kept = [np.delete(column, moved) for column in kept]
-        if not self._added:
-            return tuple(kept)
-        entries = zip(*self._added.values(), strict=True)
-        added = [np.array(list(self._added), np.int64)]
-        added += [np.array(column, np.int64) for column in entries]
-        return tuple(np.concatenate(pair) for pair in zip(kept, added, strict=True))
+        block = np.empty((2 + len(self._facts), self.size()), np.int64)
+        cells: Int64Rows = view(block)
+        place: int = 0
+        row: int
+        number: int
+        if not self._moved and self._first < self._rows:
+            place = self._rows - self._first
+            row_of(cells, 0)[:place] = self._keys[self._first :]
+            row_of(cells, 1)[:place] = self._clocks[self._first :]
+        else:
+            for row in range(self._first, self._rows):
+                if row not in self._moved:
+                    cells[0, place] = self._keys[row]
+                    cells[1, place] = self._clocks[row]
+                    place += 1
+        number = 2
+        for column in self._facts:
+            kept = column[self._first :]
+            if self._moved:
+                moved = np.fromiter(self._moved, np.int64, len(self._moved))
+                kept = np.delete(kept, moved - self._first)
+            block[number, :place] = kept
+            number += 1
+        for key, entry in self._added.items():
+            cells[0, place] = key
+            number = 1
+            for value in entry:
+                cells[number, place] = value
+                number += 1
+            place += 1
+        return tuple(block)
 
     def packed(self) -> Remembered:
         """The keys in packed form, without facts."""
         keys, clocks = self.columns()[:2]
-        return Remembered(pack_ints(keys, signed=True), pack_steps(clocks))
+        return Remembered(pack_row(view(keys), True), pack_row_steps(view(clocks)))
 
-    def _row(self, key: int) -> int | None:
-        """Row of a key in the columns; None if it is not there or is forgotten."""
-        row = self._index.get(key)
-        if row is None or row < self._first or row in self._moved:
-            return None
+    def _row(self, key: int) -> int:
+        """Row of a key in the columns; -1 if it is not there or is forgotten."""
+        row: int = self._index.find(key)
+        if row < self._first or (self._moved and row in self._moved):
+            return -1
         return row
 
     def _skip_moved(self) -> None:
         """Let `_first` be the oldest row that is remembered, or the end."""
-        while self._first in self._moved:
+        while self._moved and self._first in self._moved:
             self._moved.remove(self._first)
             self._first += 1

@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from sds_core.native import native
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.view_totals import ViewTotals
 
@@ -66,6 +67,7 @@ class MinutesState(msgspec.Struct, array_like=True):
     emitted: int | None = None
 
 
+@native
 class Minutes(Generic[Totals, MinuteOf]):
     """Emits each minute in which a figure changed.
 
@@ -81,6 +83,13 @@ class Minutes(Generic[Totals, MinuteOf]):
             they have in a minute.
     """
 
+    _momentary: Mapping[str, Any]
+    _new_minute: Callable[[int, Totals], MinuteOf]
+    _totals: Totals
+    _state: MinutesState
+    _ended: list[MinuteOf]
+    _check_ms: int
+
     def __init__(
         self,
         new_minute: Callable[[int, Totals], MinuteOf],
@@ -93,11 +102,10 @@ class Minutes(Generic[Totals, MinuteOf]):
         self._new_minute = new_minute
         self._totals = totals
         self._state = state
-        self._ended: list[MinuteOf] = []
+        self._ended = []
         # A figure may have changed in this minute before a restart, so check it.
         self._check_ms = _end_of_minute(clock_ms)
 
-    @property
     def check_ms(self) -> int:
         """The end of the next minute in which a figure might change, Unix ms."""
         return self._check_ms
@@ -164,6 +172,7 @@ class Minutes(Generic[Totals, MinuteOf]):
         return msgspec.msgpack.decode(encoded, type=type(self._totals))
 
 
+@native
 def _end_of_minute(clock_ms: int) -> int:
     return clock_ms - clock_ms % MINUTE_MS + MINUTE_MS
 

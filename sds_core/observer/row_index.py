@@ -4,49 +4,75 @@ from __future__ import annotations
 
 import numpy as np
 
+from sds_core.native import Int32s, Int64s, native, view
 from sds_core.observer.columns import Column
 
-_NEWEST = 256
-"""Rows at the end that are indexed first: histories name them."""
+_MANY = 4_096
+"""From this number of rows on, a few searches step over the column."""
 
-_ROWS_PER_SEARCH = 200
-"""To index this many rows takes about as long as to search a column once."""
+_ROWS_PER_SEARCH = 20
+"""To index this many rows takes about as long as to step over a column once."""
 
 
+@native
 class RowIndex:
-    """Rows by key.
-
-    To index a whole column takes far longer than the few searches of a batch. So the
-    first search indexes the newest rows, and one of many searches among the others
-    indexes those.
+    """Rows by key: a hash table in an array, made by the first search.
 
     Args:
         keys: Distinct keys, int64, shape (n,).
     """
 
+    _keys: Int64s
+    _slots: Int32s
+    _count: int
+    _mask: int
+    _searches: int
+    _is_made: bool
+
     def __init__(self, keys: Column) -> None:
-        self._keys = keys
-        # Rows from this one on are in `_rows`.
-        self._indexed_from = len(keys)
-        self._rows: dict[int, int] = {}
-        self._searches = 0
+        self._keys = view(keys)
+        self._count = len(keys)
+        self._mask = self._searches = 0
+        self._is_made = False
 
     def get(self, key: int) -> int | None:
         """The row of a key; None if it is not in the column."""
-        if self._indexed_from and not self._rows:
-            self._index_from(max(0, len(self._keys) - _NEWEST))
-        row = self._rows.get(key)
-        if row is not None or not self._indexed_from:
-            return row
-        self._searches += 1
-        if self._searches * _ROWS_PER_SEARCH > self._indexed_from:
-            self._index_from(0)
-            return self._rows.get(key)
-        found = np.flatnonzero(self._keys[: self._indexed_from] == key)
-        return int(found[0]) if len(found) else None
+        row = self.find(key)
+        return None if row < 0 else row
 
-    def _index_from(self, first: int) -> None:
-        """Index the rows from this one on."""
-        keys = self._keys[first : self._indexed_from].tolist()
-        self._rows.update(zip(keys, range(first, self._indexed_from), strict=True))
-        self._indexed_from = first
+    def find(self, key: int) -> int:
+        """The row of a key; -1 if it is not in the column."""
+        if not self._count:
+            return -1
+        if not self._is_made:
+            self._searches += 1
+            if self._count >= _MANY and self._searches * 200 < self._count:
+                return self._stepped_over(key)
+            self._make()
+        slot: int = key & self._mask
+        while True:
+            row: int = self._slots[slot] - 1
+            if row < 0 or self._keys[row] == key:
+                return row
+            slot = (slot + 1) & self._mask
+
+    def _stepped_over(self, key: int) -> int:
+        row: int
+        for row in range(self._count - 1, -1, -1):
+            if self._keys[row] == key:
+                return row
+        return -1
+
+    def _make(self) -> None:
+        size: int = 16
+        while size < 2 * self._count:
+            size *= 2
+        self._slots = view(np.zeros(size, np.int32))
+        self._mask = size - 1
+        row: int
+        for row in range(self._count):
+            slot: int = self._keys[row] & self._mask
+            while self._slots[slot]:
+                slot = (slot + 1) & self._mask
+            self._slots[slot] = row + 1
+        self._is_made = True

@@ -7,63 +7,61 @@ rest of each entry as bytes. An entry becomes an object when it is asked for.
 
 from __future__ import annotations
 
+import enum
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Iterable
+from typing import Generic, TypeVar
 
 import msgspec
 import numpy as np
 
+from sds_core.native import Int64Rows, Int64s, native, row_of, view
 from sds_core.observer.columns import (
     Column,
-    pack_ints,
-    pack_steps,
-    unpack_ints,
-    unpack_steps,
+    pack_row,
+    pack_row_steps,
+    rows_in,
+    unpack_row,
 )
 from sds_core.observer.row_index import RowIndex
 
 Entry = TypeVar("Entry")
 
 
-class Packing(NamedTuple):
-    """How a column of integers is packed, and its type in memory.
+class Packing(enum.Enum):
+    """How a column of integers is packed; see `columns`."""
+
+    SIGNED = enum.auto()
+    """Any integers in [-2**63, 2**63)."""
+    UNSIGNED = enum.auto()
+    """Integers in [0, 2**64)."""
+    RISING = enum.auto()
+    """Integers in [-2**62, 2**62) that mostly rise."""
+
+
+SIGNED, UNSIGNED, RISING = Packing
+
+
+@native
+class Codec(Generic[Entry]):
+    """How a table stores entries of one kind.
 
     Attributes:
-        pack, unpack: Functions of `columns`.
-        dtype: int64 or uint64.
+        packings: Packing of each column but the key. These are columns 1, 2 and so on.
     """
 
-    pack: Callable[[Column], bytes]
-    unpack: Callable[[bytes], Column]
-    dtype: type[np.int64] | type[np.uint64] = np.int64
+    packings: tuple[Packing, ...]
 
+    def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
+        """Write an entry's integers into a row; returns the rest of it.
 
-SIGNED = Packing(
-    lambda column: pack_ints(column, signed=True),
-    lambda data: unpack_ints(data, signed=True),
-)
-"""Any integers in [-2**63, 2**63)."""
+        An integer without sign is written as `native.int64` of it.
+        """
+        raise NotImplementedError
 
-UNSIGNED = Packing(pack_ints, unpack_ints, np.uint64)
-"""Integers in [0, 2**64)."""
-
-RISING = Packing(pack_steps, unpack_steps)
-"""Integers that mostly rise."""
-
-
-class Codec(Protocol[Entry]):
-    """Splits an entry into integers and the rest, and makes it from them."""
-
-    @property
-    def packings(self) -> Sequence[Packing]:
-        """One for each column but the key."""
-
-    def split(self, entry: Entry) -> tuple[tuple[int, ...], bytes]:
-        """The entry's integers, one for each column, and the rest of it."""
-
-    def join(self, key: int, values: Sequence[int], rest: bytes) -> Entry:
-        """The entry again."""
+    def load(self, key: int, cells: Int64Rows, row: int, rest: bytes) -> Entry:
+        """Return the entry again."""
+        raise NotImplementedError
 
 
 class PackedTable(msgspec.Struct, array_like=True):
@@ -82,6 +80,7 @@ class PackedTable(msgspec.Struct, array_like=True):
     rests: bytes = b""
 
 
+@native
 class Table(Generic[Entry]):
     """Entries by key, in order of insertion.
 
@@ -93,38 +92,69 @@ class Table(Generic[Entry]):
         packed: The entries to begin with.
     """
 
+    _codec: Codec[Entry]
+    # Keys, then the codec's columns, then ends: shape (columns, n).
+    _block: Column
+    _cells: Int64Rows
+    _rows: int
+    _last: int
+    _rests: bytes
+    # What the columns were unpacked from, as long as nothing has changed.
+    _given: PackedTable | None
+    _index: RowIndex
+    # Rows before this one are gone; others that are gone are in `_gone`.
+    _first: int
+    _gone: set[int]
+    # The entries that are objects by row, and their rows in order of the first use.
+    _objects: list[Entry | None]
+    _touched: list[int]
+    # Entries that have no row yet.
+    _added: OrderedDict[int, Entry]
+
     def __init__(self, codec: Codec[Entry], packed: PackedTable) -> None:
         self._codec = codec
-        self._keys = SIGNED.unpack(packed.keys)
-        # The empty table has no packed columns.
-        self._columns = [
-            packing.unpack(data)
-            for packing, data in zip(
-                codec.packings,
-                packed.columns or [b""] * len(codec.packings),
-                strict=True,
-            )
-        ]
-        self._ends = RISING.unpack(packed.ends)
+        self._last = len(codec.packings) + 1
+        self._unpack(packed)
         self._rests = packed.rests
-        # What the columns were unpacked from, as long as nothing has changed.
-        self._given: PackedTable | None = packed
-        self._index = RowIndex(self._keys)
-        # Rows before this one are gone; others that are gone are in `_gone`.
+        self._given = packed
         self._first = 0
-        self._gone: set[int] = set()
-        # Entries that are objects, by key; and the row of each that has one.
-        self._live: dict[int, Entry] = {}
-        self._touched: dict[int, int] = {}
-        self._added: OrderedDict[int, Entry] = OrderedDict()
+        self._gone = set()
+        self._touched = []
+        self._added = OrderedDict()
+
+    def _unpack(self, packed: PackedTable) -> None:
+        rows: int = rows_in(packed.keys, False)
+        self._hold(np.empty((self._last + 1, rows), np.int64))
+        if not rows:
+            return
+        unpack_row(packed.keys, True, False, row_of(self._cells, 0))
+        number: int = 1
+        for packing, data in zip(self._codec.packings, packed.columns, strict=True):
+            is_signed: bool = packing is Packing.SIGNED
+            is_rising: bool = packing is Packing.RISING
+            unpack_row(data, is_signed, is_rising, row_of(self._cells, number))
+            number += 1
+        unpack_row(packed.ends, True, True, row_of(self._cells, self._last))
+
+    def _hold(self, block: Column) -> None:
+        """Have these rows from now on."""
+        self._block = block
+        self._cells = view(block)
+        self._rows = block.shape[1]
+        self._index = RowIndex(block[0])
+        self._objects = [None] * self._rows
 
     def __len__(self) -> int:
         """Number of entries."""
-        return len(self._keys) - self._first - len(self._gone) + len(self._added)
+        return self.size()
+
+    def size(self) -> int:
+        """Number of entries."""
+        return self._rows - self._first - len(self._gone) + len(self._added)
 
     def __contains__(self, key: int) -> bool:
         """Whether there is an entry with this key."""
-        return key in self._live or self._row(key) is not None
+        return self._row(key) >= 0 or key in self._added
 
     def __getitem__(self, key: int) -> Entry:
         """The entry with this key, which there must be."""
@@ -135,46 +165,49 @@ class Table(Generic[Entry]):
 
     def __setitem__(self, key: int, entry: Entry) -> None:
         """Append an entry; it replaces one with the same key."""
-        if key in self:
-            del self[key]
-        self._live[key] = self._added[key] = entry
+        if self._row(key) >= 0 or key in self._added:
+            self.remove(key)
+        self._added[key] = entry
 
     def get(self, key: int) -> Entry | None:
         """The entry with this key; None if there is none."""
-        entry = self._live.get(key)
-        if entry is not None:
-            return entry
-        row = self._row(key)
-        return None if row is None else self._opened(key, row)
+        row: int = self._row(key)
+        if row < 0:
+            return self._added.get(key) if self._added else None
+        entry = self._objects[row]
+        return self._opened(key, row) if entry is None else entry
 
     def many(self, keys: Iterable[int]) -> list[Entry]:
         """The entries with these keys, which there must be, in the order given."""
-        live = self._live
-        return [live.get(key) or self[key] for key in keys]
+        return [self[key] for key in keys]
 
     def at(self, row: int) -> Entry | None:
         """The entry of a row of the columns; None if it is gone."""
-        if row < self._first or row in self._gone:
+        if row < self._first or (self._gone and row in self._gone):
             return None
-        key = int(self._keys[row])
-        return self._live.get(key) or self._opened(key, row)
+        entry = self._objects[row]
+        if entry is not None:
+            return entry
+        return self._opened(self._cells[0, row], row)
 
     def pop(self, key: int) -> Entry | None:
         """Remove and return the entry with this key; None if there is none."""
         entry = self.get(key)
         if entry is not None:
-            del self[key]
+            self.remove(key)
         return entry
 
     def __delitem__(self, key: int) -> None:
         """Remove the entry with this key, if there is one."""
-        self._live.pop(key, None)
-        if self._added.pop(key, None) is not None:
+        self.remove(key)
+
+    def remove(self, key: int) -> None:
+        """Remove the entry with this key, if there is one."""
+        if self._added and self._added.pop(key, None) is not None:
             return
-        row = self._touched.pop(key, None)
-        if row is None:
-            row = self._row(key)
-        if row is not None:
+        row: int = self._row(key)
+        if row >= 0:
+            self._objects[row] = None
             self._gone.add(row)
             while self._first in self._gone:
                 self._gone.remove(self._first)
@@ -182,13 +215,9 @@ class Table(Generic[Entry]):
 
     def first(self) -> int:
         """Key of the first entry; there must be one."""
-        row = self.first_row
-        return next(iter(self._added)) if row is None else int(self._keys[row])
-
-    @property
-    def first_row(self) -> int | None:
-        """The first entry's row of the columns; None if it has been added since."""
-        return self._first if self._first < len(self._keys) else None
+        if self._first < self._rows:
+            return self._cells[0, self._first]
+        return next(iter(self._added))
 
     @property
     def added(self) -> Iterable[Entry]:
@@ -197,40 +226,46 @@ class Table(Generic[Entry]):
 
     def column(self, number: int) -> Column:
         """One column of all entries, shape (n,). Call `flush` first."""
-        return self._columns[number]
+        column: Column = self._block[number]
+        if self._codec.packings[number - 1] is Packing.UNSIGNED:
+            return column.view(np.uint64)
+        return column
 
     @property
     def keys(self) -> Column:
         """Keys of all entries, int64, shape (n,). Call `flush` first."""
-        return self._keys
+        keys: Column = self._block[0]
+        return keys
 
     def flush(self) -> None:
         """Bring the columns up to date. Entries that were looked up are now stale."""
         if not (self._first or self._gone or self._touched or self._added):
             return
         self._given = None
-        codec, rows = self._codec, list(self._touched.values())
-        split = [codec.split(self._live[key]) for key in self._touched]
-        new = [codec.split(entry) for entry in self._added.values()]
-        columns = self._columns
-        if split:
-            for column, values in zip(columns, _transposed(split, codec), strict=True):
-                column[rows] = values
-        rests = dict(zip(rows, (rest for _, rest in split), strict=True))
-        self._join_rests(rests, [rest for _, rest in new])
-        kept = [self._keys, *columns]
-        if self._first:
-            kept = [column[self._first :] for column in kept]
-        if self._gone:
-            gone = np.fromiter(self._gone, np.int64, len(self._gone)) - self._first
-            kept = [np.delete(column, gone) for column in kept]
-        if new:
-            added = [np.array(list(self._added), np.int64), *_transposed(new, codec)]
-            kept = [np.concatenate(pair) for pair in zip(kept, added, strict=True)]
-        self._keys, self._columns = kept[0], kept[1:]
-        if self._first or self._gone or new:
-            self._index, self._first, self._gone = RowIndex(self._keys), 0, set()
-        self._live.clear()
+        rests: dict[int, bytes] = {}
+        for row in self._touched:
+            one = self._objects[row]
+            if one is not None:
+                rests[row] = self._codec.store(one, self._cells, row)
+                self._objects[row] = None
+        new = np.empty((self._last + 1, len(self._added)), np.int64)
+        cells: Int64Rows = view(new)
+        added: list[bytes] = []
+        place: int
+        for place, (key, entry) in enumerate(self._added.items()):
+            cells[0, place] = key
+            added.append(self._codec.store(entry, cells, place))
+        self._join_rests(rests, added, cells)
+        if self._first or self._gone or self._added:
+            kept = self._block[:, self._first :]
+            if self._gone:
+                gone = np.fromiter(self._gone, np.int64, len(self._gone))
+                kept = np.delete(kept, gone - self._first, axis=1)
+            if self._added:
+                kept = np.concatenate((kept, new), axis=1)
+            self._hold(np.ascontiguousarray(kept))
+            self._first = 0
+            self._gone = set()
         self._touched.clear()
         self._added.clear()
 
@@ -239,75 +274,87 @@ class Table(Generic[Entry]):
         self.flush()
         if self._given is not None:
             return self._given
+        columns: list[bytes] = []
+        number: int = 1
+        for packing in self._codec.packings:
+            cells: Int64s = row_of(self._cells, number)
+            if packing is Packing.RISING:
+                columns.append(pack_row_steps(cells))
+            else:
+                columns.append(pack_row(cells, packing is Packing.SIGNED))
+            number += 1
         return PackedTable(
-            SIGNED.pack(self._keys),
-            [
-                packing.pack(column)
-                for packing, column in zip(
-                    self._codec.packings, self._columns, strict=True
-                )
-            ],
-            RISING.pack(self._ends),
+            pack_row(row_of(self._cells, 0), True),
+            columns,
+            pack_row_steps(row_of(self._cells, self._last)),
             self._rests,
         )
 
-    def strip(self, rows: Column) -> None:
-        """Replace the rest of some rows by no bytes. Call `flush` first.
-
-        Args:
-            rows: Which rows, as booleans of shape (n,).
-        """
+    def strip(self, rows: Iterable[int]) -> None:
+        """Replace the rest of some rows by no bytes. Call `flush` first."""
         self._given = None
-        has_rest = np.diff(self._ends, prepend=0) > 0
-        stripped = np.flatnonzero(rows & has_rest).tolist()
-        if stripped:
-            self._join_rests(dict.fromkeys(stripped, b""), [])
+        no_rows = np.empty((self._last + 1, 0), np.int64)
+        self._join_rests(dict.fromkeys(rows, b""), [], view(no_rows))
 
-    def _row(self, key: int) -> int | None:
-        """Row of a key in the columns; None if it is not there or is gone."""
-        row = self._index.get(key)
-        if row is None or row < self._first or row in self._gone:
-            return None
+    def _row(self, key: int) -> int:
+        """Row of a key in the columns; -1 if it is not there or is gone."""
+        row: int = self._index.find(key)
+        if row < self._first or (self._gone and row in self._gone):
+            return -1
         return row
+
+    def _rest(self, row: int) -> bytes:
+        """The rest of a row's entry."""
+        begin: int = self._cells[self._last, row - 1] if row else 0
+        end: int = self._cells[self._last, row]
+        return self._rests[begin:end]
 
     def _opened(self, key: int, row: int) -> Entry:
         """Make the entry of a row."""
-        begin = int(self._ends[row - 1]) if row else 0
-        entry = self._live[key] = self._codec.join(
-            key,
-            [int(column[row]) for column in self._columns],
-            self._rests[begin : int(self._ends[row])],
-        )
-        self._touched[key] = row
+        entry = self._codec.load(key, self._cells, row, self._rest(row))
+        self._objects[row] = entry
+        self._touched.append(row)
         return entry
 
-    def _join_rests(self, replaced: dict[int, bytes], added: Sequence[bytes]) -> None:
-        """Join the rests of the rows that are not gone, and those of added entries."""
-        data, ends = self._rests, self._ends
-        lengths = np.diff(ends, prepend=0)
-        starts = ends - lengths
-        changed = sorted([*replaced, *self._gone])
-        begin = int(starts[self._first]) if self._first < len(ends) else len(data)
-        pieces: list[bytes] = []
-        for row, start, end in zip(
-            changed, starts[changed].tolist(), ends[changed].tolist(), strict=True
-        ):
-            pieces.append(data[begin:start])
-            begin = end
-            if row in replaced:
-                pieces.append(replaced[row])
-                lengths[row] = len(replaced[row])
-        pieces.append(data[begin:])
-        lengths = np.delete(lengths, list(self._gone))[self._first :]
-        new = np.array([len(rest) for rest in added], np.int64)
+    def _join_rests(
+        self,
+        replaced: dict[int, bytes],
+        added: list[bytes],
+        cells: Int64Rows,
+    ) -> None:
+        """Join the rests of the rows that are not gone, and those of added entries.
+
+        Sets the ends of all of these, in the columns as they are before rows that are
+        gone are cut out.
+        """
+        last: int = self._last
+        data, pieces = self._rests, []
+        # What lies between two rows that changed is copied as a whole.
+        copied: int = self._cells[last, self._first - 1] if self._first else 0
+        begin: int = copied
+        end: int = 0
+        changed: list[int] = sorted([*replaced, *self._gone])
+        place: int = 0
+        next_changed: int = changed[0] if changed else -1
+        row: int
+        for row in range(self._first, self._rows):
+            old_end: int = self._cells[last, row]
+            length: int = old_end - begin
+            if row == next_changed:
+                place += 1
+                next_changed = changed[place] if place < len(changed) else -1
+                pieces.append(data[copied:begin])
+                copied = old_end
+                length = 0
+                rest = None if row in self._gone else replaced[row]
+                if rest:
+                    pieces.append(rest)
+                    length = len(rest)
+            end += length
+            self._cells[last, row] = end
+            begin = old_end
+        pieces.append(data[copied:])
+        for place, rest in enumerate(added):
+            end += len(rest)
+            cells[last, place] = end
         self._rests = b"".join([*pieces, *added])
-        self._ends = np.concatenate((lengths, new)).cumsum()
-
-
-def _transposed(
-    split: Sequence[tuple[tuple[int, ...], bytes]], codec: Codec[Entry]
-) -> Iterator[Column]:
-    """The columns of split entries, of which there is at least one."""
-    values: Iterable[tuple[int, ...]] = zip(*(row for row, _ in split), strict=True)
-    for packing, column in zip(codec.packings, values, strict=True):
-        yield np.array(column, packing.dtype)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from google.protobuf.message import DecodeError
 
+from sds_core.native import native
 from sds_core.wire.bloom import DEFAULT_PARAMETERS
 from sds_core.wire.frame import HistoryEntry
 from sds_core.wire.parts import PartSizes
@@ -66,6 +67,7 @@ class Outline(NamedTuple):
     sizes: PartSizes
 
 
+@native
 def outline_of(value: bytes, most_entries: int) -> Outline | None:
     """Return the outline of a frame; None if it may not have one.
 
@@ -88,8 +90,8 @@ def outline_of(value: bytes, most_entries: int) -> Outline | None:
         return None
     sender_id = read.sender_id
     # Of each text, number or part: its tag, its length if it has one, and itself.
-    length = len(message_id)
-    other = length + (2 if length < _SHORT else _overhead(length))
+    length: int = len(message_id)
+    other: int = length + (2 if length < _SHORT else _overhead(length))
     length = len(channel_id)
     other += length + (2 if length < _SHORT else _overhead(length))
     other += 1 + (lamport.bit_length() + 6) // 7
@@ -122,6 +124,7 @@ def outline_of(value: bytes, most_entries: int) -> Outline | None:
     )
 
 
+@native
 def _parsed(
     value: bytes, size: int
 ) -> tuple[sds_spec_pb2.Outline | None, bytes | memoryview]:
@@ -150,12 +153,14 @@ def _parsed(
     return read, read.bloom_filter
 
 
+@native
 def entry_bytes(entry: bytes) -> int:
     """Return how many bytes an entry of a frame takes, with its tag and length."""
     length = len(entry)
     return length + (2 if length < _SHORT else _overhead(length))
 
 
+@native
 def outlined_entry(entry: bytes) -> HistoryEntry | None:
     """Read an entry of an outline; None if `decode` must read its frame."""
     size = len(entry)
@@ -186,11 +191,12 @@ def outlined_entry(entry: bytes) -> HistoryEntry | None:
         return None
     parts = read.message_id.encode(), read.retrieval_hint, read.sender_id.encode()
     # Nothing of no length, and nothing that is not read.
-    if size != sum(entry_bytes(part) for part in parts if part):
+    if size != sum([entry_bytes(part) for part in parts if part]):
         return None
     return HistoryEntry(read.message_id, read.retrieval_hint, read.sender_id)
 
 
+@native
 def _overhead(length: int) -> int:
     """Bytes of a tag of one byte and of a length below `_LONG`."""
     return 2 if length < _SHORT else 3 if length < _MIDDLE else 4

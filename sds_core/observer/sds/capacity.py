@@ -6,11 +6,12 @@ import math
 
 import msgspec
 
+from sds_core.native import native
+from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.filters import Filters, FilterTrace
 from sds_core.observer.sds.participants import UNKNOWN, Participants
 from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
-from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import estimated_ids, false_positive_rate
 
 _LEAST_GROWTH_MS = 60_000
@@ -39,12 +40,19 @@ class EpochState(msgspec.Struct, array_like=True):
         return max(self.sent.values(), default=0)
 
 
+@native
 class Capacity:
     """Counts bytes, and sets the gauges of current activity."""
 
+    _settings: RuleSettings
+    _totals: ChannelTotals
+    _participants: Participants
+    _filters: Filters
+    _epoch: EpochState
+
     def __init__(
         self,
-        settings: ObserverSettings,
+        settings: RuleSettings,
         totals: ChannelTotals,
         participants: Participants,
         filters: Filters,

@@ -6,8 +6,10 @@ of batches: `ChannelView` calls it.
 
 from __future__ import annotations
 
+from sds_core.native import native
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.incidents import Incident, Incidents
+from sds_core.observer.rule_settings import RuleSettings, rule_settings
 from sds_core.observer.sds.acknowledgements import (
     Acknowledgements,
     DefiniteAcknowledgement,
@@ -24,13 +26,13 @@ from sds_core.observer.sds.gaps import Gaps
 from sds_core.observer.sds.health import Health
 from sds_core.observer.sds.history_heads import HistoryHeads
 from sds_core.observer.sds.limits import LeftOut
-from sds_core.observer.sds.messages import MessageTable
+from sds_core.observer.sds.messages import Message, MessageTable
 from sds_core.observer.sds.own_ids import OwnIds, Sight
 from sds_core.observer.sds.participant_figures import pack_participants
 from sds_core.observer.sds.participants import Participants
 from sds_core.observer.sds.repairs import Repairs
 from sds_core.observer.sds.requests import RequestTable
-from sds_core.observer.sds.seen_frames import Named, SeenFrame
+from sds_core.observer.sds.seen_frames import COUNTED, Named, SeenFrame
 from sds_core.observer.sds.seen_ids import SeenIdTable
 from sds_core.observer.sds.segments import Segments
 from sds_core.observer.sds.start import Start
@@ -44,14 +46,8 @@ from sds_core.wire import Dialect, FrameKind
 _SWEEP_MS = 60_000
 """Time between sweeps: old messages and gaps are forgotten up to this much later."""
 
-_COUNTED = {
-    (kind, dialect): f"{kind.value}.{dialect.value}"
-    for kind in FrameKind
-    for dialect in Dialect
-}
-"""Keys of `ChannelTotals.frames`."""
 
-
+@native
 class ChannelModel:
     """Acknowledgement, delivery, missing dependencies and repair of one channel.
 
@@ -61,10 +57,37 @@ class ChannelModel:
         state: The model's state, which the model keeps changing; `pack` completes it.
     """
 
+    _given: ObserverSettings
+    _settings: RuleSettings
+    _totals: ChannelTotals
+    _state: ChannelState
+    _oldest_ms: int
+    _messages: MessageTable
+    _gap_table: GapTable
+    _request_table: RequestTable
+    _deadlines: Deadlines
+    _incidents: Incidents
+    _participants: Participants
+    _health: Health
+    _copies: Copies
+    _heads: HistoryHeads
+    _repairs: Repairs
+    _timing: RepairTiming
+    _segments: Segments
+    _filters: Filters
+    _capacity: Capacity
+    _deliveries: Deliveries
+    _acknowledgements: Acknowledgements
+    _gaps: Gaps
+    _start: Start
+    _seen_ids: SeenIdTable
+    _own_ids: OwnIds
+
     def __init__(
-        self, settings: ObserverSettings, totals: ChannelTotals, state: ChannelState
+        self, given: ObserverSettings, totals: ChannelTotals, state: ChannelState
     ) -> None:
-        self._settings = settings
+        self._given = given
+        self._settings = settings = rule_settings(given)
         self._totals = totals
         self._state = state
         # Lower bound of the clocks in `_copies` and `_repairs`.
@@ -171,7 +194,8 @@ class ChannelModel:
 
     def pass_to(self, clock_ms: int) -> None:
         """Move the clock forward; fire each deadline that it passes."""
-        while (moment_ms := self.next_moment_ms) < clock_ms:
+        while self.next_moment() < clock_ms:
+            moment_ms: int = self.next_moment()
             for deadline_ms, due, key in self._deadlines.passed(moment_ms + 1):
                 self._fire(deadline_ms, due, key)
             self._health.judge(moment_ms + 1, self._totals.gaps_open)
@@ -181,8 +205,11 @@ class ChannelModel:
     @property
     def next_moment_ms(self) -> int:
         """Next deadline, or when an event leaves the verdict's window, if earlier."""
-        deadline_ms, edge_ms = self._deadlines.next_ms, self._health.edge_ms
-        return edge_ms if deadline_ms is None else min(deadline_ms, edge_ms)
+        return self.next_moment()
+
+    def next_moment(self) -> int:
+        """See `next_moment_ms`."""
+        return min(self._deadlines.next_at, self._health.edge_ms())
 
     def pending_ms(self) -> tuple[int | None, int | None]:
         """When the next deadline passes, and when the verdict may change next.
@@ -205,7 +232,7 @@ class ChannelModel:
         totals.verdict, totals.verdict_reason = health.verdict, health.reason
         totals.verdict_since_ms = health.since_ms
         totals.evidence = self._health.evidence(
-            clock_ms, totals.gaps_open, self._participants.name
+            clock_ms, totals.gaps_open, lambda by: self._participants.name(by)
         )
         self._capacity.summarise(clock_ms)
 
@@ -230,7 +257,7 @@ class ChannelModel:
 
     def _memory(self) -> Memory:
         return Memory(
-            self._settings,
+            self._given,
             self._state.health,
             self._messages,
             self._gap_table,
@@ -316,10 +343,11 @@ class ChannelModel:
 
     def _count(self, frame: SeenFrame) -> None:
         """Count a broadcast, its bytes and its Lamport timestamp in the warm-up."""
-        counted = _COUNTED[frame.kind, frame.dialect]
+        counted = COUNTED[frame.code]
         self._totals.frames[counted] = self._totals.frames.get(counted, 0) + 1
-        self._totals.leave_out(LeftOut.HISTORY, frame.history_left_out)
-        self._totals.leave_out(LeftOut.REQUEST, frame.requests_left_out)
+        if frame.history_left_out or frame.requests_left_out:
+            self._totals.leave_out(LeftOut.HISTORY, frame.history_left_out)
+            self._totals.leave_out(LeftOut.REQUEST, frame.requests_left_out)
         self._capacity.frame(frame)
         clock_ms = self._state.clock_ms
         if frame.kind is FrameKind.CONTENT:
@@ -351,18 +379,21 @@ class ChannelModel:
         naming = before_start = GapEvent.NAMED_BEFORE_START
         if self._health.in_warm_up(clock_ms):
             naming = GapEvent.NAMED_IN_WARM_UP
-        first_after = len(frame.history) - after_start
+        first_after: int = len(frame.history) - after_start
         acknowledgements, messages = self._acknowledgements, self._messages
         own_ids = self._own_ids
         oldest_ms = clock_ms - self._settings.horizon_ms
-        for place, named in enumerate(frame.history):
-            key = named.fingerprint
+        place: int = -1
+        named: Named
+        for named in frame.history:
+            place += 1
+            key: int = named.fingerprint
             # The innermost loop of a healthy channel: most of what is named is settled.
             if naming is not before_start and messages.name_settled(
                 key, named.hint, clock_ms
             ):
                 continue
-            message = messages.get(key)
+            message: Message | None = messages.get(key)
             if naming is before_start and (
                 place >= first_after or not self._start.is_before(key, message)
             ):
@@ -391,7 +422,7 @@ class ChannelModel:
             self._copies.forget_before(clock_ms - horizon_ms)
             self._repairs.forget_before(clock_ms - horizon_ms)
             oldest = (self._copies.oldest_ms, self._repairs.oldest_ms)
-            self._oldest_ms = min((ms for ms in oldest if ms), default=clock_ms)
+            self._oldest_ms = min([ms for ms in oldest if ms], default=clock_ms)
         if clock_ms - state.swept_ms >= _SWEEP_MS:
             self._sweep(clock_ms // _SWEEP_MS * _SWEEP_MS)
 
@@ -400,14 +431,16 @@ class ChannelModel:
 
         Happens right after the frame that exceeded the limit, in the same batch.
         """
-        for entries, forget in (
-            (self._messages, self._own_ids.forget),
-            (self._gap_table, self._gaps.forget),
-            (self._seen_ids, self._own_ids.forget_seen_id),
-        ):
-            while len(entries) > self._settings.remembered:
-                forget(entries.first())
-                self._totals.remembered_evicted += 1
+        limit: int = self._settings.remembered
+        while self._messages.size() > limit:
+            self._own_ids.forget(self._messages.first())
+            self._totals.remembered_evicted += 1
+        while self._gap_table.size() > limit:
+            self._gaps.forget(self._gap_table.first())
+            self._totals.remembered_evicted += 1
+        while self._seen_ids.size() > limit:
+            self._own_ids.forget_seen_id(self._seen_ids.first())
+            self._totals.remembered_evicted += 1
         self._repairs.evict()
 
     def _sweep(self, sweep_ms: int) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
+from sds_core.native import native
 from sds_core.observer import blob
 from sds_core.observer.forgotten import Forgotten
 from sds_core.observer.incidents import Incident
@@ -27,7 +28,7 @@ from sds_core.observer.sds.channel_state import (
     ChannelState,
 )
 from sds_core.observer.sds.digest import ChannelDigest
-from sds_core.observer.sds.seen_frames import frames_of
+from sds_core.observer.sds.seen_frames import SeenFrame, frames_of
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
@@ -44,6 +45,11 @@ ChannelEvent = DefiniteAcknowledgement | Incident | ChannelMinute | Forgotten
 """Values that `ChannelView.apply` returns once."""
 
 
+def _order_of(frame: SeenFrame) -> tuple[int, int, int]:
+    return frame.order
+
+
+@native
 class ChannelView:
     """Acknowledgement, delivery, missing dependencies and repair of one channel.
 
@@ -52,6 +58,12 @@ class ChannelView:
     Attributes:
         totals: The figures since the channel's first record.
     """
+
+    _settings: ObserverSettings
+    totals: ChannelTotals
+    _state: ChannelState
+    _model: ChannelModel
+    _minutes: Minutes[ChannelTotals, ChannelMinute]
 
     def __init__(
         self,
@@ -111,8 +123,15 @@ class ChannelView:
             was forgotten meanwhile, what came before comes first, and its end.
         """
         frames = [frames_of(digest) for digest in digests]
+        if len(frames) == 1:
+            return self.follow(frames[0], clock_ms)
+        return self.follow(heapq.merge(*frames, key=_order_of), clock_ms)
+
+    def follow(self, frames: Iterable[SeenFrame], clock_ms: int) -> list[ChannelEvent]:
+        """As `apply`, with the frames in order."""
         events: list[ChannelEvent] = []
-        for frame in heapq.merge(*frames, key=lambda f: f.order):
+        frame: SeenFrame
+        for frame in frames:
             events += self._end_of_silence(frame.clock_ms)
             self._advance(frame.clock_ms)
             if self._model.apply(frame):
@@ -184,7 +203,10 @@ class ChannelView:
     def _advance(self, clock_ms: int) -> None:
         """Move the clock forward; stop where a minute ends that may be reported."""
         clock_ms = max(clock_ms, self._state.clock_ms)
-        while (end_ms := self._next_minute_end_ms()) <= clock_ms:
+        while True:
+            end_ms: int = self._next_minute_end_ms()
+            if end_ms > clock_ms:
+                break
             self._model.pass_to(end_ms)
             self._model.summarise()
             self._minutes.check(self._model.next_gauge_change_ms(end_ms))
@@ -193,6 +215,6 @@ class ChannelView:
     def _next_minute_end_ms(self) -> int:
         """End of the next minute in which a figure may change, Unix ms."""
         # A state of an earlier release may have moments before the clock.
-        moment_ms = max(self._model.next_moment_ms, self._state.clock_ms)
+        moment_ms: int = max(self._model.next_moment(), self._state.clock_ms)
         self._minutes.might_change(moment_ms)
-        return self._minutes.check_ms
+        return self._minutes.check_ms()

@@ -5,15 +5,15 @@ from __future__ import annotations
 import enum
 
 import msgspec
-import numpy as np
 
-from sds_core.observer.columns import pack_ints, pack_steps, unpack_ints, unpack_steps
+from sds_core.native import native, view
+from sds_core.observer.columns import pack_row, pack_row_steps, unpacked_row
 from sds_core.observer.memory import Memory, Remembered
 from sds_core.observer.record import NO_HASH, NO_SEQ
+from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.limits import MOST_TAPS, LeftOut
 from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.settings import ObserverSettings
 
 
 class Copy(enum.Enum):
@@ -46,18 +46,18 @@ class PackedBroadcasts(msgspec.Struct, array_like=True):
         """Pack broadcasts by content: record time, and whether any copy had a hash."""
         contents, clocks, times, with_hash = broadcasts.columns()
         return cls(
-            pack_ints(contents, signed=True),
-            pack_steps(times),
-            pack_ints(clocks - times),
-            pack_ints(with_hash),
+            pack_row(view(contents), True),
+            pack_row_steps(view(times)),
+            pack_row(view(clocks - times), False),
+            pack_row(view(with_hash), False),
         )
 
     def unpacked(self, limit: int) -> Memory:
         """The broadcasts, at most `limit`."""
-        times = unpack_steps(self.times)
-        clocks = times + unpack_ints(self.delays).astype(np.int64)
-        with_hash = unpack_ints(self.with_hash).astype(np.int64)
-        contents = unpack_ints(self.contents, signed=True)
+        times = unpacked_row(self.times, True, True)
+        clocks = times + unpacked_row(self.delays, False, False)
+        with_hash = unpacked_row(self.with_hash, False, False)
+        contents = unpacked_row(self.contents, True, False)
         return Memory(limit, contents, clocks, (times, with_hash))
 
 
@@ -77,12 +77,20 @@ class CopiesState(msgspec.Struct, array_like=True):
     observers: dict[str, int] = {}
 
 
+@native
 class Copies:
     """Distinguishes broadcasts from their copies within the horizon."""
 
+    _settings: RuleSettings
+    _totals: ChannelTotals
+    _numbers: dict[str, Memory]
+    _hashes: Memory
+    _broadcasts: Memory
+    _observers: dict[str, int]
+
     def __init__(
         self,
-        settings: ObserverSettings,
+        settings: RuleSettings,
         totals: ChannelTotals,
         state: CopiesState,
     ) -> None:
@@ -130,7 +138,7 @@ class Copies:
         oldest = [numbers.oldest_ms for numbers in self._numbers.values()]
         oldest += self._observers.values()
         oldest += (self._hashes.oldest_ms, self._broadcasts.oldest_ms)
-        return min((ms for ms in oldest if ms is not None), default=None)
+        return min([ms for ms in oldest if ms is not None], default=None)
 
     def observers(self) -> list[str]:
         """Ids of the taps that saw the channel within the horizon, sorted."""
@@ -158,19 +166,21 @@ class Copies:
         """Whether the tap has sent this sequence number before; remembers it."""
         if frame.seq == NO_SEQ:
             return False
-        numbers = self._numbers.get(frame.observer)
+        numbers: Memory | None = self._numbers.get(frame.observer)
         if numbers is None:
             numbers = self._numbers[frame.observer] = Memory.of(
                 self._settings.remembered
             )
-        if frame.seq in numbers:
+        if numbers.holds(frame.seq):
             return True
-        self._totals.remembered_evicted += numbers.add(frame.seq, clock_ms)
+        evicted = numbers.put(frame.seq, (clock_ms,))
+        if evicted:
+            self._totals.remembered_evicted += evicted
         return False
 
     def _is_replica(self, frame: SeenFrame) -> bool:
         """Whether the frame is a further copy of a broadcast that was seen."""
-        if frame.waku_hash != NO_HASH and frame.waku_hash in self._hashes:
+        if frame.waku_hash != NO_HASH and self._hashes.holds(frame.waku_hash):
             return True
         earlier = self._broadcasts.facts(frame.content)
         if earlier is None:
@@ -186,10 +196,14 @@ class Copies:
 
     def _remember_hash(self, frame: SeenFrame, clock_ms: int) -> None:
         if frame.waku_hash != NO_HASH:
-            evicted = self._hashes.add(frame.waku_hash, clock_ms)
-            self._totals.remembered_evicted += evicted
+            evicted = self._hashes.put(frame.waku_hash, (clock_ms,))
+            if evicted:
+                self._totals.remembered_evicted += evicted
 
     def _remember_broadcast(self, frame: SeenFrame, clock_ms: int) -> None:
-        self._totals.remembered_evicted += self._broadcasts.add(
-            frame.content, clock_ms, frame.time_ms, frame.waku_hash != NO_HASH
+        has_hash = frame.waku_hash != NO_HASH
+        evicted = self._broadcasts.put(
+            frame.content, (clock_ms, frame.time_ms, int(has_hash))
         )
+        if evicted:
+            self._totals.remembered_evicted += evicted

@@ -8,12 +8,13 @@ participant sends a frame, so a pair needs no state before that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import msgspec
-import numpy as np
 
+from sds_core.native import native
 from sds_core.observer.incidents import Incidents
+from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.filters import Filters
 from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.health import Health
@@ -22,10 +23,11 @@ from sds_core.observer.sds.messages import Message, MessageTable
 from sds_core.observer.sds.missing_deliveries import MissingDeliveries
 from sds_core.observer.sds.participants import UNKNOWN, Participants
 from sds_core.observer.sds.receivers import WATCHED, PackedReceiver, Receiver
-from sds_core.observer.sds.seen_frames import SeenFrame
+from sds_core.observer.sds.seen_frames import Named, SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import FrameKind
+
+_NEVER = -(1 << 62)
 
 _LOSSES_PER_FRAME = 25
 """Deliveries that one frame can show to be lost, or to have arrived after all."""
@@ -45,12 +47,25 @@ class DeliveriesState(msgspec.Struct, array_like=True):
     undelivered: dict[int, tuple[int, int]] = {}
 
 
+@native
 class Deliveries:
     """Follows which participant received which message."""
 
+    _settings: RuleSettings
+    _totals: ChannelTotals
+    _participants: Participants
+    _filters: Filters
+    _health: Health
+    _messages: MessageTable
+    _oldest: int
+    _receivers: dict[int, Receiver]
+    _awaited: int
+    _missing: MissingDeliveries
+    _undelivered: dict[int, tuple[int, int]]
+
     def __init__(
         self,
-        settings: ObserverSettings,
+        settings: RuleSettings,
         totals: ChannelTotals,
         participants: Participants,
         filters: Filters,
@@ -75,7 +90,9 @@ class Deliveries:
             by: packed.unpacked() for by, packed in state.receivers.items()
         }
         # Number of waiting messages of all receivers.
-        self._awaited = sum(len(one.waiting) for one in self._receivers.values())
+        self._awaited = 0
+        for one in self._receivers.values():
+            self._awaited += len(one.waiting)
         self._missing = MissingDeliveries(
             participants, incidents, self._receivers, state.undelivered
         )
@@ -110,7 +127,7 @@ class Deliveries:
         self.forget_old(clock_ms)
         if by == UNKNOWN:
             return
-        receiver = self._receivers.get(by)
+        receiver: Receiver | None = self._receivers.get(by)
         is_new = receiver is None
         if receiver is None:
             if len(self._receivers) >= self._settings.followed:
@@ -136,23 +153,15 @@ class Deliveries:
 
     def _awaited_and_named(self, receiver: Receiver, frame: SeenFrame) -> list[Message]:
         """The waiting messages that a causal history names, in order."""
-        named = {one.fingerprint for one in frame.history}
-        messages: Iterable[Message | None]
-        # The fewer are looked up.
-        if len(receiver.waiting) <= len(named):
-            messages = self._messages.by_orders(receiver.waiting)
-        else:
-            messages = map(self._messages.get, named)
-        found = [
-            message
-            for message in messages
-            if message is not None
-            and message.key in named
-            and message.order in receiver.waiting
+        messages, waiting = self._messages, receiver.waiting
+        orders: set[int] = set()
+        named: Named
+        for named in frame.history:
+            order: int = messages.order_of(named.fingerprint)
             # Messages that are still named are remembered for longer than a horizon.
-            and message.order >= self._oldest
-        ]
-        return sorted(found, key=lambda message: message.order)
+            if order >= self._oldest and order in waiting:
+                orders.add(order)
+        return messages.by_orders(sorted(orders))
 
     def _read_filter(
         self,
@@ -169,32 +178,29 @@ class Deliveries:
         A filter without a message proves that its owner lacked it if the owner could
         have had it.
         """
-        for order in [one for one in receiver.waiting if one < self._oldest]:
-            self._end(receiver, by, order)
-        # Local: these are the innermost loops for a participant that was away.
-        time_ms, lamport, dialect = frame.time_ms, frame.lamport, frame.dialect
-        messages = [
-            message
-            for message in self._messages.by_orders(sorted(receiver.waiting))
-            # A filter of one dialect cannot be searched for ids of the other.
-            if message.dialect is dialect
-        ]
-        held = filter_.contain([message.message_id for message in messages])
-        proves = proves_lack and frame.kind is not FrameKind.EPHEMERAL
+        for old in [one for one in receiver.waiting if one < self._oldest]:
+            self._end(receiver, by, old)
+        time_ms: int = frame.time_ms
+        proves: bool = proves_lack and frame.kind is not FrameKind.EPHEMERAL
         # What was sent before a roll-over may be missing from the filter alone.
-        since_ms = self._filters.rolled_ms(by)
-        grace_ms = time_ms - self._settings.delivery_grace_ms
+        rolled_ms = self._filters.rolled_ms(by)
+        since_ms: int = _NEVER if rolled_ms is None else rolled_ms
+        grace_ms: int = time_ms - self._settings.delivery_grace_ms
         # What it was shown to lack before this time is lost.
-        overdue_ms = time_ms - self._settings.delivery_deadline_ms
+        overdue_ms: int = time_ms - self._settings.delivery_deadline_ms
         if receiver.returns[0] >= overdue_ms:
             # Back for a short time: it had none to catch up, unless it was back before.
             overdue_ms = min(overdue_ms, receiver.returns[1])
         missing, lost = receiver.missing, receiver.lost
         # Each is an incident; the participant's next frame shows the others.
-        left = _LOSSES_PER_FRAME
-        for message, is_held in zip(messages, held, strict=True):
-            order = message.order
-            if is_held:
+        left: int = _LOSSES_PER_FRAME
+        message: Message
+        for message in self._messages.by_orders(sorted(receiver.waiting)):
+            # A filter of one dialect cannot be searched for ids of the other.
+            if message.dialect is not frame.dialect:
+                continue
+            order: int = message.order
+            if filter_.holds(message):
                 if order in lost:
                     if not left:
                         continue
@@ -202,17 +208,19 @@ class Deliveries:
                 if is_newest:
                     receiver.watched[WATCHED - 1 :] = [order]
                 self._delivered(receiver, by, message, time_ms, clock_ms)
-            elif order in missing and (
+                continue
+            is_missing: bool = order in missing
+            if is_missing and (
                 not left or order in lost or missing[order] >= overdue_ms
             ):
                 continue
-            elif (
+            if (
                 proves
-                and lamport > message.lamport
+                and frame.lamport > message.lamport
                 and message.t0_ms < grace_ms
-                and (since_ms is None or message.t0_ms >= since_ms)
+                and message.t0_ms >= since_ms
             ):
-                if order in missing:
+                if is_missing:
                     left -= 1
                     self._overdue(receiver, by, message, clock_ms)
                 else:
@@ -254,29 +262,21 @@ class Deliveries:
         As `_new_to` for each receiver, but in time that many silent receivers cannot
         drive up.
         """
-        end = self._totals.messages
-        checked = (receiver.checked_to for receiver in self._receivers.values())
-        first = max(
-            min(checked, default=end), self._oldest, end - self._settings.awaited
-        )
-        orders, times, senders = (
-            np.array(self._messages.sent_since(first, end), np.int64).reshape(-1, 3).T
-        )
-        found = end
+        end: int = self._totals.messages
+        first: int = end
+        receiver: Receiver
+        for receiver in self._receivers.values():
+            first = min(first, receiver.checked_to)
+        first = max(first, self._oldest, end - self._settings.awaited)
+        found: int = end
         for by, receiver in self._receivers.items():
-            begin = max(receiver.checked_to, first)
+            begin: int = max(receiver.checked_to, first)
             if begin >= found:
                 continue
             after_ms, until_ms = self._participants.active_span(by)
-            part = slice(*orders.searchsorted((begin, found)).tolist())
-            is_new = (
-                (after_ms < times[part])
-                & (times[part] <= until_ms)
-                & (senders[part] != by)
-                & (senders[part] != UNKNOWN)
-            )
-            if is_new.any():
-                found = int(orders[part][is_new.argmax()])
+            new = self._messages.new_to(by, after_ms, until_ms, begin, found)
+            if new:
+                found = new[0]
         return found
 
     def forget(self, message: Message) -> None:
@@ -319,21 +319,23 @@ class Deliveries:
 
     def _await_new(self, receiver: Receiver, by: int) -> None:
         """Await the messages sent since the participant's latest first copy."""
-        totals, limit = self._totals, self._settings.awaited
-        unread_from = max(receiver.checked_to, self._oldest)
-        first = max(unread_from, totals.messages - limit)
+        totals = self._totals
+        limit: int = self._settings.awaited
+        unread_from: int = max(receiver.checked_to, self._oldest)
+        first: int = max(unread_from, totals.messages - limit)
         new = self._new_to(by, first)
         receiver.checked_to = totals.messages
         room = max(0, self._settings.awaited_by_all - self._awaited)
-        excess = max(0, len(receiver.waiting) + len(new[:room]) - limit)
-        totals.leave_out(
-            LeftOut.DELIVERY,
-            first - unread_from + len(new) - len(new[:room]) + excess,
-        )
-        for order in sorted(receiver.waiting)[:excess]:
-            self._end(receiver, by, order)
-        receiver.waiting.update(new[:room])
-        self._awaited += len(new[:room])
+        taken = new[:room]
+        excess: int = max(0, len(receiver.waiting) + len(taken) - limit)
+        left_out: int = first - unread_from + len(new) - len(taken) + excess
+        if left_out:
+            totals.leave_out(LeftOut.DELIVERY, left_out)
+        if excess:
+            for order in sorted(receiver.waiting)[:excess]:
+                self._end(receiver, by, order)
+        receiver.waiting.update(taken)
+        self._awaited += len(taken)
 
     def _new_to(self, by: int, first: int) -> list[int]:
         """Orders of messages, from one on, that a participant is expected to receive.
@@ -341,25 +343,23 @@ class Deliveries:
         These are of others, and it is active for them.
         """
         after_ms, until_ms = self._participants.active_span(by)
-        return [
-            order
-            for order, t0_ms, sender in self._messages.sent_since(
-                first, self._totals.messages
-            )
-            if after_ms < t0_ms <= until_ms and sender not in (by, UNKNOWN)
-        ]
+        end: int = self._totals.messages
+        return self._messages.new_to(by, after_ms, until_ms, first, end)
 
     def _detect_roll_over(self, receiver: Receiver, by: int, frame: SeenFrame) -> None:
         """Record a roll-over if ids that the participant's filter held are gone."""
-        orders = [order for order in receiver.watched if order >= self._oldest]
-        known = [self._messages.by_order(order) for order in orders]
-        watched = [message for message in known if message is not None]
-        receiver.watched = [message.order for message in watched]
+        filter_, holds_all = frame.filter, True
+        watched: list[int] = []
+        for order in receiver.watched:
+            message = self._messages.by_order(order) if order >= self._oldest else None
+            if message is not None:
+                watched.append(order)
+                if filter_ is not None and holds_all:
+                    holds_all = filter_.holds(message)
+        receiver.watched = watched
         if self._filters.has_rolled:
             receiver.watched = []
-        elif frame.filter is not None and not all(
-            frame.filter.contains(message.message_id) for message in watched
-        ):
+        elif not holds_all:
             receiver.watched = []
             self._filters.rolled(by, frame)
 
@@ -411,8 +411,8 @@ class Deliveries:
     def forget_old(self, clock_ms: int) -> None:
         """Follow messages older than the horizon no longer."""
         since_ms = clock_ms - self._settings.horizon_ms
-        while self._oldest < self._totals.messages:
-            message = self._messages.by_order(self._oldest)
-            if message is not None and message.seen_ms >= since_ms:
+        end: int = self._totals.messages
+        while self._oldest < end:
+            if self._messages.seen_of(self._oldest) >= since_ms:
                 return
             self._oldest += 1

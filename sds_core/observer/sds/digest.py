@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import msgspec
 
+from sds_core.native import native
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.record import Arrival
 from sds_core.observer.sds.digest_parts import (
@@ -138,6 +139,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(ChannelDigest)
 
 
+@native
 class ChannelDigester:
     """Builds the digest of one channel in one chunk of one partition.
 
@@ -145,16 +147,26 @@ class ChannelDigester:
         partition: Kafka partition of the chunk.
     """
 
+    _partition: int
+    _rows: list[Row]
+    _names: Names
+    _histories: Histories
+    _filters: Filters
+    _requests: list[int]
+    _requests_held: list[bool]
+    _observers: dict[str, int]
+    _segments: list[SegmentRow]
+
     def __init__(self, partition: int) -> None:
         self._partition = partition
-        self._rows: list[Row] = []
+        self._rows = []
         self._names = Names()
         self._histories = Histories(self._names)
         self._filters = Filters()
-        self._requests: list[int] = []
-        self._requests_held: list[bool] = []
-        self._observers: dict[str, int] = {}
-        self._segments: list[SegmentRow] = []
+        self._requests = []
+        self._requests_held = []
+        self._observers = {}
+        self._segments = []
 
     def add(self, frame: Frame, value: bytes, arrival: Arrival) -> None:
         """Append one frame.

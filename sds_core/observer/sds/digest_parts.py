@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from sds_core.native import IS_COMPILED, ReadUint64s, Uint64s, native, view
+from sds_core.observer.columns import Column
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.limits import MOST_HISTORY
@@ -16,9 +18,8 @@ from sds_core.wire import (
     HistoryEntry,
     HistoryEntryLike,
     count_set_bits,
-    entry_bytes,
-    outlined_entry,
 )
+from sds_core.wire.outline import entry_bytes, outlined_entry
 
 LONGEST_HINT = 1_024
 """Most bytes of a retrieval hint; js-waku uses 32. Longer hints are dropped."""
@@ -35,6 +36,7 @@ _NewEntries = tuple[int, list[bytes], list[int], list[tuple[bytes, HistoryEntry]
 sizes in the frame, and those of them that no earlier history has."""
 
 
+@native
 class Names:
     """The ids of messages and participants that the frames name.
 
@@ -44,12 +46,18 @@ class Names:
         name_senders: Index of the sender of each message; 0 if unknown.
     """
 
+    _indices: dict[tuple[str, str, bytes], int]
+    _senders_as_bytes: dict[bytes, int]
+    senders: dict[str, int]
+    prints: list[int]
+    name_senders: list[int]
+
     def __init__(self) -> None:
-        self._indices: dict[tuple[str, str, bytes], int] = {}
-        self._senders_as_bytes: dict[bytes, int] = {b"": 0}
-        self.senders: dict[str, int] = {"": 0}
-        self.prints: list[int] = []
-        self.name_senders: list[int] = []
+        self._indices = {}
+        self._senders_as_bytes = {b"": 0}
+        self.senders = {"": 0}
+        self.prints = []
+        self.name_senders = []
 
     @property
     def ids(self) -> list[str]:
@@ -89,6 +97,7 @@ class Names:
         return index
 
 
+@native
 def usable_id(raw: bytes) -> str | None:
     """Return an id as text; None if it is not UTF-8 or may be too long."""
     if len(raw) > MAX_ID_CHARACTERS:
@@ -99,6 +108,7 @@ def usable_id(raw: bytes) -> str | None:
         return None
 
 
+@native
 class Histories:
     """Causal histories, each a slice of one list.
 
@@ -109,15 +119,22 @@ class Histories:
         indices: Index of the name of each entry.
     """
 
+    _names: Names
+    indices: list[int]
+    # Entries on the wire, and their size in a frame; None and 0 if unknown.
+    _entries: list[bytes | None]
+    _sizes: list[int]
+    # Where the last history begins.
+    _begin: int
+    _known: dict[bytes, int]
+
     def __init__(self, names: Names) -> None:
         self._names = names
-        self.indices: list[int] = []
-        # Entries on the wire, and their size in a frame; None and 0 if unknown.
-        self._entries: list[bytes | None] = []
-        self._sizes: list[int] = []
-        # Where the last history begins.
+        self.indices = []
+        self._entries = []
+        self._sizes = []
         self._begin = 0
-        self._known: dict[bytes, int] = {}
+        self._known = {}
 
     def add(self, entries: Sequence[HistoryEntryLike]) -> tuple[int, int, int]:
         """Add a decoded history.
@@ -156,12 +173,14 @@ class Histories:
             What `add_new` must add. None if `add` must read the history.
         """
         begin, shared = self._run(self._entries, entries)
-        new, taken = entries, 0
-        if shared:
-            new, taken = entries[shared:], sum(self._sizes[begin : begin + shared])
-        known, sizes, unknown = self._known, [], []
+        new: list[bytes] = entries[shared:] if shared else entries
+        taken: int = sum(self._sizes[begin : begin + shared]) if shared else 0
+        known = self._known
+        sizes: list[int] = []
+        unknown: list[tuple[bytes, HistoryEntry]] = []
+        entry: bytes
         for entry in new:
-            length = entry_bytes(entry)
+            length: int = entry_bytes(entry)
             taken += length
             sizes.append(length)
             if entry not in known:
@@ -185,9 +204,9 @@ class Histories:
             self._begin = begin
         if not new:
             return
-        known, index = self._known, self._names.index
+        known = self._known
         for entry, (message_id, hint, sender_id) in unknown:
-            known[entry] = index(message_id, sender_id, hint)
+            known[entry] = self._names.index(message_id, sender_id, hint)
         self.indices += [known[entry] for entry in new]
         self._entries += new
         self._sizes += sizes
@@ -201,16 +220,21 @@ class Histories:
         end = len(before)
         if not history:
             return end, 0
-        try:
-            begin = before.index(history[0], self._begin)
-        except ValueError:
+        begin: int = self._begin
+        first = history[0]
+        while begin < end and before[begin] != first:
+            begin += 1
+        if begin == end:
             return end, 0
-        count = len(history)
-        if before[begin : begin + count] != history[: end - begin]:
-            return end, 0
-        return begin, min(count, end - begin)
+        shared: int = min(len(history), end - begin)
+        place: int
+        for place in range(1, shared):
+            if before[begin + place] != history[place]:
+                return end, 0
+        return begin, shared
 
 
+@native
 class Filters:
     """Filters, whole or as what differs from the one before.
 
@@ -220,15 +244,23 @@ class Filters:
         changed: Number of words that differ, of all filters.
     """
 
+    whole: list[bytes]
+    shapes: list[int]
+    changed: int
+    # Positions and words that differ, of all filters.
+    _positions: list[np.ndarray]
+    _words: list[np.ndarray]
+    # Of the previous filter: (dialect, m_bits, k, number of bytes), its words, and
+    # how many of its bits are set.
+    _last: tuple[tuple[Dialect, int, int, int], np.ndarray, int] | None
+
     def __init__(self) -> None:
-        self.whole: list[bytes] = []
-        self.shapes: list[int] = []
+        self.whole = []
+        self.shapes = []
         self.changed = 0
-        self._positions: list[np.ndarray] = []
-        self._words: list[np.ndarray] = []
-        # Of the previous filter: (dialect, m_bits, k, number of bytes), its words, and
-        # how many of its bits are set.
-        self._last: tuple[tuple[Dialect, int, int, int], np.ndarray, int] | None = None
+        self._positions = []
+        self._words = []
+        self._last = None
 
     @property
     def positions(self) -> bytes:
@@ -269,7 +301,7 @@ class Filters:
         last = self._last
         if last is not None and last[0] == shape:
             _, before, set_before = last
-            positions = (before != words).nonzero()[0]
+            positions = _differing(before, words)
             count = len(positions)
             if count * _CHANGE_BYTES < size:
                 bits_set = set_before
@@ -295,6 +327,22 @@ class Filters:
         self.whole.append(bytes(bits))
         self.shapes += (m_bits, k)
         return WHOLE_FILTER
+
+
+@native
+def _differing(before: Column, words: Column) -> Column:
+    """Positions of the words that differ."""
+    if not IS_COMPILED:
+        differing: Column = np.flatnonzero(before != words)
+        return differing
+    old: Uint64s = view(before)
+    new: ReadUint64s = view(words)
+    found: list[int] = []
+    place: int
+    for place in range(len(old)):
+        if old[place] != new[place]:
+            found.append(place)
+    return np.array(found, np.int64)
 
 
 def _ones_of(words: np.ndarray) -> int:

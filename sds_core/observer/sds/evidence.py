@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import msgspec
 
+from sds_core.native import native
+from sds_core.observer.rule_settings import RuleSettings, rule_settings
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import Excused
@@ -19,7 +21,9 @@ Found = tuple[int, int, int]
 ms; the first is rounded down and the second up to `STEP_MS`."""
 
 
-class Counts(NamedTuple):
+@native
+@dataclass(slots=True)
+class Counts:
     """Events in the window of a verdict.
 
     Attributes:
@@ -47,7 +51,8 @@ class Counts(NamedTuple):
     attributed: bool
 
 
-def verdict_of(counts: Counts, settings: ObserverSettings) -> tuple[Verdict, str]:
+@native
+def verdict_of(counts: Counts, settings: RuleSettings) -> tuple[Verdict, str]:
     """Return the verdict after the warm-up, and its reason: the first that holds."""
     if counts.lost:
         return Verdict.FAILING, "lost"
@@ -125,7 +130,7 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
             self.content,
             self.attributed,
         )
-        return verdict_of(counts, settings)
+        return verdict_of(counts, rule_settings(settings))
 
 
 def count_without(found: Iterable[Found], excused: Excused) -> int:
@@ -133,11 +138,13 @@ def count_without(found: Iterable[Found], excused: Excused) -> int:
     return sum(count for since, at, count in found if not excused(since, at))
 
 
+@native
 def step_before(time_ms: int) -> int:
     """The last step that is not after a time, Unix ms."""
     return time_ms // STEP_MS * STEP_MS
 
 
+@native
 def step_after(time_ms: int) -> int:
     """The first step that is not before a time, Unix ms."""
     return -(-time_ms // STEP_MS) * STEP_MS

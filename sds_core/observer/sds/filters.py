@@ -9,9 +9,10 @@ from collections.abc import Mapping
 
 import msgspec
 
+from sds_core.native import native
+from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.seen_frames import SeenFrame
-from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect, FrameKind, estimated_ids
 
 
@@ -43,12 +44,15 @@ class FilterTrace(msgspec.Struct, array_like=True):
     grown_next: tuple[int, float] | None = None
 
 
+@native
 class Filters:
     """Follows the filters in first copies."""
 
-    def __init__(
-        self, settings: ObserverSettings, traces: dict[int, FilterTrace]
-    ) -> None:
+    _settings: RuleSettings
+    _traces: dict[int, FilterTrace]
+    _has_rolled: bool
+
+    def __init__(self, settings: RuleSettings, traces: dict[int, FilterTrace]) -> None:
         self._settings = settings
         self._traces = traces
         self._has_rolled = False

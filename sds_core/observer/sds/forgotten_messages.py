@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from sds_core.native import Uint64, native
+from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.settings import ObserverSettings
 
 
 class ForgottenState(msgspec.Struct, array_like=True):
@@ -23,6 +24,7 @@ class ForgottenState(msgspec.Struct, array_like=True):
     lamports: dict[int, int] = {}
 
 
+@native
 class ForgottenMessages:
     """Bounds of the content messages and sync frames that are forgotten.
 
@@ -32,14 +34,18 @@ class ForgottenMessages:
         state: The packed form, which this keeps changing.
     """
 
+    _limit: int
+    _totals: ChannelTotals
+    _state: ForgottenState
+
     def __init__(
-        self, settings: ObserverSettings, totals: ChannelTotals, state: ForgottenState
+        self, settings: RuleSettings, totals: ChannelTotals, state: ForgottenState
     ) -> None:
         self._limit = settings.followed
         self._totals = totals
         self._state = state
 
-    def add(self, seen_ms: int, sender: int, lamport: int) -> None:
+    def add(self, seen_ms: int, sender: int, lamport: Uint64) -> None:
         """Record that a message is being forgotten.
 
         Args:
@@ -55,7 +61,7 @@ class ForgottenMessages:
             return
         state.lamports[sender] = max(lamport, known or 0)
 
-    def may_have(self, sender: int, lamport: int) -> bool:
+    def may_have(self, sender: int, lamport: Uint64) -> bool:
         """Whether a sender's message with this Lamport timestamp may be forgotten."""
         known = self._state.lamports.get(sender)
         return known is not None and lamport <= known

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
-import numpy as np
-
+from sds_core.native import Bytes, native
+from sds_core.observer.sds.messages import Message
 from sds_core.wire import (
     BloomError,
     Dialect,
     Frame,
     false_positive_rate,
     filter_bits,
-    held,
     id_hashes,
     probes,
 )
@@ -22,20 +21,16 @@ _probes = lru_cache(maxsize=8_192)(probes)
 """Cached, since the same few ids are searched in every frame's filter."""
 
 
-@lru_cache(maxsize=32_768)
-def _hashes(message_id: str, dialect: Dialect) -> bytes:
-    """The same for many ids at once: both hashes as int64.
+_spec_hashes = lru_cache(maxsize=16_384)(partial(id_hashes, dialect=Dialect.SPEC))
+_nim_hashes = lru_cache(maxsize=16_384)(partial(id_hashes, dialect=Dialect.NIM))
+"""The key has no size of a filter: a stranger who changes it in each frame does not
+empty the cache."""
 
-    The key has no size of a filter: a stranger who changes it in each frame does not
-    empty the cache. Bytes, since joining them is much faster than an array of tuples.
-    """
-    return np.array(id_hashes(message_id, dialect), np.int64).tobytes()
-
-
-_FEW = 32
-"""Below this number of ids, arrays cost more than they save."""
+_SPEC = Dialect.SPEC
+_MOST = (1 << 63) - 1
 
 
+@native
 class Filter:
     """The bloom filter of one frame.
 
@@ -48,7 +43,12 @@ class Filter:
         bits_set: Number of bits that are 1.
     """
 
-    __slots__ = ("bits", "bits_set", "dialect", "k", "m_bits")
+    dialect: Dialect
+    m_bits: int
+    k: int
+    bits: bytes | bytearray | memoryview
+    bits_set: int
+    octets: Bytes
 
     def __init__(
         self,
@@ -61,29 +61,60 @@ class Filter:
         self.dialect = dialect
         self.m_bits = m_bits
         self.k = k
-        self.bits = bits
+        self.bits = self.octets = bits
         self.bits_set = bits_set
+
+    def with_fill(self, dialect: Dialect, bits_set: int) -> Filter:
+        """A filter of the same bits, of which so many are 1."""
+        one: Filter = Filter.__new__(Filter)
+        one.dialect, one.m_bits, one.k = dialect, self.m_bits, self.k
+        one.bits, one.octets, one.bits_set = self.bits, self.octets, bits_set
+        return one
 
     def contains(self, message_id: str) -> bool:
         """Whether the filter holds the id; may be a false positive."""
+        hash_a, hash_b = self._hashes(message_id)
+        return self._holds(hash_a, hash_b, message_id)
+
+    def holds(self, message: Message) -> bool:
+        """Whether the filter holds the id of a message; may be a false positive."""
+        if message.hashed_for is not self.dialect:
+            message.hash_a, message.hash_b = self._hashes(message.message_id)
+            message.hashed_for = self.dialect
+        return self._holds(message.hash_a, message.hash_b, message.message_id)
+
+    def contain(self, message_ids: Sequence[str]) -> list[bool]:
+        """Which of the ids the filter holds; each may be a false positive."""
+        return [self.contains(one) for one in message_ids]
+
+    def _hashes(self, message_id: str) -> tuple[int, int]:
+        if self.dialect is _SPEC:
+            return _spec_hashes(message_id)
+        return _nim_hashes(message_id)
+
+    def _holds(self, hash_a: int, hash_b: int, message_id: str) -> bool:
+        if hash_a < -_MOST or hash_b < -_MOST:
+            # The least integer has no positive counterpart: the libraries' remainder is
+            # negative.
+            return self._holds_least(message_id)
+        m_bits: int = self.m_bits
+        index: int = (hash_a if hash_a >= 0 else -hash_a) % m_bits
+        step: int = (hash_b if hash_b >= 0 else -hash_b) % m_bits
+        flip: int = 7 if self.dialect is _SPEC else 0
+        for _ in range(self.k):
+            if not self.octets[(index >> 3) ^ flip] >> (index & 7) & 1:
+                return False
+            index += step
+            if index >= m_bits:
+                index -= m_bits
+        return True
+
+    def _holds_least(self, message_id: str) -> bool:
         bits = self.bits
-        # `all` with a generator takes twice as long.
         for index, mask in _probes(message_id, self.dialect, self.m_bits, self.k):
             if not bits[index] & mask:
                 return False
         return True
-
-    def contain(self, message_ids: Sequence[str]) -> list[bool]:
-        """Which of the ids the filter holds; each may be a false positive."""
-        if len(message_ids) < _FEW:
-            return [self.contains(one) for one in message_ids]
-        dialect = self.dialect
-        packed = b"".join([_hashes(one, dialect) for one in message_ids])
-        hashes = np.frombuffer(packed, np.int64).reshape(-1, 2)
-        found: list[bool] = held(
-            self.bits, dialect, self.m_bits, self.k, hashes
-        ).tolist()
-        return found
 
     def false_positive_rate(self) -> float:
         """Probability of a false positive, from the fill: a ratio in [0, 1]."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import cast
 
 import msgspec
 import numpy as np
 
+from sds_core.native import Int64Rows, native
 from sds_core.observer.columns import Column, integers
 from sds_core.observer.sds.gap_states import WAITING, GapState
 from sds_core.observer.sds.participants import UNKNOWN
-from sds_core.observer.table import SIGNED, UNSIGNED, PackedTable, Table
+from sds_core.observer.table import SIGNED, UNSIGNED, Codec, PackedTable, Table
 from sds_core.wire import Dialect
 
 
@@ -53,7 +54,7 @@ class Gap(msgspec.Struct, array_like=True):
         return len(self.witnesses) >= (2 if self.sender == UNKNOWN else 1)
 
 
-_SINCE, _LAST_NAMED, _STATE, _IS_WITNESSED = range(4)
+_SINCE, _LAST_NAMED, _STATE, _IS_WITNESSED = range(1, 5)
 """Columns of the table."""
 
 _STATES = tuple(GapState)
@@ -65,26 +66,28 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Gap)
 
 
-class _GapCodec:
+@native
+class _GapCodec(Codec[Gap]):
     """Repeats in columns what is asked of many gaps at once."""
 
-    packings = (SIGNED, SIGNED, UNSIGNED, UNSIGNED)
+    def __init__(self) -> None:
+        self.packings = (SIGNED, SIGNED, UNSIGNED, UNSIGNED)
 
-    def split(self, entry: Gap) -> tuple[tuple[int, ...], bytes]:
+    def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
         """See `Codec`."""
-        columns = (
-            entry.since_ms,
-            entry.last_named_ms,
-            _CODES[entry.state],
-            entry.is_witnessed,
-        )
-        return columns, _ENCODER.encode(entry)
+        gap = cast("Gap", entry)
+        cells[_SINCE, row] = gap.since_ms
+        cells[_LAST_NAMED, row] = gap.last_named_ms
+        cells[_STATE, row] = _CODES[gap.state]
+        cells[_IS_WITNESSED, row] = gap.is_witnessed
+        return _ENCODER.encode(gap)
 
-    def join(self, key: int, values: Sequence[int], rest: bytes) -> Gap:
+    def load(self, key: int, cells: Int64Rows, row: int, rest: bytes) -> Gap:
         """See `Codec`."""
         return _DECODER.decode(rest)
 
 
+@native
 class GapTable(Table[Gap]):
     """Ids that are named but not seen, by fingerprint."""
 
@@ -93,6 +96,8 @@ class GapTable(Table[Gap]):
 
     def waiting(self) -> list[tuple[int, GapState, int]]:
         """Key, state and `since_ms` of the gaps whose outcome is not decided."""
+        if not self.size():
+            return []
         rows = self._waiting_rows()
         return [
             (key, _STATES[code], since_ms)
@@ -106,6 +111,8 @@ class GapTable(Table[Gap]):
 
     def searched(self) -> list[int]:
         """Keys of the waiting gaps without enough witnesses, by `since_ms`."""
+        if not self.size():
+            return []
         rows = self._waiting_rows()
         rows = rows[self.column(_IS_WITNESSED)[rows] == 0]
         in_order = self.column(_SINCE)[rows].argsort(kind="stable")
@@ -114,6 +121,8 @@ class GapTable(Table[Gap]):
     def not_named_since(self, clock_ms: int) -> list[int]:
         """Keys of the gaps that were last named before this clock."""
         self.flush()
+        if not self._rows:
+            return []
         return integers(self.keys[self.column(_LAST_NAMED) < clock_ms])
 
     def _waiting_rows(self) -> Column:

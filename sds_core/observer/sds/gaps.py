@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
+from sds_core.native import native
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.incidents import (
     MOST_LACKING,
@@ -11,6 +12,7 @@ from sds_core.observer.incidents import (
     IncidentKind,
     Incidents,
 )
+from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.gap_states import (
     AFTER_START,
@@ -24,18 +26,27 @@ from sds_core.observer.sds.participants import UNKNOWN, Participants
 from sds_core.observer.sds.repairs import Repairs
 from sds_core.observer.sds.seen_frames import Named, SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.settings import ObserverSettings
 
 
+@native
 class Gaps:
     """Follows each id that is named but not seen.
 
     States and what is counted follow `gap_states.TRANSITIONS`.
     """
 
+    _settings: RuleSettings
+    _totals: ChannelTotals
+    _deadlines: Deadlines
+    _participants: Participants
+    _repairs: Repairs
+    _incidents: Incidents
+    _gaps: GapTable
+    _searched: dict[int, None]
+
     def __init__(
         self,
-        settings: ObserverSettings,
+        settings: RuleSettings,
         totals: ChannelTotals,
         deadlines: Deadlines,
         participants: Participants,
@@ -79,7 +90,7 @@ class Gaps:
         gap.last_named_ms = clock_ms
         gap.hint = gap.hint or named.hint
         if by != UNKNOWN:
-            if len(gap.mentions) < 2 and by not in (p for p, _ in gap.mentions):
+            if len(gap.mentions) < 2 and by not in [p for p, _ in gap.mentions]:
                 gap.mentions.append((by, frame.time_ms))
             self._add_witness(key, gap, by)
         if gap.state is GapState.NOTED and self._move(gap, event) is GapState.SETTLING:
@@ -106,7 +117,7 @@ class Gaps:
         """
         gap = self._gaps.get(key)
         mentions = [] if gap is None else gap.mentions
-        return min((ms for who, ms in mentions if who != by), default=None)
+        return min([ms for who, ms in mentions if who != by], default=None)
 
     def search_filter(
         self, frame: SeenFrame, filter_: Filter, by: int, is_first_copy: bool
@@ -116,7 +127,7 @@ class Gaps:
         A rebroadcast carries an old filter: it proves what its owner had, but not
         what it lacks.
         """
-        if by == UNKNOWN:
+        if by == UNKNOWN or not self._searched:
             return
         limit = self._settings.searched
         self._totals.leave_out(LeftOut.SEARCH, max(0, len(self._searched) - limit))
@@ -196,7 +207,7 @@ class Gaps:
     def forget(self, key: int) -> None:
         """Stop following an id: nobody names it any more, or the limit is reached."""
         gap = self._gaps[key]
-        del self._gaps[key]
+        self._gaps.remove(key)
         self._searched.pop(key, None)
         self._move(gap, GapEvent.FORGOTTEN)
 
@@ -250,18 +261,22 @@ class Gaps:
         self, gap: Gap, ended_ms: int | None = None, waku_hash: bytes = b""
     ) -> None:
         """Record the incident of a lost message, with its end if it has arrived."""
-        name = self._participants.name
-        lacking = {} if ended_ms else {name(by): ms for by, ms in gap.lacking.items()}
+        participants = self._participants
+        lacking = (
+            {}
+            if ended_ms
+            else {participants.name(by): ms for by, ms in gap.lacking.items()}
+        )
         self._incidents.record(
             Incident(
                 IncidentKind.LOST,
                 gap.message_id,
-                name(gap.sender),
+                participants.name(gap.sender),
                 since_ms=gap.named_ms,
                 found_ms=self._deadline_of(gap),
                 ended_ms=ended_ms,
                 lacking=lacking,
-                named_by=[name(by) for by, _ in gap.mentions],
+                named_by=[participants.name(by) for by, _ in gap.mentions],
                 waku_hash=waku_hash,
                 hint=gap.hint,
             )

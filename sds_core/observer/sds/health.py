@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
+from sds_core.native import native
 from sds_core.observer.deadlines import later
+from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.evidence import (
     Counts,
     Evidence,
@@ -18,7 +20,6 @@ from sds_core.observer.sds.evidence import (
     step_before,
     verdict_of,
 )
-from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.verdict import Verdict
 
 _BUCKET_MS = 1_000
@@ -96,10 +97,21 @@ _LATEST = (
 """Fields that are None if there is no such event in the window."""
 
 
+@native
 class Health:
     """Judges a channel by the events in the window before its clock."""
 
-    def __init__(self, settings: ObserverSettings, state: HealthState) -> None:
+    _settings: RuleSettings
+    _state: HealthState
+    _messages: int
+    _missed: int
+    _pairs: int
+    _undelivered: Counter[tuple[int, int]]
+    _undelivered_count: int
+    _lost: Counter[int]
+    _edge_ms: int
+
+    def __init__(self, settings: RuleSettings, state: HealthState) -> None:
         self._settings = settings
         self._state = state
         self._messages = sum(count for count, _ in state.ended.values())
@@ -113,7 +125,7 @@ class Health:
         )
         self._undelivered_count = self._undelivered.total()
         # Lost dependencies by end, to steps.
-        self._lost = Counter(map(step_after, state.losses.values()))
+        self._lost = Counter([step_after(ms) for ms in state.losses.values()])
         # A lower bound: no event leaves the window before it.
         self._edge_ms = self._next_edge_ms()
 
@@ -320,7 +332,6 @@ class Health:
         ]
         return lacking, len(spans) - len(most)
 
-    @property
     def edge_ms(self) -> int:
         """Until the clock passes this, the verdict does not change without an event.
 
@@ -338,19 +349,21 @@ class Health:
         state = self._state
         if state.first_ms is None or clock_ms <= self._warm_up_end_ms():
             return Verdict.WARMING_UP, "warming_up"
-        counts = Counts(
-            self._messages,
-            self._missed,
-            self._pairs,
-            self._undelivered_count,
-            len(state.losses),
-            gaps_open > 0 or state.last_recovered_ms is not None,
-            state.last_expired_ms is not None,
-            bool(state.saturated),
-            state.last_content_ms is not None,
-            state.last_attributed_ms is not None,
+        return verdict_of(
+            Counts(
+                self._messages,
+                self._missed,
+                self._pairs,
+                self._undelivered_count,
+                len(state.losses),
+                gaps_open > 0 or state.last_recovered_ms is not None,
+                state.last_expired_ms is not None,
+                bool(state.saturated),
+                state.last_content_ms is not None,
+                state.last_attributed_ms is not None,
+            ),
+            self._settings,
         )
-        return verdict_of(counts, self._settings)
 
     def _span_of(self, order: int, by: int, found_ms: int) -> tuple[int, int]:
         """Begin and end of a lost delivery, to steps."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import msgspec
 
+from sds_core.native import native
+from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.participants import UNKNOWN, Participants
 from sds_core.observer.sds.seen_frames import SeenFrame
-from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect, FrameKind
 
 
@@ -29,12 +30,17 @@ class HistoryHead(msgspec.Struct, array_like=True):
     first: int
 
 
+@native
 class HistoryHeads:
     """Remembers the head of the newest causal history of each participant."""
 
+    _limit: int
+    _participants: Participants
+    _heads: dict[int, HistoryHead]
+
     def __init__(
         self,
-        settings: ObserverSettings,
+        settings: RuleSettings,
         participants: Participants,
         heads: dict[int, HistoryHead],
     ) -> None:

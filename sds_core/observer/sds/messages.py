@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import cast
 
 import msgspec
-import numpy as np
 
-from sds_core.observer.columns import Column, integers
-from sds_core.observer.table import RISING, SIGNED, UNSIGNED, PackedTable, Table
+from sds_core.native import Int64Rows, Uint64, int64, native, uint64
+from sds_core.observer.sds.participants import UNKNOWN
+from sds_core.observer.table import RISING, SIGNED, UNSIGNED, Codec, PackedTable, Table
 from sds_core.wire import Dialect
 
 
-class Message(msgspec.Struct):
+@native
+@dataclass(slots=True)
+class Message:
     """One content message.
 
     Attributes:
@@ -38,6 +41,7 @@ class Message(msgspec.Struct):
         was_named_before: Whether it was named before any tap saw it.
         hint: Retrieval hint from a causal history; empty if there is none or if the id
             is empty.
+        hashed_for, hash_a, hash_b: Hashes of its id, and the dialect that they are of.
     """
 
     key: int
@@ -46,7 +50,7 @@ class Message(msgspec.Struct):
     seen_ms: int
     latest_ms: int
     sender: int
-    lamport: int
+    lamport: Uint64
     dialect: Dialect
     witnesses_needed: int
     definite: bool = False
@@ -54,12 +58,15 @@ class Message(msgspec.Struct):
     overdue: bool = False
     in_time: bool = False
     opportunity: bool = False
-    witnesses: list[int] = []
+    witnesses: list[int] = field(default_factory=list)
     witness_rate: float = 1.0
     message_id: str = ""
     waku_hash: bytes = b""
     was_named_before: bool = False
     hint: bytes = b""
+    hashed_for: Dialect | None = field(default=None, compare=False)
+    hash_a: int = field(default=0, compare=False)
+    hash_b: int = field(default=0, compare=False)
 
     @property
     def is_unacknowledged(self) -> bool:
@@ -81,90 +88,87 @@ class Message(msgspec.Struct):
 ) = (1 << bit for bit in range(10))
 
 
-_ORDER, _T0, _SEEN, _LATEST, _SENDER, _LAMPORT, _NEEDED, _STATE = range(8)
+_ORDER, _T0, _SEEN, _LATEST, _SENDER, _LAMPORT, _NEEDED, _STATE = range(1, 9)
 """Columns of the table."""
 
-
-class _Rest(NamedTuple):
-    """What a message has beside its columns.
-
-    Attributes:
-        message_id: The bytes of an id in hex; otherwise the id in UTF-8.
-        waku_hash: See `Message`.
-        hint: Empty if it equals the hash.
-        witnesses, witness_rate: See `Message`.
-    """
-
-    message_id: bytes
-    waku_hash: bytes
-    hint: bytes
-    witnesses: list[int]
-    witness_rate: float
-
+_NEVER = -(1 << 62)
 
 _ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(_Rest)
+_DECODER = msgspec.msgpack.Decoder(tuple[bytes, bytes, bytes, list[int], float])
+"""What a message has beside its columns: the bytes of an id in hex, otherwise the id in
+UTF-8; the Waku hash; the hint, unless it equals the hash; the witnesses and their rate.
+"""
 
 
-def _no_rest() -> _Rest:
-    """The rest of which nothing is stored."""
-    return _Rest(b"", b"", b"", [], 1.0)
+@native
+class _MessageCodec(Codec[Message]):
+    def __init__(self) -> None:
+        self.packings = (
+            RISING,
+            RISING,
+            RISING,
+            SIGNED,
+            SIGNED,
+            UNSIGNED,
+            UNSIGNED,
+            UNSIGNED,
+        )
 
-
-class _MessageCodec:
-    """Splits messages into the columns above, and what is seldom needed."""
-
-    packings = (RISING, RISING, RISING, SIGNED, SIGNED, UNSIGNED, UNSIGNED, UNSIGNED)
-
-    def split(self, message: Message) -> tuple[tuple[int, ...], bytes]:
+    def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
         """See `Codec`."""
+        message: Message = cast("Message", entry)
         message_id = _packed_id(message.message_id)
+        # An id in hex is twice as long as its bytes.
+        is_hex = 0 < 2 * len(message_id) == len(message.message_id)
+        cells[_ORDER, row] = message.order
+        cells[_T0, row] = message.t0_ms
+        cells[_SEEN, row] = message.seen_ms
+        cells[_LATEST, row] = message.latest_ms
+        cells[_SENDER, row] = message.sender
+        cells[_LAMPORT, row] = int64(message.lamport)
+        cells[_NEEDED, row] = message.witnesses_needed
+        cells[_STATE, row] = _flags(message, is_hex)
         hint = b"" if message.hint == message.waku_hash else message.hint
-        rest = _Rest(
-            message_id, message.waku_hash, hint, message.witnesses, message.witness_rate
-        )
-        return (
-            message.order,
-            message.t0_ms,
-            message.seen_ms,
-            message.latest_ms,
-            message.sender,
-            message.lamport,
-            message.witnesses_needed,
-            # An id in hex is twice as long as its bytes.
-            _flags(message, is_hex=0 < 2 * len(message_id) == len(message.message_id)),
-        ), b"" if rest == _no_rest() else _ENCODER.encode(rest)
+        witnesses, rate = message.witnesses, message.witness_rate
+        has_rest = message_id or message.waku_hash or hint or witnesses
+        if not has_rest and rate == 1.0:
+            return b""
+        return _ENCODER.encode((message_id, message.waku_hash, hint, witnesses, rate))
 
-    def join(self, key: int, values: Sequence[int], rest: bytes) -> Message:
+    def load(self, key: int, cells: Int64Rows, row: int, rest: bytes) -> Message:
         """See `Codec`."""
-        order, t0_ms, seen_ms, latest_ms, sender, lamport, needed, flags = values
-        packed_id, waku_hash, hint, witnesses, rate = (
-            _DECODER.decode(rest) if rest else _no_rest()
-        )
-        return Message(
+        flags: int = cells[_STATE, row]
+        lamport: Uint64 = uint64(cells[_LAMPORT, row])
+        message = Message(
             key,
-            order,
-            t0_ms,
-            seen_ms,
-            latest_ms,
-            sender,
+            cells[_ORDER, row],
+            cells[_T0, row],
+            cells[_SEEN, row],
+            cells[_LATEST, row],
+            cells[_SENDER, row],
             lamport,
             Dialect.NIM if flags & _NIM else Dialect.SPEC,
-            needed,
-            definite=bool(flags & _DEFINITE),
-            probable=bool(flags & _PROBABLE),
-            overdue=bool(flags & _OVERDUE),
-            in_time=bool(flags & _IN_TIME),
-            opportunity=bool(flags & _OPPORTUNITY),
-            witnesses=witnesses,
-            witness_rate=rate,
-            message_id=packed_id.hex() if flags & _HEX_ID else packed_id.decode(),
-            waku_hash=waku_hash,
-            was_named_before=bool(flags & _NAMED),
-            hint=waku_hash if flags & _HINT_IS_HASH else hint,
+            cells[_NEEDED, row],
+            flags & _DEFINITE != 0,
+            flags & _PROBABLE != 0,
+            flags & _OVERDUE != 0,
+            flags & _IN_TIME != 0,
+            flags & _OPPORTUNITY != 0,
         )
+        message.was_named_before = flags & _NAMED != 0
+        if rest:
+            packed_id, waku_hash, hint, witnesses, rate = _DECODER.decode(rest)
+            message.message_id = (
+                packed_id.hex() if flags & _HEX_ID else packed_id.decode()
+            )
+            message.waku_hash = waku_hash
+            message.hint = waku_hash if flags & _HINT_IS_HASH else hint
+            message.witnesses = witnesses
+            message.witness_rate = rate
+        return message
 
 
+@native
 class MessageTable(Table[Message]):
     """Messages by fingerprint, in order of their first copies.
 
@@ -172,31 +176,68 @@ class MessageTable(Table[Message]):
     change.
     """
 
+    _added_by_order: dict[int, Message]
+
     def __init__(self, packed: PackedTable) -> None:
         super().__init__(_MessageCodec(), packed)
-        self._added_by_order: dict[int, Message] = {}
-        # Row and new `latest_ms` of messages that are not looked up.
-        self._latest: dict[int, tuple[int, int]] = {}
+        self._added_by_order = {}
 
     def add(self, message: Message) -> None:
         """Append a message; its order is greater than all others."""
         self[message.key] = message
         self._added_by_order[message.order] = message
 
+    def order_of(self, key: int) -> int:
+        """Order of the message with this key; -1 if it is not remembered."""
+        row: int = self._row(key)
+        if row >= 0:
+            return self._cells[_ORDER, row]
+        if not self._added:
+            return -1
+        message: Message | None = self._added.get(key)
+        return -1 if message is None else message.order
+
     def by_order(self, order: int) -> Message | None:
         """The message with this order; None if it is not remembered."""
-        message = self._added_by_order.get(order)
-        if message is not None:
-            return message
-        orders = self._columns[_ORDER]
-        row = int(orders.searchsorted(order))
-        return self.at(row) if row < len(orders) and orders[row] == order else None
+        if self._added_by_order:
+            message = self._added_by_order.get(order)
+            if message is not None:
+                return message
+        row: int = self._row_from(_ORDER, order)
+        if row < self._rows and self._cells[_ORDER, row] == order:
+            return self.at(row)
+        return None
+
+    def seen_of(self, order: int) -> int:
+        """`seen_ms` of the message with this order; -2**62 if it is not remembered."""
+        row: int = self._row_from(_ORDER, order)
+        if row < self._rows and self._cells[_ORDER, row] == order:
+            if row < self._first or (self._gone and row in self._gone):
+                return _NEVER
+            return self._cells[_SEEN, row]
+        message = self._of_added(order)
+        return _NEVER if message is None else message.seen_ms
+
+    def _row_from(self, number: int, value: int) -> int:
+        """The first row whose integer in a rising column is not less."""
+        low: int = 0
+        high: int = self._rows
+        while low < high:
+            middle: int = (low + high) >> 1
+            if self._cells[number, middle] < value:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     def by_orders(self, orders: Iterable[int]) -> list[Message]:
         """The messages with these orders, without those that are not remembered."""
-        added = self._added_by_order
-        found = [added.get(order) or self.by_order(order) for order in orders]
-        return [message for message in found if message is not None]
+        found: list[Message] = []
+        for order in orders:
+            message = self.by_order(order)
+            if message is not None:
+                found.append(message)
+        return found
 
     def name_settled(self, key: int, hint: bytes, clock_ms: int) -> bool:
         """Move the `latest_ms` of a message that is named, without looking it up.
@@ -210,41 +251,32 @@ class MessageTable(Table[Message]):
             False if it lacks an acknowledgement or the hint, or if it is not
             remembered: then nothing was changed.
         """
-        known = self._latest.get(key)
-        if known is not None:
-            self._latest[key] = known[0], clock_ms
-            return True
-        row = None if key in self._live else self._row(key)
-        if row is None:
+        row: int = self._row(key)
+        if row < 0:
             return False
-        lacking = ~int(self._columns[_STATE][row])
-        if lacking & _DEFINITE or (hint and lacking & _HAS_HINT):
+        lacking: int = ~self._cells[_STATE, row]
+        if (
+            lacking & _DEFINITE
+            or (hint and lacking & _HAS_HINT)
+            or (self._objects[row] is not None)
+        ):
             return False
-        self._latest[key] = row, clock_ms
+        if self._cells[_LATEST, row] != clock_ms:
+            self._cells[_LATEST, row] = clock_ms
+            self._given = None
         return True
 
-    def __delitem__(self, key: int) -> None:
+    def remove(self, key: int) -> None:
         """Remove the message with this key, if there is one."""
-        message = self._added.get(key)
+        message: Message | None = self._added.get(key)
         if message is not None:
             del self._added_by_order[message.order]
-        self._latest.pop(key, None)
-        super().__delitem__(key)
+        Table.remove(self, key)
 
     def flush(self) -> None:
         """See `Table`."""
-        if self._latest:
-            self._given = None
-            rows, clocks = zip(*self._latest.values(), strict=True)
-            self._columns[_LATEST][list(rows)] = clocks
-            self._latest.clear()
-        super().flush()
+        Table.flush(self)
         self._added_by_order.clear()
-
-    def _opened(self, key: int, row: int) -> Message:
-        message = super()._opened(key, row)
-        _, message.latest_ms = self._latest.pop(key, (row, message.latest_ms))
-        return message
 
     def sent_since(self, first: int, end: int) -> list[tuple[int, int, int]]:
         """Order, event time and sender of the messages from one order to another.
@@ -253,50 +285,101 @@ class MessageTable(Table[Message]):
             first: The first order; no message from it on was forgotten.
             end: The order after the last.
         """
-        added = [self._added_by_order.get(order) for order in range(first, end)]
-        found = [(one.order, one.t0_ms, one.sender) for one in added if one is not None]
-        if len(found) == end - first:
-            return found
-        columns = [self._columns[number] for number in (_ORDER, _T0, _SENDER)]
-        begin, stop = columns[0].searchsorted((first, end)).tolist()
-        rows = (column[begin:stop].tolist() for column in columns)
-        return [*zip(*rows, strict=True), *found]
+        sent: list[tuple[int, int, int]] = []
+        order: int = first
+        row: int = self._row_from(_ORDER, first)
+        while row < self._rows and self._cells[_ORDER, row] < end:
+            order = self._cells[_ORDER, row]
+            sent.append((order, self._cells[_T0, row], self._cells[_SENDER, row]))
+            row += 1
+            order += 1
+        while order < end:
+            message = self._of_added(order)
+            if message is not None:
+                sent.append((order, message.t0_ms, message.sender))
+            order += 1
+        return sent
+
+    def new_to(
+        self, by: int, after_ms: int, until_ms: int, first: int, end: int
+    ) -> list[int]:
+        """Orders of the messages of others, from one order to another, in a span.
+
+        Args:
+            by: Participant index.
+            after_ms: Exclusive start of the span of their event times, Unix ms.
+            until_ms: Its inclusive end.
+            first: As in `sent_since`.
+            end: As in `sent_since`.
+        """
+        new: list[int] = []
+        order: int = first
+        row: int = self._row_from(_ORDER, first)
+        while row < self._rows and self._cells[_ORDER, row] < end:
+            t0_ms: int = self._cells[_T0, row]
+            sender: int = self._cells[_SENDER, row]
+            order = self._cells[_ORDER, row]
+            if after_ms < t0_ms <= until_ms and sender != by and sender != UNKNOWN:
+                new.append(order)
+            row += 1
+            order += 1
+        while order < end:
+            message = self._of_added(order)
+            if message is not None and after_ms < message.t0_ms <= until_ms:
+                sender = message.sender
+                if sender != by and sender != UNKNOWN:
+                    new.append(order)
+            order += 1
+        return new
+
+    def _of_added(self, order: int) -> Message | None:
+        """The message with this order if it is not in the columns yet."""
+        return self._added_by_order.get(order)
 
     def first_seen_since(self, clock_ms: int) -> int | None:
         """Order of the first message seen at or after this clock; None if none is."""
         self.flush()
-        row = int(self.column(_SEEN).searchsorted(clock_ms))
-        return int(self.column(_ORDER)[row]) if row < len(self) else None
+        row: int = self._row_from(_SEEN, clock_ms)
+        return self._cells[_ORDER, row] if row < self._rows else None
 
     def not_overdue(self) -> list[tuple[int, int]]:
         """Key and `seen_ms` of the messages whose deadline has not passed."""
-        self.flush()
-        rows = self.column(_STATE) & np.uint64(_OVERDUE) == 0
-        return _pairs(self.keys[rows], self.column(_SEEN)[rows])
+        return self._with_state(_OVERDUE, 0, _SEEN)
 
     def unacknowledged(self, since_ms: int) -> list[int]:
         """Keys of messages seen since a clock without any acknowledgement."""
-        self.flush()
-        rows = self._has_none() & (self.column(_SEEN) >= since_ms)
-        return integers(self.keys[rows])
+        found = self._with_state(_DEFINITE | _PROBABLE, 0, _SEEN)
+        return [key for key, seen_ms in found if seen_ms >= since_ms]
 
     def unjudged(self) -> list[int]:
         """Keys of messages without acknowledgement or opportunity, not overdue."""
-        self.flush()
-        judged = self.column(_STATE) & np.uint64(_OVERDUE | _OPPORTUNITY) != 0
-        return integers(self.keys[self._has_none() & ~judged])
+        judged = _DEFINITE | _PROBABLE | _OVERDUE | _OPPORTUNITY
+        return [key for key, _ in self._with_state(judged, 0, _SEEN)]
 
     def in_flight(self) -> list[tuple[int, int]]:
         """Key and event time of messages without acknowledgement and not overdue."""
+        return self._with_state(_DEFINITE | _PROBABLE | _OVERDUE, 0, _T0)
+
+    def _with_state(self, mask: int, state: int, number: int) -> list[tuple[int, int]]:
+        """Key and one integer of the messages with these flags."""
         self.flush()
-        overdue = self.column(_STATE) & np.uint64(_OVERDUE) != 0
-        rows = self._has_none() & ~overdue
-        return _pairs(self.keys[rows], self.column(_T0)[rows])
+        found: list[tuple[int, int]] = []
+        row: int
+        for row in range(self._rows):
+            if self._cells[_STATE, row] & mask == state:
+                key = self._cells[0, row]
+                found.append((key, self._cells[number, row]))
+        return found
 
     def silent_since(self, clock_ms: int) -> list[int]:
         """Keys of messages neither seen nor named since this clock."""
         self.flush()
-        return integers(self.keys[self.column(_LATEST) < clock_ms])
+        silent: list[int] = []
+        row: int
+        for row in range(self._rows):
+            if self._cells[_LATEST, row] < clock_ms:
+                silent.append(self._cells[0, row])
+        return silent
 
     def keep_ids_of(self, orders: set[int], since_ms: int) -> None:
         """Forget ids, hashes and hints that no later frame can need.
@@ -307,25 +390,23 @@ class MessageTable(Table[Message]):
             since_ms: Those seen before this clock are not needed.
         """
         self.flush()
-        of_use = self.column(_STATE) & np.uint64(_DEFINITE) == 0
-        wanted = np.fromiter(orders, np.int64, len(orders))
-        of_use |= np.isin(self.column(_ORDER), wanted)
-        bare = ~(of_use & (self.column(_SEEN) >= since_ms))
-        self.strip(bare)
-        flags = self.column(_STATE)
-        flags[bare] &= ~np.uint64(_HEX_ID | _HAS_HINT)
-        flags[bare] |= np.uint64(_HINT_IS_HASH)
-
-    def _has_none(self) -> Column:
-        """Which messages have neither kind of acknowledgement."""
-        rows: Column = self.column(_STATE) & np.uint64(_DEFINITE | _PROBABLE) == 0
-        return rows
-
-
-def _pairs(first: Column, second: Column) -> list[tuple[int, int]]:
-    return list(zip(integers(first), integers(second), strict=True))
+        cells: Int64Rows = self._cells
+        stripped: list[int] = []
+        begin: int = 0
+        row: int
+        for row in range(self._rows):
+            end: int = cells[self._last, row]
+            flags: int = cells[_STATE, row]
+            of_use: bool = not flags & _DEFINITE or cells[_ORDER, row] in orders
+            if not (of_use and cells[_SEEN, row] >= since_ms):
+                if end > begin:
+                    stripped.append(row)
+                cells[_STATE, row] = flags & ~(_HEX_ID | _HAS_HINT) | _HINT_IS_HASH
+            begin = end
+        self.strip(stripped)
 
 
+@native
 def _packed_id(message_id: str) -> bytes:
     """The bytes of an id in lower-case hex; otherwise the id in UTF-8."""
     try:
@@ -335,7 +416,8 @@ def _packed_id(message_id: str) -> bytes:
     return raw if raw.hex() == message_id else message_id.encode()
 
 
-def _flags(message: Message, *, is_hex: bool) -> int:
+@native
+def _flags(message: Message, is_hex: bool) -> int:
     return (
         message.definite * _DEFINITE
         | message.probable * _PROBABLE
@@ -346,5 +428,5 @@ def _flags(message: Message, *, is_hex: bool) -> int:
         | (message.dialect is Dialect.NIM) * _NIM
         | is_hex * _HEX_ID
         | (message.hint == message.waku_hash) * _HINT_IS_HASH
-        | bool(message.hint) * _HAS_HINT
+        | (len(message.hint) > 0) * _HAS_HINT
     )

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from heapq import nsmallest
 
+from sds_core.native import native
 from sds_core.observer.incidents import (
     MOST_LACKING,
     Incident,
@@ -17,6 +18,7 @@ from sds_core.observer.sds.participants import Participants
 from sds_core.observer.sds.receivers import Receiver
 
 
+@native
 class MissingDeliveries:
     """An index of the receivers by the messages that they lack.
 
@@ -28,6 +30,12 @@ class MissingDeliveries:
         receivers: Receivers by participant index.
         undelivered: See `DeliveriesState`; the index keeps changing it.
     """
+
+    _participants: Participants
+    _incidents: Incidents
+    _undelivered: dict[int, tuple[int, int]]
+    _missing: defaultdict[int, dict[int, int]]
+    _lost: defaultdict[int, dict[int, int]]
 
     def __init__(
         self,
@@ -110,6 +118,8 @@ class MissingDeliveries:
     def _named(self, lacking: Mapping[int, int]) -> tuple[dict[str, int], int]:
         """Names and times of those that lacked a message first; number of others."""
         timed = [(time_ms, by) for by, time_ms in lacking.items()]
-        name = self._participants.name
+        participants = self._participants
         first = nsmallest(MOST_LACKING, timed)
-        return {name(by): ms for ms, by in first}, len(lacking) - len(first)
+        return {participants.name(by): ms for ms, by in first}, len(lacking) - len(
+            first
+        )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from sds_core.native import native
 from sds_core.observer.record import Arrival
 from sds_core.observer.sds.digest import ChannelDigester
 from sds_core.observer.sds.digest_parts import usable_id
 from sds_core.observer.sds.limits import MOST_HISTORY
-from sds_core.wire import outline_of
+from sds_core.wire.outline import outline_of
 
 
+@native
 class OutlineReader:
     """Adds frames by their outlines; see `kinds.FrameReader`.
 
@@ -17,10 +19,14 @@ class OutlineReader:
         digesters: Digesters by channel; those of further channels are added.
     """
 
+    _partition: int
+    _digesters: dict[str, ChannelDigester]
+    _found: dict[bytes, ChannelDigester]
+
     def __init__(self, partition: int, digesters: dict[str, ChannelDigester]) -> None:
         self._partition = partition
         self._digesters = digesters
-        self._found: dict[bytes, ChannelDigester] = {}
+        self._found = {}
 
     def add(self, key: bytes | None, value: bytes, arrival: Arrival) -> int:
         """Add the frame of a record; returns about how many bytes of it are kept."""
@@ -30,7 +36,7 @@ class OutlineReader:
         channel_id = outline.channel_id
         if key is not None and key != channel_id:
             return 0
-        digester = self._found.get(channel_id)
+        digester: ChannelDigester | None = self._found.get(channel_id)
         if digester is not None:
             return digester.add_outline(outline, value, arrival)
         name = usable_id(channel_id)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 
+from sds_core.native import native
+from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.acknowledgements import Acknowledgements
 from sds_core.observer.sds.capacity import Capacity
 from sds_core.observer.sds.forgotten_messages import ForgottenMessages
@@ -19,7 +21,6 @@ from sds_core.observer.sds.seen_ids import SeenId, SeenIdTable
 from sds_core.observer.sds.segments import Segments
 from sds_core.observer.sds.timing import RepairTiming
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect, FrameKind
 
 
@@ -34,15 +35,29 @@ class Sight(enum.Enum):
     """Again, and the first copy is beyond the horizon."""
 
 
+@native
 class OwnIds:
     """Follows the id of each broadcast: first copies, rebroadcasts, responses.
 
     All arguments are parts of the channel's model.
     """
 
+    _settings: RuleSettings
+    _totals: ChannelTotals
+    _participants: Participants
+    _acknowledgements: Acknowledgements
+    _seen_ids: SeenIdTable
+    _forgotten: ForgottenMessages
+    _gaps: Gaps
+    _repairs: Repairs
+    _timing: RepairTiming
+    _capacity: Capacity
+    _segments: Segments
+    _health: Health
+
     def __init__(
         self,
-        settings: ObserverSettings,
+        settings: RuleSettings,
         totals: ChannelTotals,
         participants: Participants,
         acknowledgements: Acknowledgements,

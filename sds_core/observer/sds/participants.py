@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 import msgspec
 
-from sds_core.observer.settings import ObserverSettings
+from sds_core.native import native
+from sds_core.observer.rule_settings import RuleSettings
 
 UNKNOWN = -1
 """Index of a sender without a name."""
@@ -27,10 +26,17 @@ class Participant(msgspec.Struct, array_like=True):
     last_ms: int = 0
 
 
+@native
 class Participants:
     """All participants of a channel, by index in order of first mention."""
 
-    def __init__(self, settings: ObserverSettings, state: list[Participant]) -> None:
+    _horizon_ms: int
+    _limit: int
+    _all: list[Participant]
+    _index: dict[str, int]
+    _spoken: dict[int, Participant]
+
+    def __init__(self, settings: RuleSettings, state: list[Participant]) -> None:
         self._horizon_ms = settings.horizon_ms
         self._limit = settings.remembered
         self._all = state
@@ -52,7 +58,7 @@ class Participants:
         """Index of a participant id; adds it if it is new.
 
         Returns `UNKNOWN` if the id is empty, or if it is new and the channel has
-        `ObserverSettings.remembered` participants already.
+        `RuleSettings.remembered` participants already.
         """
         if not name:
             return UNKNOWN
@@ -92,15 +98,18 @@ class Participants:
 
         Counts at most `enough`.
         """
-        active = (
-            index
-            for index, participant in reversed(self._spoken.items())
-            if index != sender
-            and participant.first_ms is not None
-            and participant.first_ms < time_ms
-            and participant.last_ms >= time_ms - self._horizon_ms
-        )
-        return sum(1 for _ in islice(active, enough))
+        found: int = 0
+        for index, participant in reversed(self._spoken.items()):
+            if found >= enough:
+                break
+            if (
+                index != sender
+                and participant.first_ms is not None
+                and participant.first_ms < time_ms
+                and participant.last_ms >= time_ms - self._horizon_ms
+            ):
+                found += 1
+        return found
 
     def has_spoken_since(self, index: int, time_ms: int) -> bool:
         """Whether its latest first copy is not before this event time."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import msgspec
 
+from sds_core.native import native
 from sds_core.observer.columns import pack_set, unpack_set
 
 WATCHED = 4
@@ -13,7 +16,9 @@ The first three ids that were held, which a filter drops first, and the newest, 
 missing after a participant restarts with an old state."""
 
 
-class Receiver(msgspec.Struct):
+@native
+@dataclass(slots=True)
+class Receiver:
     """What one participant has received, as far as its frames show.
 
     Messages are given by their order.
@@ -32,10 +37,10 @@ class Receiver(msgspec.Struct):
     """
 
     checked_to: int = 0
-    waiting: set[int] = set()
-    missing: dict[int, int] = {}
-    lost: set[int] = set()
-    watched: list[int] = []
+    waiting: set[int] = field(default_factory=set)
+    missing: dict[int, int] = field(default_factory=dict)
+    lost: set[int] = field(default_factory=set)
+    watched: list[int] = field(default_factory=list)
     returns: tuple[int, int] = (0, 0)
     delivered: int = 0
     failed: int = 0

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from sds_core.native import native
 from sds_core.observer.deadlines import Deadlines, Due
+from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.participants import UNKNOWN
 from sds_core.observer.sds.requests import REMEMBERED, Request, RequestTable
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect
 
 
+@native
 class Repairs:
     """Follows repair episodes by message id."""
 
+    _settings: RuleSettings
+    _totals: ChannelTotals
+    _deadlines: Deadlines
+    _requests: RequestTable
+
     def __init__(
         self,
-        settings: ObserverSettings,
+        settings: RuleSettings,
         totals: ChannelTotals,
         deadlines: Deadlines,
         requests: RequestTable,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import cast
 
 import msgspec
 
-from sds_core.observer.table import SIGNED, UNSIGNED, PackedTable, Table
+from sds_core.native import Int64Rows, native
+from sds_core.observer.table import SIGNED, UNSIGNED, Codec, PackedTable, Table
 
 REMEMBERED = 32
 """Participants and requests remembered for one id, at most: enough to check times."""
@@ -37,28 +38,34 @@ class Request(msgspec.Struct, array_like=True):
         return self.latest_ms + self.window_ms
 
 
-_LATEST, _WINDOW, _IS_OPEN = range(3)
+_LATEST, _WINDOW, _IS_OPEN = range(1, 4)
 """Columns of the table."""
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Request)
 
 
-class _RequestCodec:
+@native
+class _RequestCodec(Codec[Request]):
     """Repeats in columns what is asked of many requests at once."""
 
-    packings = (SIGNED, UNSIGNED, UNSIGNED)
+    def __init__(self) -> None:
+        self.packings = (SIGNED, UNSIGNED, UNSIGNED)
 
-    def split(self, entry: Request) -> tuple[tuple[int, ...], bytes]:
+    def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
         """See `Codec`."""
-        columns = (entry.latest_ms, entry.window_ms, entry.is_open)
-        return columns, _ENCODER.encode(entry)
+        request = cast("Request", entry)
+        cells[_LATEST, row] = request.latest_ms
+        cells[_WINDOW, row] = request.window_ms
+        cells[_IS_OPEN, row] = request.is_open
+        return _ENCODER.encode(request)
 
-    def join(self, key: int, values: Sequence[int], rest: bytes) -> Request:
+    def load(self, key: int, cells: Int64Rows, row: int, rest: bytes) -> Request:
         """See `Codec`."""
         return _DECODER.decode(rest)
 
 
+@native
 class RequestTable(Table[Request]):
     """Requests by fingerprint of the id, in order of the latest request.
 
@@ -71,6 +78,8 @@ class RequestTable(Table[Request]):
     def open_until(self) -> list[tuple[int, int]]:
         """Key and `Request.end_ms` of the requests whose episode is open."""
         self.flush()
+        if not self._rows:
+            return []
         rows = self.column(_IS_OPEN) != 0
         ends = self.column(_LATEST)[rows] + self.column(_WINDOW)[rows].astype("i8")
         return list(zip(self.keys[rows].tolist(), ends.tolist(), strict=True))
@@ -78,7 +87,8 @@ class RequestTable(Table[Request]):
     @property
     def oldest_ms(self) -> int | None:
         """Least `Request.latest_ms`; None if there is no request."""
-        row = self.first_row
-        if row is not None:
-            return int(self.column(_LATEST)[row])
-        return next((one.latest_ms for one in self.added), None)
+        if self._first < self._rows:
+            return self._cells[_LATEST, self._first]
+        for one in self._added.values():
+            return one.latest_ms
+        return None

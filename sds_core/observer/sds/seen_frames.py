@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
+from sds_core.native import ReadUint32s, ReadUint64s, Uint64, Uint64s, native, view
 from sds_core.observer.sds.digest import DIALECTS, KINDS, ChannelDigest
 from sds_core.observer.sds.digest_parts import WHOLE_FILTER
 from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.segment_rows import SeenSegment
 from sds_core.wire import Dialect, FrameKind, PartSizes
 
+COUNTED = tuple(
+    f"{kind.value}.{dialect.value}" for kind in KINDS for dialect in DIALECTS
+)
+"""Keys of `ChannelTotals.frames`."""
+
 _KINDS_OF_CODES = tuple((kind, dialect) for kind in KINDS for dialect in DIALECTS)
 
 
-class Named(NamedTuple):
+@native
+@dataclass(slots=True)
+class Named:
     """A message id that a frame names.
 
     Attributes:
@@ -32,7 +40,9 @@ class Named(NamedTuple):
     hint: bytes = b""
 
 
-class SeenFrame(NamedTuple):
+@native
+@dataclass(slots=True)
+class SeenFrame:
     """One frame of a channel, with its place in the topic.
 
     Attributes:
@@ -40,6 +50,7 @@ class SeenFrame(NamedTuple):
         time_ms: Record time, Unix ms.
         observer, seq, waku_hash: See `Arrival`.
         content: Fingerprint of the whole frame.
+        code: Index of kind and dialect in `COUNTED`.
         kind, dialect, sender, lamport: As in `Frame`; the sender is empty if unknown,
             the Lamport timestamp 0 if the kind has none.
         named: The frame's own id.
@@ -63,12 +74,13 @@ class SeenFrame(NamedTuple):
     seq: int
     waku_hash: int
     content: int
+    code: int
     kind: FrameKind
     dialect: Dialect
     sender: str
-    lamport: int
+    lamport: Uint64
     named: Named
-    history: Sequence[Named]
+    history: list[Named]
     requests: Sequence[tuple[Named, bool]]
     filter: Filter | None
     sizes: PartSizes
@@ -89,12 +101,11 @@ class SeenFrame(NamedTuple):
 
 def frames_of(digest: ChannelDigest) -> Iterator[SeenFrame]:
     """Yields the frames of a digest in order of offsets, with their filters."""
-    # Making a named tuple by name takes several times as long.
-    new, seen_frame, named, part_sizes = tuple.__new__, SeenFrame, Named, PartSizes
+    new, part_sizes = tuple.__new__, PartSizes
     partition, senders = digest.partition, digest.sender_names
     observers, kinds = digest.observer_names, _KINDS_OF_CODES
     names = [
-        new(named, (print_, message_id, senders[sender], hint))
+        Named(print_, message_id, senders[sender], hint)
         for print_, message_id, sender, hint in zip(
             digest.name_prints,
             digest.names,
@@ -135,46 +146,53 @@ def frames_of(digest: ChannelDigest) -> Iterator[SeenFrame]:
         sizes,
     ) in digest.rows:
         kind, dialect = kinds[code]
-        yield new(
-            seen_frame,
-            (
-                clock_ms,
-                partition,
-                offset,
-                time_ms,
-                observers[observer],
-                seq,
-                waku_hash,
-                content,
-                kind,
-                dialect,
-                senders[sender],
-                lamport,
-                names[name],
-                histories[history_from:history_to],
-                requests[requests_from:requests_to],
-                filters.read(packed, dialect, bits_set, changes_to) if packed else None,
-                new(part_sizes, sizes),
-                waku_hash_bytes,
-                history_left_out,
-                requests_left_out,
-                segments.get(offset),
-            ),
+        yield SeenFrame(
+            clock_ms,
+            partition,
+            offset,
+            time_ms,
+            observers[observer],
+            seq,
+            waku_hash,
+            content,
+            code,
+            kind,
+            dialect,
+            senders[sender],
+            lamport,
+            names[name],
+            histories[history_from:history_to],
+            requests[requests_from:requests_to],
+            filters.read(packed, dialect, bits_set, changes_to) if packed else None,
+            new(part_sizes, sizes),
+            waku_hash_bytes,
+            history_left_out,
+            requests_left_out,
+            segments.get(offset),
         )
         requests_from = requests_to
 
 
+@native
 class _FilterReader:
     """Reads the filters of a digest in order; changes the bits of one in place."""
+
+    _whole: Iterator[bytes]
+    _shapes: Iterator[int]
+    _positions: ReadUint32s
+    _changes: ReadUint64s
+    _read: int
+    _filter: Filter
+    _words: Uint64s
 
     def __init__(self, digest: ChannelDigest) -> None:
         self._whole = iter(digest.filters)
         self._shapes = iter(digest.filter_shapes)
-        self._positions = np.frombuffer(digest.positions, np.uint32)
-        self._changes = np.frombuffer(digest.changes, np.uint64)
+        self._positions = view(np.frombuffer(digest.positions, np.uint32))
+        self._changes = view(np.frombuffer(digest.changes, np.uint64))
         self._read = 0
-        self._bits, self._m_bits, self._k = bytearray(), 0, 0
-        self._words = np.empty(0, np.uint64)
+        self._filter = Filter(Dialect.SPEC, 1, 0, bytearray(), 0)
+        self._words = view(np.empty(0, np.uint64))
 
     def read(
         self, packed: int, dialect: Dialect, bits_set: int, changes_to: int
@@ -188,12 +206,13 @@ class _FilterReader:
             changes_to: End of its slice of the words that differ.
         """
         if packed == WHOLE_FILTER:
-            self._bits = bytearray(next(self._whole))
-            self._m_bits, self._k = next(self._shapes), next(self._shapes)
-            whole_words = len(self._bits) // 8
-            self._words = np.frombuffer(self._bits, np.uint64, whole_words)
+            bits = bytearray(next(self._whole))
+            m_bits, k = next(self._shapes), next(self._shapes)
+            self._filter = Filter(dialect, m_bits, k, bits, bits_set)
+            self._words = view(np.frombuffer(bits, np.uint64, len(bits) // 8))
         elif changes_to > self._read:
-            changed = slice(self._read, changes_to)
-            self._words[self._positions[changed]] = self._changes[changed]
+            place: int
+            for place in range(self._read, changes_to):
+                self._words[self._positions[place]] = self._changes[place]
             self._read = changes_to
-        return Filter(dialect, self._m_bits, self._k, self._bits, bits_set)
+        return self._filter.with_fill(dialect, bits_set)

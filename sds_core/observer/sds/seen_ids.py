@@ -6,16 +6,18 @@ content messages that came back after they were forgotten (docs/figures.md, 2).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
 
-import msgspec
-
+from sds_core.native import Int64Rows, Uint64, int64, native, uint64
 from sds_core.observer.columns import integers
-from sds_core.observer.table import RISING, SIGNED, UNSIGNED, PackedTable, Table
+from sds_core.observer.table import RISING, SIGNED, UNSIGNED, Codec, PackedTable, Table
 from sds_core.wire import Dialect
 
 
-class SeenId(msgspec.Struct):
+@native
+@dataclass(slots=True)
+class SeenId:
     """The newest first copy with one id.
 
     Attributes:
@@ -30,47 +32,50 @@ class SeenId(msgspec.Struct):
     seen_ms: int
     latest_ms: int
     sender: int
-    lamport: int
+    lamport: Uint64
     dialect: Dialect
     is_content: bool = False
 
 
 _NIM, _CONTENT = (1 << bit for bit in range(2))
 
-_SEEN, _LATEST, _SENDER, _LAMPORT, _FLAGS = range(5)
+_SEEN, _LATEST, _SENDER, _LAMPORT, _FLAGS = range(1, 6)
 """Columns of the table."""
 
 
-class _SeenIdCodec:
+@native
+class _SeenIdCodec(Codec[SeenId]):
     """All of an entry lies in columns."""
 
-    packings = (RISING, SIGNED, SIGNED, UNSIGNED, UNSIGNED)
+    def __init__(self) -> None:
+        self.packings = (RISING, SIGNED, SIGNED, UNSIGNED, UNSIGNED)
 
-    def split(self, entry: SeenId) -> tuple[tuple[int, ...], bytes]:
+    def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
         """See `Codec`."""
-        flags = (entry.dialect is Dialect.NIM) * _NIM | entry.is_content * _CONTENT
-        return (
-            entry.seen_ms,
-            entry.latest_ms,
-            entry.sender,
-            entry.lamport,
-            flags,
-        ), b""
+        seen: SeenId = cast("SeenId", entry)
+        cells[_SEEN, row] = seen.seen_ms
+        cells[_LATEST, row] = seen.latest_ms
+        cells[_SENDER, row] = seen.sender
+        cells[_LAMPORT, row] = int64(seen.lamport)
+        is_nim = seen.dialect is Dialect.NIM
+        cells[_FLAGS, row] = is_nim * _NIM | seen.is_content * _CONTENT
+        return b""
 
-    def join(self, key: int, values: Sequence[int], rest: bytes) -> SeenId:
+    def load(self, key: int, cells: Int64Rows, row: int, rest: bytes) -> SeenId:
         """See `Codec`."""
-        seen_ms, latest_ms, sender, lamport, flags = values
-        dialect = Dialect.NIM if flags & _NIM else Dialect.SPEC
+        flags: int = cells[_FLAGS, row]
+        lamport: Uint64 = uint64(cells[_LAMPORT, row])
         return SeenId(
-            seen_ms,
-            latest_ms,
-            sender,
+            cells[_SEEN, row],
+            cells[_LATEST, row],
+            cells[_SENDER, row],
             lamport,
-            dialect,
-            bool(flags & _CONTENT),
+            Dialect.NIM if flags & _NIM else Dialect.SPEC,
+            flags & _CONTENT != 0,
         )
 
 
+@native
 class SeenIdTable(Table[SeenId]):
     """Seen ids by fingerprint."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from sds_core.observer.deadlines import Deadlines, Due
+from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.limits import MOST_SEGMENT_SETS, LeftOut
 from sds_core.observer.sds.segment_rows import SeenSegment
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.settings import ObserverSettings
 
 
 class SegmentSet(msgspec.Struct, array_like=True):
@@ -79,7 +79,7 @@ class Segments:
 
     def __init__(
         self,
-        settings: ObserverSettings,
+        settings: RuleSettings,
         totals: ChannelTotals,
         deadlines: Deadlines,
         state: SegmentsState,

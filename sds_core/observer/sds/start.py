@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sds_core.native import native
 from sds_core.observer.sds.filters import Filters
 from sds_core.observer.sds.forgotten_messages import ForgottenMessages
 from sds_core.observer.sds.gaps import Gaps
@@ -13,6 +14,7 @@ from sds_core.observer.sds.start_filters import StartFilters
 from sds_core.wire import Dialect, FrameKind
 
 
+@native
 class Start:
     """Knows which messages were sent after the channel's warm-up.
 
@@ -27,6 +29,15 @@ class Start:
         seen_ids: Ids that were seen and are no messages, by fingerprint.
         forgotten: What is forgotten of both.
     """
+
+    _highest: dict[Dialect, int]
+    _messages: MessageTable
+    _gaps: Gaps
+    _filters: Filters
+    _heads: HistoryHeads
+    _start_filters: StartFilters
+    _seen_ids: SeenIdTable
+    _forgotten: ForgottenMessages
 
     def __init__(
         self,

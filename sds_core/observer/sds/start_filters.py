@@ -9,11 +9,12 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from sds_core.native import native
+from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect, count_set_bits
 
 _MOST_SIZES = 2
@@ -36,6 +37,7 @@ class StartFilter(msgspec.Struct, array_like=True):
     bits: bytes
 
 
+@native
 class StartFilters:
     """Joins the filters that nim-sds sends during the warm-up.
 
@@ -45,9 +47,13 @@ class StartFilters:
         filters: The unions; part of the state, which this keeps changing.
     """
 
+    _limit: float
+    _totals: ChannelTotals
+    _filters: list[StartFilter]
+
     def __init__(
         self,
-        settings: ObserverSettings,
+        settings: RuleSettings,
         totals: ChannelTotals,
         filters: list[StartFilter],
     ) -> None:

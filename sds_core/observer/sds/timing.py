@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.settings import ObserverSettings
 from sds_core.repair_timing import (
     RepairHash,
     request_offset_ms,
@@ -25,7 +25,7 @@ _HASH = RepairHash.SHA256
 class RepairTiming:
     """Checks the first request of each participant for an id, and each response."""
 
-    def __init__(self, settings: ObserverSettings, totals: ChannelTotals) -> None:
+    def __init__(self, settings: RuleSettings, totals: ChannelTotals) -> None:
         self._settings = settings
         self._totals = totals
 

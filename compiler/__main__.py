@@ -1,0 +1,5 @@
+"""Compiles the core of this tree."""
+
+from compiler.build import main
+
+main()

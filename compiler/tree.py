@@ -1,0 +1,124 @@
+"""The modules of a source tree, and where a name in one of them comes from."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from pathlib import Path
+
+MARK = "native"
+"""Decorator of what becomes a C structure or a C function."""
+
+_MOST = 1 << 63
+
+
+class Module:
+    """One module, parsed.
+
+    Attributes:
+        name: Dotted name.
+        text: The source.
+        tree: Its syntax tree.
+    """
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.text = text
+        self.tree = ast.parse(text)
+
+    @cached_property
+    def classes(self) -> dict[str, ast.ClassDef]:
+        """The marked classes."""
+        return {
+            node.name: node
+            for node in self.tree.body
+            if isinstance(node, ast.ClassDef) and is_marked(node)
+        }
+
+    @cached_property
+    def functions(self) -> dict[str, ast.FunctionDef]:
+        """The marked functions."""
+        return {
+            node.name: node
+            for node in self.tree.body
+            if isinstance(node, ast.FunctionDef) and is_marked(node)
+        }
+
+    @cached_property
+    def imports(self) -> dict[str, tuple[str, str]]:
+        """Module and name of each name that is imported by `from`."""
+        return {
+            alias.asname or alias.name: (node.module, alias.name)
+            for node in self.tree.body
+            if isinstance(node, ast.ImportFrom) and node.module
+            for alias in node.names
+        }
+
+    @cached_property
+    def enums(self) -> set[str]:
+        """The enumerations that the module defines."""
+        return {
+            node.name
+            for node in self.tree.body
+            if isinstance(node, ast.ClassDef)
+            and any(ast.unparse(base).endswith("Enum") for base in node.bases)
+        }
+
+    @cached_property
+    def constants(self) -> dict[str, int]:
+        """The integers that the module names in capitals."""
+        found: dict[str, int] = {}
+        for node in self.tree.body:
+            if not isinstance(node, ast.Assign) or len(node.targets) > 1:
+                continue
+            target = node.targets[0]
+            names = target.elts if isinstance(target, ast.Tuple) else [target]
+            texts = [ast.unparse(name) for name in names]
+            if not all(text.isupper() for text in texts):
+                continue
+            try:
+                # Only operators, numbers, `range` and names of such constants.
+                value = eval(  # noqa: S307
+                    ast.unparse(node.value),
+                    {"__builtins__": {}, "range": range, **found},
+                )
+            except Exception:  # noqa: S112
+                continue
+            values = list(value) if isinstance(target, ast.Tuple) else [value]
+            for text, one in zip(texts, values, strict=True):
+                if type(one) is int and -_MOST <= one < _MOST:
+                    found[text] = one
+        return found
+
+
+class Tree:
+    """All modules under a directory, read when they are asked for."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._modules: dict[str, Module | None] = {}
+
+    def module(self, name: str) -> Module | None:
+        """The module or package with this dotted name; None if it is not ours."""
+        if name not in self._modules:
+            path = self._root.joinpath(*name.split("."))
+            files = [path.with_suffix(".py"), path / "__init__.py"]
+            file = next((one for one in files if one.is_file()), None)
+            found = None if file is None else Module(name, file.read_text())
+            self._modules[name] = found
+        return self._modules[name]
+
+    def origin(self, module: Module, name: str) -> tuple[Module, str]:
+        """Where a name of a module is defined, through imports."""
+        while name in module.imports:
+            other, original = module.imports[name]
+            found = self.module(other)
+            if found is None:
+                break
+            module, name = found, original
+        return module, name
+
+
+def is_marked(node: ast.ClassDef | ast.FunctionDef) -> bool:
+    """Whether a class or function has the mark."""
+    return any(ast.unparse(one) == MARK for one in node.decorator_list)
