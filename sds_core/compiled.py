@@ -37,7 +37,7 @@ SHARED = "sds_core.shared"
 """What the compiled modules have in common; it has no source here."""
 
 SWITCH = "SDS_MONITOR_CORE"
-"""Environment variable: `interpreted` ignores the compiled form, `compiled` needs it."""
+"""Environment variable: `interpreted` or `compiled`, which is an error without one."""
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
