@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sds_core.native import IS_COMPILED, ReadUint64s, Uint64s, native, view
-from sds_core.observer.columns import Column
+from sds_core.native import native
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.limits import MOST_HISTORY
@@ -301,7 +300,7 @@ class Filters:
         last = self._last
         if last is not None and last[0] == shape:
             _, before, set_before = last
-            positions = _differing(before, words)
+            positions = (before != words).nonzero()[0]
             count = len(positions)
             if count * _CHANGE_BYTES < size:
                 bits_set = set_before
@@ -327,22 +326,6 @@ class Filters:
         self.whole.append(bytes(bits))
         self.shapes += (m_bits, k)
         return WHOLE_FILTER
-
-
-@native
-def _differing(before: Column, words: Column) -> Column:
-    """Positions of the words that differ."""
-    if not IS_COMPILED:
-        differing: Column = np.flatnonzero(before != words)
-        return differing
-    old: Uint64s = view(before)
-    new: ReadUint64s = view(words)
-    found: list[int] = []
-    place: int
-    for place in range(len(old)):
-        if old[place] != new[place]:
-            found.append(place)
-    return np.array(found, np.int64)
 
 
 def _ones_of(words: np.ndarray) -> int:
