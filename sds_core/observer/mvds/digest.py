@@ -24,7 +24,7 @@ RecordRow = tuple[int, int, int, int, int]
 plus whether it is ephemeral, otherwise 0."""
 
 PayloadRow = tuple[
-    int, int, int, int, int, int, int, int, int, int, list[RecordRow]
+    int, int, int, int, int, int, int, int, int, int, int, list[RecordRow]
 ]  # fmt: skip
 """A payload in a digest:
 
@@ -34,7 +34,7 @@ PayloadRow = tuple[
 - sender, receiver: indices into `peers`;
 - counted: 0 if another view counts the payload, 1 if this one does, 2 if it is empty
   too;
-- other bytes: see `PayloadPart`;
+- left out, other bytes: see `PayloadPart`;
 - records.
 """
 
@@ -110,6 +110,7 @@ class ShardDigester:
                 sender,
                 peers.setdefault(frame.receiver, len(peers)),
                 frame.is_counted + (frame.is_counted and frame.is_empty),
+                frame.left_out,
                 frame.other_bytes,
                 records,
             )
@@ -160,7 +161,7 @@ class SeenPayload(NamedTuple):
     Attributes:
         clock_ms, partition, offset: Place of the payload in the topic.
         time_ms, observer, seq: See `Arrival`.
-        content, is_counted, is_empty, other_bytes: See `PayloadPart`.
+        content, is_counted, is_empty, left_out, other_bytes: See `PayloadPart`.
         sender, receiver: Fingerprints of the peers' ids.
         sender_name, receiver_name: The ids.
         records: Records of the view's ids.
@@ -179,6 +180,7 @@ class SeenPayload(NamedTuple):
     receiver_name: str
     is_counted: bool
     is_empty: bool
+    left_out: int
     other_bytes: int
     records: list[SeenRecord]
 
@@ -205,6 +207,7 @@ def payloads_of(digest: ShardDigest) -> Iterator[SeenPayload]:
         sender,
         receiver,
         counted,
+        left_out,
         other_bytes,
         rows,
     ) in digest.rows:
@@ -234,6 +237,7 @@ def payloads_of(digest: ShardDigest) -> Iterator[SeenPayload]:
             names[receiver],
             counted > 0,
             counted > 1,
+            left_out,
             other_bytes,
             records,
         )
