@@ -35,6 +35,8 @@ MAX_HOLES = 10_000
 every second of 1,000 records per second has 7,500. The oldest one beyond the limit
 counts as missing at once, so that a record costs the same whatever came before it."""
 
+_INT_BYTES = 8
+
 MAX_SPANS = 50
 """Number of hole spans that are stored, of any age: a batch of several hours brings
 incidents from all of them. Adjacent spans are merged, so more are rare."""
@@ -204,7 +206,11 @@ class TapView:
     ) -> TapView:
         """Restore the view that `to_blob` packed; see `View.from_blob`."""
         with blob.opened(version, data, BLOB_VERSION, CHECKSUM_SINCE) as body:
-            return cls(settings, *blob.unpack(body, TapTotals, TapState))
+            totals, state = blob.unpack(body, TapTotals, TapState)
+            if state.ahead_own and len(state.ahead_own) != len(state.ahead):
+                message = "the records ahead do not have one time each"
+                raise ValueError(message)
+            return cls(settings, totals, state)
 
     def to_blob(self) -> bytes:
         """Pack the whole view in version `BLOB_VERSION`."""
@@ -219,6 +225,9 @@ class TapView:
 
         Returns:
             An empty list, because a tap has no events.
+
+        Raises:
+            DamagedDigest: A digest is not what a chunk of this release packed.
         """
         state = self._state
         own_times = state.ahead_own or [record[0] for record in state.ahead]
@@ -395,9 +404,13 @@ class TapView:
 def _rows(
     times: bytes, seqs: bytes, own_times: bytes, is_heartbeat: bool
 ) -> Iterator[tuple[int, bool, int, int]]:
+    own_times = own_times or times
+    if len(times) % _INT_BYTES or not len(times) == len(seqs) == len(own_times):
+        message = "columns of a tap's digest differ in length"
+        raise blob.DamagedDigest(message)
     columns = (
         np.frombuffer(data, dtype=np.int64).tolist()
-        for data in (times, seqs, own_times or times)
+        for data in (times, seqs, own_times)
     )
     for time_ms, seq, own_ms in zip(*columns, strict=True):
         yield time_ms, is_heartbeat, seq, own_ms

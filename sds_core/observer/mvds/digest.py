@@ -7,14 +7,17 @@ second. Ids and peers stand in it once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 import msgspec
 
+from sds_core.observer.blob import DamagedDigest
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.mvds.split import PayloadPart, RecordType
 from sds_core.observer.record import Arrival
+
+_TYPES = tuple(RecordType)
 
 HEARD_STEP_MS = 1_000
 """When a peer was heard is known to the second (docs/figures.md, 14)."""
@@ -186,14 +189,23 @@ class SeenPayload(NamedTuple):
 
 
 def heard_in(digest: ShardDigest) -> Iterator[SeenPeer]:
-    """Yield the peers that were heard, in order of offsets."""
+    """Yield the peers that were heard, in order of offsets.
+
+    Raises:
+        DamagedDigest: A row names what the digest does not have.
+    """
     prints = [fingerprint(peer) for peer in digest.peers]
     for offset, clock_ms, peer in digest.heard:
+        _check((peer,), prints)
         yield SeenPeer(clock_ms, digest.partition, offset, prints[peer])
 
 
 def payloads_of(digest: ShardDigest) -> Iterator[SeenPayload]:
-    """Yield the payloads of a digest in order of offsets."""
+    """Yield the payloads of a digest in order of offsets.
+
+    Raises:
+        DamagedDigest: A row names what the digest does not have.
+    """
     names, ids, groups = digest.peers, digest.ids, digest.groups
     prints = [fingerprint(peer) for peer in names]
     keys = [fingerprint(one) for one in ids]
@@ -211,6 +223,11 @@ def payloads_of(digest: ShardDigest) -> Iterator[SeenPayload]:
         other_bytes,
         rows,
     ) in digest.rows:
+        _check((sender, receiver), names)
+        _check((observer,), digest.observers)
+        _check([row[0] for row in rows], _TYPES)
+        _check([row[1] for row in rows], ids)
+        _check([row[4] // 2 for row in rows if row[0] == RecordType.MESSAGE], groups)
         records = [
             SeenRecord(
                 RecordType(type_),
@@ -241,3 +258,10 @@ def payloads_of(digest: ShardDigest) -> Iterator[SeenPayload]:
             other_bytes,
             records,
         )
+
+
+def _check(indices: Collection[int], of: Collection[object]) -> None:
+    """Check that indices are those of a sequence; a negative one is not."""
+    if indices and not 0 <= min(indices) <= max(indices) < len(of):
+        message = f"an index beyond the {len(of)} entries of a digest of MVDS"
+        raise DamagedDigest(message)
