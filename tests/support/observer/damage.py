@@ -56,23 +56,23 @@ class Column(NamedTuple):
     Attributes:
         name: Where it is.
         data: The column.
-        count: How many values it must have.
+        values: How many values it must have.
         put: Replaces it.
     """
 
     name: str
     data: bytes
-    count: int
+    values: int
     put: Callable[[bytes], None]
 
     def damage(self, damage: Damage) -> bool:
         """Damage the column; returns whether it has enough values."""
-        if self.count < 3:
+        if self.values < 3:
             return False
-        if _count(unpack_ints, self.data) == self.count:
+        if _count(unpack_ints, self.data) == self.values:
             self.put(damage(self.data))
             return True
-        assert _count(unpack_steps, self.data) == self.count, self.name
+        assert _count(unpack_steps, self.data) == self.values, self.name
         first, steps = self.data[:_BASE_BYTES], self.data[_BASE_BYTES:]
         self.put(first + damage(steps))
         return True
