@@ -2,9 +2,9 @@
 
     python -m tests.support.forms [--minutes 200] [--frames 166000] [--seed 1]
 
-Reads every scenario, cut to so many simulated minutes, and so many mutated frames of the
-recording, once in each form. Both must tell the same events, write the same states and
-give the same report after every batch, to the byte.
+Reads every scenario, cut to so many simulated minutes, and so many mutated frames of
+the recording, once in each form. Both must tell the same events, write the same states
+and give the same report after every batch, to the byte.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def main(minutes: int, frames: int, seed: int, one: bool) -> None:
     """Compare the forms; exit code 1 if they differ."""
     if one:
         for line in lines(minutes, frames, seed):
-            print(line, flush=True)  # noqa: T201
+            print(line, flush=True)
         return
     found = differing(minutes, frames, seed)
     for pair in found:

@@ -115,8 +115,9 @@ def tables_in(state: Any, path: str = "") -> Iterator[tuple[str, PackedTable]]:
 
 
 def _cut_rests(table: PackedTable) -> bool:
+    had_any = bool(table.rests)
     table.rests = table.rests[:-1]
-    return True
+    return had_any
 
 
 def _more_rests(table: PackedTable) -> bool:
