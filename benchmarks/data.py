@@ -86,12 +86,48 @@ class Shape:
 
 BIG = Shape("big", 320, 125, history=40, has_filter=True)
 SMALL = Shape("small", 1_920, 60)
-MIX_BIG = Shape("mix-big", 160, 60, history=40, has_filter=True)
-MIX_SMALL = Shape("mix-small", 960, 60)
-LIVE_BIG = Shape("live-big", 40, 60, interval_s=0.08, history=40, has_filter=True)
+LIVE_BIG = Shape("live-big", 40, 90, interval_s=0.08, history=40, has_filter=True)
 HOUR = Shape("hour", 200, 3_600 + 300, participants=3)
 MANY = Shape("many", 21_000, 9, participants=2, shard=1_000)
 FEW = Shape("few", 8, 180, interval_s=8 / 3, history=40, has_filter=True)
+
+
+def mix(per_second: int) -> tuple[Shape, ...]:
+    """Return what an operator's topic holds, at about so many frames per second.
+
+    - Sizes of channels follow a power law, as those of public chats do: few are busy,
+      most are quiet. Three classes have 1, 5 and 25 times as many channels, each of
+      which has a first, a fifth and a 25th of the traffic, so each class brings as many
+      messages.
+    - Busy channels have more participants.
+    - Half of the channels of each class have the filters and histories of the library,
+      the others those of an application that sends no filter.
+    - Two frames of three are sync messages, as the participants send them by default.
+    - More traffic is more channels: how much people talk does not depend on how many
+      others use the same network.
+
+    Args:
+        per_second: A multiple of 10.
+    """
+    return tuple(
+        Shape(
+            f"{name}-{'big' if has_filter else 'small'}-{per_second}",
+            channels * per_second // 10,
+            90,
+            interval_s=interval_s,
+            participants=participants,
+            history=40 if has_filter else 3,
+            has_filter=has_filter,
+            # A tap for each shard: there are no more than a few in practice.
+            shard=1_300,
+        )
+        for has_filter in (True, False)
+        for name, channels, interval_s, participants in (
+            ("busy", 1, 2, 10),
+            ("usual", 5, 10, 5),
+            ("quiet", 25, 50, 3),
+        )
+    )
 
 
 def cache_dir() -> Path:

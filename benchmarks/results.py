@@ -6,7 +6,7 @@ import os
 import platform
 import statistics
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,7 +17,29 @@ from benchmarks.jars import VERSION as KAFKA_SOURCE_VERSION
 from connectors.broker.jars import KAFKA_VERSION
 
 PATH = Path(__file__).parents[1] / "docs" / "performance.json"
+MOST_DISTURBED = 0.05
+"""Share of all cores that other programs may take during a row. The kernel's own
+threads take up to 0.02 while the rows write to the disk."""
+
 _PACKAGES = ("pyspark", "pyarrow", "pandas", "numpy", "confluent-kafka", "kafka-python")
+
+
+class Disturbed(RuntimeError):
+    """Other programs ran during a row, so the run must not be published.
+
+    Attributes:
+        rows: The share of all cores that they took, by row.
+    """
+
+    def __init__(self, rows: Mapping[str, float]) -> None:
+        shares = ", ".join(f"{row} {share:.0%}" for row, share in rows.items())
+        words = " ".join(f"--only {row}" for row in rows)
+        super().__init__(
+            f"other programs took more than {MOST_DISTURBED:.0%} of the cores during "
+            f"rows, so nothing is published: {shares}. End them, then measure these "
+            f"rows again: python -m benchmarks {words} --add"
+        )
+        self.rows = rows
 
 
 class Measure(msgspec.Struct):
@@ -52,12 +74,14 @@ class Run(msgspec.Struct):
         minutes: Length of the run.
         is_quick: Whether it was the short form, with less data and one repetition.
         machine: Processor, cores and memory.
-        load: Mean number of other processes that wanted a core at the start.
+        load: Mean number of processes that wanted a core at the start.
         versions: Versions of the programs, by name.
         data: Frames and mean bytes of the data sets, in words, by name.
         measures: What was measured.
         problems: Rows that failed, with the reason.
         apart: Rows that were measured in a run of their own.
+        disturbed: Share of all cores that other programs took, of the rows during which
+            it was more than `MOST_DISTURBED`.
     """
 
     version: str
@@ -71,6 +95,7 @@ class Run(msgspec.Struct):
     measures: list[Measure] = []
     problems: dict[str, str] = {}
     apart: list[str] = []
+    disturbed: dict[str, float] = {}
 
     def add(self, row: str, what: str, unit: str, value: float, note: str = "") -> None:
         """Add a value to its measure."""
@@ -87,15 +112,14 @@ class Run(msgspec.Struct):
                 return one.median
         return None
 
-    def ratio(self, row: str, what: str, other: str) -> float | None:
-        """Return the median ratio of two measures of a row, repetition by repetition.
+    def ratios(self, row: str, what: str, other: str) -> list[float]:
+        """Return the ratios of two measures of a row, repetition by repetition.
 
         Both were measured one after the other, so what slowed the machine down for a
         while slowed down both.
         """
-        both = [self._values(row, what), self._values(row, other)]
-        pairs = list(zip(*both, strict=False))
-        return statistics.median(a / b for a, b in pairs) if pairs else None
+        both = (self._values(row, what), self._values(row, other))
+        return [a / b for a, b in zip(*both, strict=False)]
 
     def _values(self, row: str, what: str) -> Sequence[float]:
         for one in self.measures:
@@ -129,7 +153,18 @@ def read_run(path: Path = PATH) -> Run:
     return msgspec.json.decode(path.read_bytes(), type=Run)
 
 
-def write_run(run: Run, path: Path = PATH) -> None:
+def publish(run: Run) -> None:
+    """Write the run of docs/performance.md.
+
+    Raises:
+        Disturbed: Other programs ran during a row.
+    """
+    if run.disturbed:
+        raise Disturbed(run.disturbed)
+    write_run(run, PATH)
+
+
+def write_run(run: Run, path: Path) -> None:
     """Write a run, its values to four digits."""
     for measure in run.measures:
         measure.values = [float(f"{value:.4g}") for value in measure.values]
