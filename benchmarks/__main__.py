@@ -49,7 +49,6 @@ from benchmarks.rows.hostile import hostile
 from benchmarks.rows.touched import touched
 from docs.make_performance import make_page
 
-
 ROWS: dict[str, Row] = {
     "guard": guard,
     "open-and-close": open_and_close,

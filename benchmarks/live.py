@@ -35,7 +35,8 @@ def say_ages(
 
     Args:
         context: Gets the percentiles.
-        row, what: Names of the measures.
+        row: Row of the measures.
+        what: Their names begin with it.
         job: The job.
         feed: Writes to the topic.
         seconds: How long.
@@ -66,7 +67,8 @@ def say_costs(
 
     Args:
         context: Gets the measures.
-        row, what: Names of the measures.
+        row: Row of the measures.
+        what: Their names begin with it.
         job: The job.
         feed: Writes to the topic.
         seconds: How long.

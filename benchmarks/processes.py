@@ -292,9 +292,7 @@ class Monitor:
 
 
 @contextmanager
-def monitor(
-    kafka: KafkaSettings, *flags: str, **program: Any
-) -> Iterator[Monitor]:
+def monitor(kafka: KafkaSettings, *flags: str, **program: Any) -> Iterator[Monitor]:
     """Run ``sds-monitor run`` on a topic with a new checkpoint.
 
     Args:

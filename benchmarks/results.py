@@ -135,14 +135,12 @@ def new_run(date: str, *, is_quick: bool) -> Run:
     versions["Java"] = _java_version()
     versions["Kafka"] = KAFKA_VERSION
     versions["Spark's Kafka source"] = KAFKA_SOURCE_VERSION
-    memory_gb = psutil.virtual_memory().total / 2**30
     return Run(
         version("sds-monitor"),
         date,
         0.0,
         is_quick,
-        f"{_processor()}, {os.cpu_count()} cores, {memory_gb:.0f} GiB, "
-        f"{platform.system()} {platform.release()}",
+        machine(),
         round(os.getloadavg()[0], 1),
         versions,
     )
@@ -175,6 +173,15 @@ def quantile(values: Iterable[float], percent: int) -> float:
     """Return the least value that is not below this percentage of the values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
+
+
+def machine() -> str:
+    """Return processor, cores, memory and system of this machine, in words."""
+    memory_gb = psutil.virtual_memory().total / 2**30
+    return (
+        f"{_processor()}, {os.cpu_count()} cores, {memory_gb:.0f} GiB, "
+        f"{platform.system()} {platform.release()}"
+    )
 
 
 def _processor() -> str:

@@ -96,9 +96,7 @@ def _wait(job: Monitor, writer: Writer) -> None:
         time.sleep(0.1)
 
 
-def _write(
-    writer: Writer, records: Iterable[TopicRecord], ago_ms: int = 0
-) -> None:
+def _write(writer: Writer, records: Iterable[TopicRecord], ago_ms: int = 0) -> None:
     time_ms = time.time_ns() // 1_000_000 - ago_ms
     for record in records:
         writer.write(replace(record, timestamp_ms=time_ms))
