@@ -93,7 +93,7 @@ def main(quick: bool, wanted: tuple[str, ...], add: bool, fail_fast: bool) -> No
     adopt_orphans()
     last = cache_dir() / "last-run.json"
     last.parent.mkdir(parents=True, exist_ok=True)
-    base = _base(last) if add else None
+    base = _base(last, is_quick=quick) if add else None
     today = datetime.datetime.now(datetime.UTC).date().isoformat()  # noqa: TID251 - the day of the run
     run = new_run(today, is_quick=quick)
     begun_s = time.monotonic()
@@ -111,7 +111,7 @@ def main(quick: bool, wanted: tuple[str, ...], add: bool, fail_fast: bool) -> No
                 write_run(run, last)
     print_goals(run)
     if base is not None:
-        run = _added(base, run, wanted)
+        run = added(base, run, wanted)
         write_run(run, last)
     if base is not None or not wanted:
         try:
@@ -141,21 +141,27 @@ def _measure(context: Context, row: str, *, fail_fast: bool) -> None:
         click.echo("  DISTURBED: measure this row again", err=True)
 
 
-def _base(last: Path) -> Run:
+def _base(last: Path, *, is_quick: bool) -> Run:
     """Return the run that gets further rows: the last one, or the published one.
 
     Raises:
-        click.UsageError: It is of another version or machine.
+        click.UsageError: It is of another version, machine or form.
     """
-    base, here = read_run(last if last.exists() else PATH), new_run("", is_quick=False)
-    theirs, ours = (base.version, base.machine), (here.version, here.machine)
+    base, here = (
+        read_run(last if last.exists() else PATH),
+        new_run("", is_quick=is_quick),
+    )
+    theirs, ours = (
+        (one.version, one.machine, "short" if one.is_quick else "full")
+        for one in (base, here)
+    )
     if theirs != ours:
         message = f"the last run is of {theirs}, not of {ours}: run all rows"
         raise click.UsageError(message)
     return base
 
 
-def _added(run: Run, rows: Run, names: Sequence[str]) -> Run:
+def added(run: Run, rows: Run, names: Sequence[str]) -> Run:
     """Return a run with the rows of another one in place of its own.
 
     Args:

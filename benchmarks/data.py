@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import gzip
 import heapq
+import itertools
 import multiprocessing
 import os
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,6 +28,7 @@ import platformdirs
 
 from connectors.kafka.producer import TopicRecord
 from connectors.simulator.records import simulated_records
+from sds_core.observer.record import RawRecord
 from sds_core.simulation.log import Entry
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth
@@ -95,10 +98,9 @@ FEW = Shape("few", 8, 180, interval_s=8 / 3, history=40, has_filter=True)
 def mix(per_second: int) -> tuple[Shape, ...]:
     """Return what an operator's topic holds, at about so many frames per second.
 
-    - Sizes of channels follow a power law, as those of public chats do: few are busy,
-      most are quiet. Three classes have 1, 5 and 25 times as many channels, each of
-      which has a first, a fifth and a 25th of the traffic, so each class brings as many
-      messages.
+    - Sizes of channels follow a power law: few are busy, most are quiet. Three classes
+      have 1, 5 and 25 times as many channels, each of which has a first, a fifth and a
+      25th of the traffic, so each class brings as many messages.
     - Busy channels have more participants.
     - Half of the channels of each class have the filters and histories of the library,
       the others those of an application that sends no filter.
@@ -145,6 +147,20 @@ def records_of(*shapes: Shape) -> Iterator[TopicRecord]:
             _make(shape)
     streams = [_read(shape.file) for shape in shapes]
     return heapq.merge(*streams, key=lambda record: record.timestamp_ms)
+
+
+def as_read(records: Iterable[TopicRecord]) -> Iterator[RawRecord]:
+    """Yield records as the job reads them from a new topic."""
+    offsets: defaultdict[int, Iterator[int]] = defaultdict(itertools.count)
+    for one in records:
+        yield RawRecord(
+            one.partition,
+            next(offsets[one.partition]),
+            one.timestamp_ms,
+            one.key,
+            one.value,
+            one.headers,
+        )
 
 
 def _make(shape: Shape) -> None:

@@ -196,9 +196,9 @@ def cells(run: Run) -> Iterator[tuple[str, ...]]:
 
 
 def print_goals(run: Run) -> None:
-    """Print the goals that the run has values of."""
-    table = Table(*HEAD)
-    for row in cells(run):
+    """Print the goals that the run has values of, without the reasons."""
+    table = Table(*HEAD[:-1])
+    for *row, _ in cells(run):
         if _NOT_MEASURED not in row:
             table.add_row(*row)
     if table.row_count:

@@ -148,13 +148,11 @@ class Drain(NamedTuple):
     Attributes:
         records: Records in the time that counts.
         seconds, cpu_s: That time, and the CPU time of all its processes.
-        batches: Batches in it; 0 if the contender has none.
     """
 
     records: int
     seconds: float
     cpu_s: float
-    batches: int = 0
 
     @property
     def per_second(self) -> float:
@@ -190,7 +188,6 @@ def warm(commits: Sequence[Commit], left_out: int) -> Drain:
         last.records - first.records,
         last.at_s - first.at_s,
         last.cpu_s - first.cpu_s,
-        len(full) - left_out,
     )
 
 

@@ -50,14 +50,12 @@ class Measure(msgspec.Struct):
         what: What was measured; unique in the row.
         unit: Unit of the values.
         values: The values.
-        note: What a reader must know to read them.
     """
 
     row: str
     what: str
     unit: str
     values: list[float]
-    note: str = ""
 
     @property
     def median(self) -> float:
@@ -97,13 +95,13 @@ class Run(msgspec.Struct):
     apart: list[str] = []
     disturbed: dict[str, float] = {}
 
-    def add(self, row: str, what: str, unit: str, value: float, note: str = "") -> None:
+    def add(self, row: str, what: str, unit: str, value: float) -> None:
         """Add a value to its measure."""
         for one in self.measures:
             if (one.row, one.what) == (row, what):
                 one.values.append(value)
                 return
-        self.measures.append(Measure(row, what, unit, [value], note))
+        self.measures.append(Measure(row, what, unit, [value]))
 
     def median(self, row: str, what: str) -> float | None:
         """Return the median of a measure; None if the run does not have it."""

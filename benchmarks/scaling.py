@@ -33,7 +33,7 @@ from typing import NamedTuple
 import click
 import psutil
 
-from benchmarks.data import PARTITIONS, Shape, records_of
+from benchmarks.data import Shape, records_of
 from benchmarks.disturbance import adopt_orphans, moment, share_of_others
 from benchmarks.processes import TIMEOUT_S, ContenderFailed, Monitor, monitor, tree_of
 from benchmarks.results import MOST_DISTURBED, machine

@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
+from benchmarks.__main__ import added
 from benchmarks.contenders.naive import Channel
 from benchmarks.contenders.same_semantics import Observer
-from benchmarks.data import Shape, mix, simulated_shard
+from benchmarks.data import Shape, as_read, mix, simulated_shard
 from benchmarks.disturbance import Moment, share_of_others
 from benchmarks.goals import GOALS, Goal
 from benchmarks.goals import cells as cells_of
@@ -19,7 +20,6 @@ from benchmarks.results import Disturbed, Run, publish, quantile, read_run
 from benchmarks.rows import drain
 from benchmarks.topics import at_rate
 from docs import make_performance
-from sds_core.observer.record import RawRecord
 from sds_core.observer.report import build_report
 from sds_core.wire import decode
 from sds_core.wire.proto.sds_spec_pb2 import SdsMessage
@@ -64,7 +64,7 @@ def test_first_batches_do_not_count() -> None:
         Commit(12.5, 13.5, 7.0, 300),
         Commit(13.5, 14.0, 8.0, 400),
     ]
-    assert warm(commits, 2) == (200, 2.0, 2.0, 2)
+    assert warm(commits, 2) == (200, 2.0, 2.0)
 
 
 def test_too_few_batches_are_an_error() -> None:
@@ -119,6 +119,31 @@ def test_disturbed_run_is_not_published() -> None:
         publish(disturbed)
 
 
+def test_row_that_is_measured_again_replaces_the_disturbed_one() -> None:
+    """It is published once no row is disturbed any more."""
+    last, again = run(), run()
+    last.add("drain big", drain.JOB, "records/s", 1.0)
+    last.add("age on /metrics", "p95", "s", 9.0)
+    last.disturbed |= {"age": 0.31, "floor": 0.2}
+    again.add("age on /metrics", "p95", "s", 1.0)
+    found = added(last, again, ["age"])
+    assert found.median("age on /metrics", "p95") == 1.0
+    assert found.median("drain big", drain.JOB) == 1.0
+    assert found.disturbed == {"floor": 0.2}
+    assert found.apart == ["age"]
+
+
+def test_row_that_failed_again_replaces_nothing() -> None:
+    """Nor is the run published, while the row that is there was disturbed."""
+    last, again = run(), run()
+    last.add("age on /metrics", "p95", "s", 9.0)
+    last.disturbed["age"] = 0.31
+    again.problems["age"] = "ContenderFailed"
+    found = added(last, again, ["age"])
+    assert found.median("age on /metrics", "p95") == 9.0
+    assert found.disturbed == {"age": 0.31}
+
+
 def test_cpu_time_of_other_programs_is_what_is_left() -> None:
     """Of two cores for ten seconds, 6 s were ours, and 4 s of another program."""
     before, after = Moment(0.0, 100.0, 50.0), Moment(20.0, 110.0, 56.0)
@@ -130,7 +155,9 @@ def test_cpu_time_of_other_programs_is_what_is_left() -> None:
 def test_cpu_time_of_orphans_is_ours() -> None:
     """Spark ends its Python workers without waiting for them."""
     spin = "import time\nwhile time.process_time() < 0.4: pass"
-    start = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {spin!r}])"
+    start = (
+        f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {spin!r}])"
+    )
     measure = (
         "import subprocess, sys, time\n"
         "from benchmarks.disturbance import adopt_orphans, moment\n"
@@ -168,13 +195,7 @@ def test_contender_of_the_same_semantics_finds_what_the_monitor_finds() -> None:
     """Its report is that of the monitor."""
     records = list(simulated_shard(SHAPE, 0))
     observer = Observer(1 << 62, {record.partition for record in records})
-    offsets: dict[int, int] = {}
-    for one in records:
-        offset = offsets[one.partition] = offsets.get(one.partition, -1) + 1
-        raw = RawRecord(
-            one.partition, offset, one.timestamp_ms, one.key, one.value, one.headers
-        )
-        observer.read([raw])
+    observer.read(list(as_read(records)))
     report, expected = build_report(observer.finish(), 0), report_of(records)
     assert report["totals"]["messages"] > 0
     assert report["channels"] == expected["channels"]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from benchmarks.context import Context
-from benchmarks.data import Shape, records_of
+from benchmarks.data import Shape, as_read, records_of
 from benchmarks.state import filling
 from sds_core.observer.record import RawRecord
 from sds_core.observer.sds.channel_view import ChannelView
@@ -86,13 +86,9 @@ def _opened(view: ChannelView, record: RawRecord) -> Opened:
 
 def open_and_close(context: Context) -> None:
     """Measure channels with few messages, an hour of them, and a full memory."""
-    hour = (
-        RawRecord(0, n, one.timestamp_ms, one.key, one.value, one.headers)
-        for n, one in enumerate(records_of(_HOUR))
-    )
     for what, state in (
         ("100 messages", next(opened(filling(), 100))),
-        ("an hour at one message/s", next(opened(hour, 0))),
+        ("an hour at one message/s", next(opened(as_read(records_of(_HOUR)), 0))),
         ("20,000 messages", next(opened(filling(), 0))),
     ):
         for _ in range(context.repeat):
