@@ -35,7 +35,14 @@ import psutil
 
 from benchmarks.data import Shape, records_of
 from benchmarks.disturbance import adopt_orphans, moment, share_of_others
-from benchmarks.processes import TIMEOUT_S, ContenderFailed, Monitor, monitor, tree_of
+from benchmarks.processes import (
+    TIMEOUT_S,
+    ContenderFailed,
+    Monitor,
+    memory_bytes,
+    monitor,
+    tree_of,
+)
 from benchmarks.results import MOST_DISTURBED, machine
 from benchmarks.topics import load, new_topic
 from connectors.broker.broker import EmbeddedBroker
@@ -130,9 +137,9 @@ def measure(kafka: KafkaSettings, size: Size, batches: int) -> tuple[str, ...]:
         after, last = spent(roots), len(job.watch.commits)
         first, final = job.watch.commits[cold - 1], job.watch.commits[last - 1]
         frames = final.records - first.records
-        family = [one for root in roots for one in tree_of(root)]
-        memory = sum(one.memory_full_info().pss for one in family)
-        heaps = [heap_bytes(one.pid) for one in family if "java" in one.name()]
+        memory = sum(map(memory_bytes, roots))
+        family = itertools.chain.from_iterable(map(tree_of, roots))
+        heaps = [heap_bytes(one.pid) for one in family if is_java(one)]
         checkpoint = job.directory / "checkpoint"
         # Of batch N the changelog is N + 1.
         written = sum(
@@ -164,13 +171,21 @@ def spent(roots: Sequence[int]) -> Spent:
     for one in itertools.chain.from_iterable(map(tree_of, roots)):
         with contextlib.suppress(psutil.NoSuchProcess):
             times = one.cpu_times()
-            if "java" in one.name():
+            if is_java(one):
                 java_s += times.user + times.system
             else:
                 python_s += times.user + times.system
             # What has ended was a Python worker.
             python_s += times.children_user + times.children_system
     return Spent(java_s, python_s)
+
+
+def is_java(process: psutil.Process) -> bool:
+    """Whether a process is a running JVM."""
+    try:
+        return process.name() == "java"
+    except psutil.NoSuchProcess:
+        return False
 
 
 def heap_bytes(pid: int) -> int:

@@ -97,17 +97,25 @@ def test_goal_says_by_how_much_it_is_missed() -> None:
         known.add(drain.cpu("big"), drain.COUNTS, "µs/record", 3 * theirs)
     rows = {name: cells for name, *cells in cells_of(known)}
     assert len(rows) == len(GOALS)
-    missed = rows["big: against the Spark job with three figures"]
-    assert missed[:4] == ["1.9 x (1.8 to 2)", "2.4 x", "2.8 x", "missed by 21%"]
+    missed = rows["big: this job against the Spark job with three figures"]
+    assert missed[:4] == [
+        "1.9 x (1.8 to 2)",
+        "2.4 x",
+        "2.8 x",
+        "missed: 0.79 x the goal",
+    ]
     assert missed[4]
-    assert rows["big: against the Spark job that only counts"][3:] == ["met", ""]
+    assert rows["big: this job against the Spark job that only counts"][3:] == [
+        "met",
+        "",
+    ]
     assert rows["the same, 20,000 messages"][3] == "not measured"
 
 
 def test_goal_of_few_is_missed_by_what_is_too_much() -> None:
     """Seconds are to be few, ratios great."""
     goal = Goal("age", lambda _: [1.5], 1.2, None, "s")
-    assert goal.outcome(1.5) == "missed by 25%"
+    assert goal.outcome(1.5) == "missed: 1.2 x the goal"
     assert goal.outcome(1.2) == "met"
 
 
