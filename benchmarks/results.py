@@ -18,8 +18,11 @@ from connectors.broker.jars import KAFKA_VERSION
 
 PATH = Path(__file__).parents[1] / "docs" / "performance.json"
 MOST_DISTURBED = 0.05
-"""Share of all cores that other programs may take during a row. The kernel's own
-threads take up to 0.02 while the rows write to the disk."""
+"""Share of all cores that other programs may take during a row.
+
+The kernel's threads count too, which take less than 0.01, and so does what the counters
+of the machine and those of processes differ by.
+"""
 
 _PACKAGES = ("pyspark", "pyarrow", "pandas", "numpy", "confluent-kafka", "kafka-python")
 
