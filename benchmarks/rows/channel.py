@@ -10,20 +10,19 @@ from typing import NamedTuple
 import msgspec
 
 from benchmarks.context import Context
-from benchmarks.data import Shape, as_read, records_of
+from benchmarks.data import START_MS
 from benchmarks.state import filling
 from sds_core.observer.record import RawRecord
 from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.observer.sds.kind import CHANNELS
-from sds_core.wire import BloomFilter, Dialect
+from sds_core.wire import BloomFilter, Dialect, Frame, HistoryEntry, encode
 from streaming.chunk import Chunk
 from tests.support.hostile.cost import cost
 from tests.support.hostile.shapes import Play, Timed, Writer
 
 ROW = "one channel"
 GROWTH = "growth of one channel"
-_HOUR = Shape("one-hour", 1, 3_650, history=200, has_filter=True)
 _REPEAT = 9
 _BATCH = 500
 
@@ -78,6 +77,30 @@ def opened(records: Iterable[RawRecord], *counts: int) -> Iterator[Opened]:
         yield _opened(view, last)
 
 
+def healthy(count: int) -> Iterator[RawRecord]:
+    """Yield small frames of a channel with five participants, of the last hour.
+
+    Each names the three messages before it, so all but the last are acknowledged.
+
+    Args:
+        count: Number of messages.
+    """
+    for number in range(count + 1):
+        at_ms = START_MS + number * 3_500_000 // count
+        names = [f"{n:064x}" for n in range(max(0, number - 3), number)]
+        frame = Frame.build(
+            Dialect.SPEC,
+            message_id=f"{number:064x}",
+            channel_id="channel",
+            sender_id=f"participant-{number % 5}",
+            lamport=at_ms,
+            causal_history=[HistoryEntry(name) for name in names],
+            content=b"text",
+        )
+        headers = [("observer", b"tap"), ("seq", str(number).encode())]
+        yield RawRecord(0, number, at_ms, None, encode(frame), headers)
+
+
 def _opened(view: ChannelView, record: RawRecord) -> Opened:
     chunk = Chunk(0, 0, 1 << 62)
     chunk.add(record)
@@ -85,12 +108,10 @@ def _opened(view: ChannelView, record: RawRecord) -> Opened:
 
 
 def open_and_close(context: Context) -> None:
-    """Measure channels with few messages, an hour of them, and a full memory."""
-    for what, state in (
-        ("100 messages", next(opened(filling(), 100))),
-        ("an hour at one message/s", next(opened(as_read(records_of(_HOUR)), 0))),
-        ("20,000 messages", next(opened(filling(), 0))),
-    ):
+    """Measure healthy channels of some sizes, and one with every memory full."""
+    states = {f"{count:,} messages": healthy(count) for count in (100, 3_650, 20_000)}
+    for what, records in {**states, "full memory": filling()}.items():
+        state = next(opened(records, 0))
         for _ in range(context.repeat):
             spent_ms = median(state.spent_s()) * 1e3
             context.say(ROW, f"open, one frame, close: {what}", "ms", spent_ms)
