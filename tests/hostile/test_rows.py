@@ -28,6 +28,7 @@ from sds_core.observer.sds.copies import PackedBroadcasts
 from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.limits import MOST_HISTORY, MOST_REQUESTS
+from sds_core.observer.sds.messages import Message
 from sds_core.observer.sds.receivers import WATCHED
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.table import PackedTable
@@ -171,21 +172,18 @@ def test_filter_is_searched_for_a_limited_number_of_ids(
     if Path(frame_filter.__file__).suffix != ".py":
         pytest.skip("methods of the compiled filter cannot be counted")
     searched = [0]
-    contains, contain = Filter.contains, Filter.contain
+    contains, holds = Filter.contains, Filter.holds
 
-    def counted_one(self: Filter, message_id: str) -> bool:
+    def counted_id(self: Filter, message_id: str) -> bool:
         searched[0] += 1
         return contains(self, message_id)
 
-    def counted_many(self: Filter, message_ids: list[str]) -> list[bool]:
-        many = len(message_ids)
-        before = searched[0]
-        found = contain(self, message_ids)
-        searched[0] = before + many
-        return found
+    def counted_message(self: Filter, message: Message) -> bool:
+        searched[0] += 1
+        return holds(self, message)
 
-    monkeypatch.setattr(Filter, "contains", counted_one)
-    monkeypatch.setattr(Filter, "contain", counted_many)
+    monkeypatch.setattr(Filter, "contains", counted_id)
+    monkeypatch.setattr(Filter, "holds", counted_message)
     pipeline, offset = begun(names)
     for record in batch(0, names)[:4]:
         searched[0] = 0

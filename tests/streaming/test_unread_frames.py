@@ -61,7 +61,8 @@ def _in_full(digest: bytes) -> Iterator[Any]:
             yield frame
             continue
         shape = filter_.dialect, filter_.m_bits, filter_.k, filter_.bits_set
-        yield frame._replace(filter=None), shape, bytes(filter_.bits)
+        frame.filter = None
+        yield frame, shape, bytes(filter_.bits)
 
 
 def records_of(*values: bytes, key: bytes | None = None) -> list[RawRecord]:
