@@ -10,7 +10,12 @@ import sys
 from pathlib import Path
 
 from compiler.build import build, is_current
-from compiler.c_compiler import CompilationFailed, CompilerMissing, find_compiler
+from compiler.c_compiler import (
+    CompilationFailed,
+    CompilerMissing,
+    HeadersMissing,
+    find_compiler,
+)
 from compiler.derive import NotCompilable
 from sds_core.compiled import MODULES
 
@@ -37,9 +42,9 @@ def main() -> None:
 def _build() -> Path:
     try:
         compiler = find_compiler()
+    except HeadersMissing:
+        raise
     except CompilerMissing as error:
-        if "Python.h" in str(error):
-            raise
         _say(f"{error}; fetching one: the package ziglang")
         if not _fetch_zig():
             message = f"{error}, and the package ziglang cannot be installed"

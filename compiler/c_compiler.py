@@ -36,6 +36,10 @@ class CompilerMissing(Exception):
     """No compiler can build a module for this Python; says what is missing."""
 
 
+class HeadersMissing(CompilerMissing):
+    """Python's own headers are missing, which no other compiler brings either."""
+
+
 class CompilationFailed(Exception):
     """A compiler refuses a source.
 
@@ -82,10 +86,10 @@ class CCompiler(NamedTuple):
 
 
 def find_compiler() -> CCompiler:
-    """Find a compiler that works: `CC` or else cc, gcc, clang, or the package `ziglang`.
+    """Find a compiler that works: `CC`, or else cc, gcc, clang, the package `ziglang`.
 
     Raises:
-        CompilerMissing: There is none, or what it needs is missing.
+        CompilerMissing: There is none, or Python's headers are missing.
     """
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     if not any(Path(directory, "Python.h").exists() for directory in _INCLUDED):
@@ -93,7 +97,7 @@ def find_compiler() -> CCompiler:
             f"Python.h of Python {version} is missing (Debian: apt-get install "
             "python3-dev)"
         )
-        raise CompilerMissing(message)
+        raise HeadersMissing(message)
     reasons = []
     for command in _candidates():
         compiler = CCompiler(command)

@@ -92,8 +92,8 @@ def test_name_and_help_follow_the_conventions(metric: Metric[Any]) -> None:
     assert re.fullmatch(r"[^.]+(\.\d[^.]*)?\.", metric.help)
     allowed = {
         "kind", "dialect", "cause", "evidence", "outcome", "redundant", "verdict",
-        "reason", "version", "source", "part", "direction", "step", "conformant",
-        "name", "objective", "epoch", "type", "empty", "side", "result",
+        "reason", "version", "rules", "source", "part", "direction", "step",
+        "conformant", "name", "objective", "epoch", "type", "empty", "side", "result",
         "channel", "observer", "alert",
     }  # fmt: skip
     assert set(metric.labels) <= allowed
