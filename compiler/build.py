@@ -10,10 +10,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from hashlib import sha256
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from compiler.c_compiler import CCompiler, CompilationFailed, find_compiler
+from compiler.c_compiler import (
+    CCompiler,
+    CompilationFailed,
+    CompilerMissing,
+    find_compiler,
+)
 from compiler.derive import derive
 from compiler.tree import Tree
 from sds_core.compiled import MODULES, SHARED, TAG, directory, find
@@ -37,7 +42,7 @@ def is_current(root: Path, flags: Sequence[str] = ()) -> bool:
         return found is not None and Path(found, _BUILDER).read_text() == _key(
             *_own_sources(), *flags
         )
-    except OSError:
+    except (OSError, CompilerMissing):
         return False
 
 
@@ -63,7 +68,7 @@ def build(
         Directory of the compiled form, where `sds_core.compiled` finds it.
 
     Raises:
-        compiler.c_compiler.CompilerMissing: There is no compiler.
+        compiler.c_compiler.CompilerMissing: There is no compiler, or no Cython.
         compiler.c_compiler.CompilationFailed: The compiler refuses a source.
         compiler.derive.NotCompilable: A module uses what compiling would change.
         Cython.Compiler.Errors.CompileError: Cython refuses a source.
@@ -92,7 +97,11 @@ def _own_sources() -> list[str]:
 
 def _key(*parts: str) -> str:
     """A name for what makes the compiled form, with the version of Cython."""
-    text = "\0".join((*parts, version("cython"), *FLAGS))
+    try:
+        text = "\0".join((*parts, version("cython"), *FLAGS))
+    except PackageNotFoundError:
+        message = "Cython is missing (pip install --group core)"
+        raise CompilerMissing(message) from None
     return sha256(text.encode()).hexdigest()[:16]
 
 

@@ -86,7 +86,7 @@ class CCompiler(NamedTuple):
 
 
 def find_compiler() -> CCompiler:
-    """Find a compiler that works: `CC`, or else cc, gcc, clang, the package `ziglang`.
+    """Find a C compiler that works: `CC`, cc, gcc, clang, or the package `ziglang`.
 
     Raises:
         CompilerMissing: There is none, or Python's headers are missing.
@@ -113,8 +113,8 @@ def _candidates() -> Iterator[tuple[str, ...]]:
     chosen = shlex.split(os.environ.get("CC", ""))
     if chosen:
         yield tuple(chosen)
-        return
-    yield from ((name,) for name in ("cc", "gcc", "clang") if shutil.which(name))
+    else:
+        yield from ((name,) for name in ("cc", "gcc", "clang") if shutil.which(name))
     if find_spec("ziglang") is not None:
         yield ZIG
 

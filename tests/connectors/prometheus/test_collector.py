@@ -108,7 +108,7 @@ def test_text_of_every_type_of_metric_is_exact() -> None:
             sds_tap_missing_records_total{observer="tap"} 3.0
             # HELP sds_monitor_build_info Version of the monitor, and the form in which its rules run.
             # TYPE sds_monitor_build_info gauge
-            sds_monitor_build_info{version="1.2.3",rules="compiled"} 1.0
+            sds_monitor_build_info{rules="compiled",version="1.2.3"} 1.0
             """  # noqa: E501 - compared as it is scraped
     ).replace("EMPTY\n", empty)
 
