@@ -65,9 +65,9 @@ class Context:
         number = self._numbers[name] = self._numbers.get(name, 0) + 1
         return new_topic(self.broker, f"{name}-{number}")
 
-    def say(self, row: str, what: str, unit: str, value: float, note: str = "") -> None:
+    def say(self, row: str, what: str, unit: str, value: float) -> None:
         """Add a value to the results, and print it."""
-        self.run.add(row, what, unit, value, note)
+        self.run.add(row, what, unit, value)
         click.echo(f"  {what}: {value:,.4g} {unit}", err=True)
 
 

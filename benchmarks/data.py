@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import gzip
 import heapq
+import itertools
 import multiprocessing
 import os
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,6 +28,7 @@ import platformdirs
 
 from connectors.kafka.producer import TopicRecord
 from connectors.simulator.records import simulated_records
+from sds_core.observer.record import RawRecord
 from sds_core.simulation.log import Entry
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth
@@ -86,12 +89,47 @@ class Shape:
 
 BIG = Shape("big", 320, 125, history=40, has_filter=True)
 SMALL = Shape("small", 1_920, 60)
-MIX_BIG = Shape("mix-big", 160, 60, history=40, has_filter=True)
-MIX_SMALL = Shape("mix-small", 960, 60)
-LIVE_BIG = Shape("live-big", 40, 60, interval_s=0.08, history=40, has_filter=True)
+LIVE_BIG = Shape("live-big", 40, 90, interval_s=0.08, history=40, has_filter=True)
 HOUR = Shape("hour", 200, 3_600 + 300, participants=3)
 MANY = Shape("many", 21_000, 9, participants=2, shard=1_000)
 FEW = Shape("few", 8, 180, interval_s=8 / 3, history=40, has_filter=True)
+
+
+def mix(per_second: int) -> tuple[Shape, ...]:
+    """Return what an operator's topic holds, at about so many frames per second.
+
+    - Sizes of channels follow a power law: few are busy, most are quiet. Three classes
+      have 1, 5 and 25 times as many channels, each of which has a first, a fifth and a
+      25th of the traffic, so each class brings as many messages.
+    - Busy channels have more participants.
+    - Half of the channels of each class have the filters and histories of the library,
+      the others those of an application that sends no filter.
+    - Two frames of three are sync messages, as the participants send them by default.
+    - More traffic is more channels: how much people talk does not depend on how many
+      others use the same network.
+
+    Args:
+        per_second: A multiple of 10.
+    """
+    return tuple(
+        Shape(
+            f"{name}-{'big' if has_filter else 'small'}-{per_second}",
+            channels * per_second // 10,
+            90,
+            interval_s=interval_s,
+            participants=participants,
+            history=40 if has_filter else 3,
+            has_filter=has_filter,
+            # A tap for each shard: there are no more than a few in practice.
+            shard=1_300,
+        )
+        for has_filter in (True, False)
+        for name, channels, interval_s, participants in (
+            ("busy", 1, 2, 10),
+            ("usual", 5, 10, 5),
+            ("quiet", 25, 50, 3),
+        )
+    )
 
 
 def cache_dir() -> Path:
@@ -109,6 +147,20 @@ def records_of(*shapes: Shape) -> Iterator[TopicRecord]:
             _make(shape)
     streams = [_read(shape.file) for shape in shapes]
     return heapq.merge(*streams, key=lambda record: record.timestamp_ms)
+
+
+def as_read(records: Iterable[TopicRecord]) -> Iterator[RawRecord]:
+    """Yield records as the job reads them from a new topic."""
+    offsets: defaultdict[int, Iterator[int]] = defaultdict(itertools.count)
+    for one in records:
+        yield RawRecord(
+            one.partition,
+            next(offsets[one.partition]),
+            one.timestamp_ms,
+            one.key,
+            one.value,
+            one.headers,
+        )
 
 
 def _make(shape: Shape) -> None:

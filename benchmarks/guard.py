@@ -2,7 +2,7 @@
 
     python -m benchmarks.guard
 
-Each is the processor time of something by that of a simple computation on the same
+Each is the CPU time of something by that of a simple computation on the same
 machine, the least of some repetitions, so that neither a slow nor a busy machine
 changes it much. They are compared with those of docs/performance.json: a ratio that is
 `FACTOR` times as large is a loss of speed that somebody should look at, and the command
@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 
 import click
@@ -22,11 +22,10 @@ import click
 from benchmarks.contenders.naive import Channel
 from benchmarks.contenders.same_semantics import Observer
 from benchmarks.context import Context
-from benchmarks.data import BIG, SMALL, Shape, simulated_shard
+from benchmarks.data import BIG, SMALL, Shape, as_read, simulated_shard
 from benchmarks.results import Run, read_run
 from benchmarks.rows.channel import opened
 from benchmarks.state import filling
-from connectors.kafka.producer import TopicRecord
 from sds_core.observer.record import RawRecord
 from sds_core.wire.proto.sds_spec_pb2 import SdsMessage
 from tests.support.hostile.plays import SHAPES, times_normal
@@ -42,7 +41,7 @@ _HOSTILE = ("a history as long as is read", "an empty filter", "requests for new
 
 @cache
 def reference_s() -> float:
-    """Return the processor time of a computation that never changes, seconds.
+    """Return the CPU time of a computation that never changes, seconds.
 
     It mixes what the job does: small objects, dictionaries, bytes.
     """
@@ -66,10 +65,7 @@ def open_and_close(messages: int) -> float:
 
 def semantics(shape: Shape) -> float:
     """Digest and apply frames of some channels, by the naive dictionary of views."""
-    records = [
-        RawRecord(one.partition, n, one.timestamp_ms, one.key, one.value, one.headers)
-        for n, one in enumerate(_records(shape))
-    ]
+    records = list(as_read(simulated_shard(shape, 0)))
     ours, naive = [], []
     for _ in range(_REPEAT):
         naive.append(_spent(partial(_naive, records)))
@@ -80,10 +76,6 @@ def semantics(shape: Shape) -> float:
 def hostile(name: str) -> float:
     """A frame made to hurt, by a normal one of its size."""
     return times_normal(SHAPES[name]())
-
-
-def _records(shape: Shape) -> Sequence[TopicRecord]:
-    return list(simulated_shard(shape, 0))
 
 
 def _spent(call: Callable[[], None]) -> float:

@@ -20,6 +20,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from benchmarks.data import as_read
 from connectors.broker.broker import EmbeddedBroker
 from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import (
@@ -52,7 +53,7 @@ _COMPACT_EVERY = 10
 
 
 def simulated(channels: int, messages_a_day: int, hours: float) -> Iterator[RawRecord]:
-    """Yield the records of some channels with 20 participants each."""
+    """Return the records of some channels with 20 participants each."""
     scenario = Scenario.from_mapping(
         {
             "name": "history",
@@ -71,11 +72,7 @@ def simulated(channels: int, messages_a_day: int, hours: float) -> Iterator[RawR
             "taps": [{"name": "tap"}],
         }
     )
-    records = simulated_records(scenario, 1, _START_MS, 1, Truth("history", 1))
-    for offset, record in enumerate(records):
-        yield RawRecord(
-            0, offset, record.timestamp_ms, record.key, record.value, record.headers
-        )
+    return as_read(simulated_records(scenario, 1, _START_MS, 1, Truth("history", 1)))
 
 
 def batches(records: Iterator[RawRecord]) -> Iterator[tuple[int, Chunk]]:

@@ -1,4 +1,4 @@
-"""Processes of the contenders: their processor time, memory and batches."""
+"""Processes of the contenders: their CPU time, memory and batches."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tree_of(pid: int) -> list[psutil.Process]:
 
 
 def cpu_s(pid: int) -> float:
-    """Return the processor time of a process and its descendants, seconds.
+    """Return the CPU time of a process and its descendants, seconds.
 
     That of descendants that ended is included once their parent has waited for them.
     """
@@ -71,7 +71,7 @@ class Commit(NamedTuple):
     Attributes:
         planned_s: When Spark had written the batch's plan, Unix seconds.
         at_s: When it had written the commit, Unix seconds.
-        cpu_s: Processor time of all processes of the job until then, seconds.
+        cpu_s: CPU time of all processes of the job until then, seconds.
         records: Records read until then.
     """
 
@@ -147,14 +147,12 @@ class Drain(NamedTuple):
 
     Attributes:
         records: Records in the time that counts.
-        seconds, cpu_s: That time, and the processor time of all its processes.
-        batches: Batches in it; 0 if the contender has none.
+        seconds, cpu_s: That time, and the CPU time of all its processes.
     """
 
     records: int
     seconds: float
     cpu_s: float
-    batches: int = 0
 
     @property
     def per_second(self) -> float:
@@ -163,7 +161,7 @@ class Drain(NamedTuple):
 
     @property
     def cpu_us(self) -> float:
-        """Processor time per record, microseconds."""
+        """CPU time per record, microseconds."""
         return self.cpu_s / self.records * 1e6
 
 
@@ -190,7 +188,6 @@ def warm(commits: Sequence[Commit], left_out: int) -> Drain:
         last.records - first.records,
         last.at_s - first.at_s,
         last.cpu_s - first.cpu_s,
-        len(full) - left_out,
     )
 
 
@@ -292,8 +289,14 @@ class Monitor:
 
 
 @contextmanager
-def monitor(kafka: KafkaSettings, *flags: str) -> Iterator[Monitor]:
-    """Run ``sds-monitor run`` on a topic with a new checkpoint."""
+def monitor(kafka: KafkaSettings, *flags: str, **program: Any) -> Iterator[Monitor]:
+    """Run ``sds-monitor run`` on a topic with a new checkpoint.
+
+    Args:
+        kafka: Cluster and topic.
+        flags: Further options.
+        program: Python and environment, for `started`.
+    """
     with tempfile.TemporaryDirectory(
         # A process of Spark may write for a moment after the command's end.
         prefix="sds-monitor-bench-",
@@ -301,7 +304,7 @@ def monitor(kafka: KafkaSettings, *flags: str) -> Iterator[Monitor]:
     ) as name:
         directory = Path(name)
         started_s = time.monotonic()
-        with started(kafka, directory, *flags) as process:
+        with started(kafka, directory, *flags, **program) as process:
             watch = CommitWatch(directory / "checkpoint", process.pid)
             with watch.running():
                 yield Monitor(process, directory, watch, started_s)

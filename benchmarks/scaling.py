@@ -1,224 +1,257 @@
-"""Measures what a job of some size needs: processor, memory, bytes of the checkpoint.
+"""Measures what a job of some size needs: CPU time, memory, bytes of the checkpoint.
 
-    python -m benchmarks.scaling --help
+    python -m benchmarks.scaling [--quick] [--publish]
 
-The command reads simulated traffic from the embedded broker in batches of 1,000 frames,
+The command reads simulated small frames from the embedded broker in batches of 1,000,
 as many as 1,000 frames per second give with a trigger of a second. It runs once for
-each number of channels, of cores, and of partitions of the state. The first batches,
-in which programs start, do not count.
+each number of channels, of cores, of partitions of the state and of executors, with a
+row of the table for each. The first batches, in which programs start, do not count.
 
-Limits of the result: processor time is that of the command's processes, by user and
-system, and does not depend on what else the machine does; frames per second do. Memory
-is the largest sum of proportional set sizes. Broker and job share the machine.
+CPU time is that of all processes of the job, and depends little on what else the
+machine does; frames per second do. Memory is the sum of proportional set sizes after
+the last batch, and the heap of each JVM, the driver's first, is what a collection left
+of it. Broker, master, workers and job share the machine.
+
+A full run takes about six minutes on two idle cores; it needs a JDK, for `jcmd`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import itertools
+import re
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 import click
 import psutil
 
+from benchmarks.data import Shape, records_of
+from benchmarks.disturbance import adopt_orphans, moment, share_of_others
+from benchmarks.processes import (
+    TIMEOUT_S,
+    ContenderFailed,
+    Monitor,
+    memory_bytes,
+    monitor,
+    tree_of,
+)
+from benchmarks.results import MOST_DISTURBED, machine
+from benchmarks.topics import load, new_topic
 from connectors.broker.broker import EmbeddedBroker
-from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.settings import KafkaSettings
-from connectors.kafka.topics import ensure_frames_topic
-from connectors.simulator.records import simulated_records
-from sds_core.simulation.scenario import Scenario
-from sds_core.simulation.truth import Truth
+from tests.support.streaming.cluster import Cluster, standalone_cluster
 
-_START_MS = 1_760_000_000_000
+PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
+BEGIN = "<!-- Made by .venv/bin/python -m benchmarks.scaling --publish. -->"
+END = "<!-- End of the figures. -->"
+
 _BATCH = 1_000
 _COLD = 4
 """Batches that do not count."""
+_HEAD = (
+    *("channels", "cores", "state partitions", "executors", "frames/s"),
+    *("JVM, us/frame", "Python, us/frame", "memory, MB", "heap, MB"),
+    *("state written per 1,000 frames, kB", "checkpoint, MB", "files per batch"),
+)
 
 
-class _Moment(NamedTuple):
-    """The job's processes at one moment.
+class Size(NamedTuple):
+    """A job and its traffic.
 
     Attributes:
-        at_s: Wall time, Unix seconds.
-        java_s, python_s: Processor time since their start, seconds.
-        memory_bytes: Memory of all.
+        channels: Number of channels.
+        cores: Cores of the job, on one machine.
+        state_partitions: Partitions of the state.
+        executors: Executors with a core each; 0 for a job on one machine.
     """
 
-    at_s: float
+    channels: int
+    cores: int = 2
+    state_partitions: int = 2
+    executors: int = 0
+
+
+SIZES = (
+    *(Size(100), Size(1_000), Size(4_000)),
+    *(Size(1_000, cores=1), Size(1_000, state_partitions=8)),
+    *(Size(1_000, cores=1, executors=1), Size(1_000, executors=2)),
+)
+
+
+class Spent(NamedTuple):
+    """CPU time of the job's processes up to a moment, seconds."""
+
     java_s: float
     python_s: float
-    memory_bytes: int
 
 
-class _Result(NamedTuple):
-    """Figures of one run, of the batches that count."""
+@contextmanager
+def running(kafka: KafkaSettings, size: Size) -> Iterator[tuple[Monitor, list[int]]]:
+    """Run the job over a topic, its first batches done.
 
-    frames_s: float
-    java_us: float
-    python_us: float
-    memory_mb: float
-    batch_kb: float
-    stored_mb: float
-    files: float
-
-
-def traffic(channels: int, frames: int, partitions: int) -> Iterator[TopicRecord]:
-    """Yield records of so many channels, 1,000 frames per second in all."""
-    duration_s = frames / _BATCH
-    scenario = Scenario.from_mapping(
-        {
-            "name": "scaling",
-            "description": "so many channels",
-            "duration_s": duration_s * 1.2 + 1,
-            "participants": 3,
-            "channels": [
-                {
-                    "name": "channel",
-                    "count": channels,
-                    "traffic": {"mean_interval_s": channels / _BATCH},
-                }
-            ],
-            "taps": [{"name": "tap"}],
-        }
-    )
-    records = simulated_records(
-        scenario, 1, _START_MS, partitions, Truth("scaling", partitions)
-    )
-    return itertools.islice(records, frames)
-
-
-def run(kafka: KafkaSettings, cores: int, state_partitions: int) -> _Result:
-    """Run the job over a topic."""
-    with tempfile.TemporaryDirectory(prefix="sds-monitor-scaling-") as directory:
-        checkpoint = Path(directory, "checkpoint")
-        arguments = {
-            "--bootstrap": kafka.bootstrap,
-            "--topic": kafka.topic,
-            "--checkpoint": str(checkpoint),
-            "--master": f"local[{cores}]",
-            "--read-tasks": str(cores),
-            "--shuffle-partitions": str(state_partitions),
-            "--max-batch-records": str(_BATCH),
-            "--metrics-port": "0",
-            "--trigger": "0",
-        }
-        words = [word for pair in arguments.items() for word in pair]
-        words += ["--until-caught-up", "--no-history-topics"]
-        with subprocess.Popen(  # noqa: S603 - our own command
-            [sys.executable, "-m", "streaming.cli", "run", *words],
-            stdout=subprocess.DEVNULL,
-        ) as job:
-            moments = _observe(job)
-            if job.returncode:
-                message = f"the job ended with code {job.returncode}"
-                raise click.ClickException(message)
-        return _result(checkpoint, moments)
-
-
-def _observe(job: subprocess.Popen[bytes]) -> list[_Moment]:
-    """Return moments of a job until it has ended."""
-    spent: dict[psutil.Process, tuple[bool, float]] = {}
-    found = []
-    process = psutil.Process(job.pid)
-    while job.poll() is None:
-        memory = 0
-        try:
-            family = [process, *process.children(recursive=True)]
-        except psutil.Error:
-            break
-        for one in family:
-            try:
-                times = one.cpu_times()
-                spent[one] = ("java" in one.name(), times.user + times.system)
-                memory += one.memory_full_info().pss
-            except psutil.Error:
-                continue
-        java, python = (
-            sum(s for is_java, s in spent.values() if is_java is wanted)
-            for wanted in (True, False)
-        )
-        found.append(_Moment(time.time_ns() / 1e9, java, python, memory))
-        time.sleep(0.2)
-    job.wait()
-    return found
-
-
-def _result(checkpoint: Path, moments: list[_Moment]) -> _Result:
-    commits = checkpoint / "commits"
-    ends = {
-        int(one.name): one.stat().st_mtime
-        for one in commits.iterdir()
-        if one.name.isdigit()
+    Yields:
+        The job, and the process ids of its driver and its executors.
+    """
+    options = {
+        "--master": f"local[{size.cores}]",
+        "--read-tasks": str(size.cores),
+        "--shuffle-partitions": str(size.state_partitions),
+        "--max-batch-records": str(_BATCH),
+        "--trigger": "0",
     }
-    last = max(ends)
-    if last <= _COLD:
-        message = f"only {last + 1} batches: give more --frames"
-        raise click.ClickException(message)
-    first_s, last_s = ends[_COLD - 1], ends[last]
-    frames = (last - _COLD + 1) * _BATCH
-    begin = min(moments, key=lambda one: abs(one.at_s - first_s))
-    end = min(moments, key=lambda one: abs(one.at_s - last_s))
-    # Of batch N the changelog is N + 1.
-    changes = [
-        one
-        for one in (checkpoint / "state" / "0").rglob("*.changelog")
-        if int(one.stem) > _COLD
-    ]
-    changed = sum(one.stat().st_size for one in changes)
-    stored = [one for one in checkpoint.rglob("*") if one.is_file()]
-    return _Result(
-        frames / (last_s - first_s),
-        (end.java_s - begin.java_s) / frames * 1e6,
-        (end.python_s - begin.python_s) / frames * 1e6,
-        max(one.memory_bytes for one in moments) / 1e6,
-        changed / (last - _COLD + 1) / 1e3,
-        sum(one.stat().st_size for one in stored) / 1e6,
-        len(stored) / (last + 1),
+    with ExitStack() as stack:
+        environment = {}
+        cluster: Cluster | None = None
+        if size.executors:
+            place = stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="sds-monitor-bench-")
+            )
+            cluster = stack.enter_context(standalone_cluster(Path(place)))
+            with (cluster.directory / "conf" / "spark-defaults.conf").open("a") as file:
+                file.write(f"spark.cores.max {size.executors}\n")
+            options["--master"] = cluster.master
+            environment = cluster.environment
+        words = [word for pair in options.items() for word in pair]
+        job = stack.enter_context(
+            monitor(kafka, *words, "--no-history-topics", environment=environment)
+        )
+        job.follow()
+        _wait_for_batches(job, _COLD)
+        executors = [one.pid for one in cluster.executors()] if cluster else []
+        yield job, [job.process.pid, *executors]
+
+
+def measure(kafka: KafkaSettings, size: Size, batches: int) -> tuple[str, ...]:
+    """Run the job over a topic; returns its row of the table."""
+    with running(kafka, size) as (job, roots):
+        before, cold = spent(roots), len(job.watch.commits)
+        _wait_for_batches(job, batches)
+        after, last = spent(roots), len(job.watch.commits)
+        first, final = job.watch.commits[cold - 1], job.watch.commits[last - 1]
+        frames = final.records - first.records
+        memory = sum(map(memory_bytes, roots))
+        family = itertools.chain.from_iterable(map(tree_of, roots))
+        heaps = [heap_bytes(one.pid) for one in family if is_java(one)]
+        checkpoint = job.directory / "checkpoint"
+        # Of batch N the changelog is N + 1.
+        written = sum(
+            one.stat().st_size
+            for one in (checkpoint / "state" / "0").rglob("*.changelog")
+            if cold < int(one.stem) <= last
+        )
+        stored = [one for one in checkpoint.rglob("*") if one.is_file()]
+        stored_bytes = sum(one.stat().st_size for one in stored)
+        files = len(stored) / len(job.watch.commits)
+        job.process.terminate()
+        job.wait_for_end()
+    return (
+        *(f"{value:,}" for value in size),
+        f"{frames / (final.at_s - first.at_s):,.0f}",
+        f"{(after.java_s - before.java_s) / frames * 1e6:,.0f}",
+        f"{(after.python_s - before.python_s) / frames * 1e6:,.0f}",
+        f"{memory / 1e6:,.0f}",
+        " + ".join(f"{one / 1e6:,.0f}" for one in heaps),
+        f"{written / frames:,.0f}",
+        f"{stored_bytes / 1e6:,.1f}",
+        f"{files:,.1f}",
     )
+
+
+def spent(roots: Sequence[int]) -> Spent:
+    """Return the CPU time of some processes and all that they started."""
+    java_s = python_s = 0.0
+    for one in itertools.chain.from_iterable(map(tree_of, roots)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = one.cpu_times()
+            if is_java(one):
+                java_s += times.user + times.system
+            else:
+                python_s += times.user + times.system
+            # What has ended was a Python worker.
+            python_s += times.children_user + times.children_system
+    return Spent(java_s, python_s)
+
+
+def is_java(process: psutil.Process) -> bool:
+    """Whether a process is a running JVM."""
+    try:
+        return process.name() == "java"
+    except psutil.NoSuchProcess:
+        return False
+
+
+def heap_bytes(pid: int) -> int:
+    """Return what a collection leaves of the heap of a JVM."""
+    for command in ("GC.run", "GC.heap_info"):
+        said = subprocess.run(  # noqa: S603 - fixed words
+            ["jcmd", str(pid), command],  # noqa: S607 - of the JDK in PATH
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    found = re.findall(r"generation.* used (\d+)K", said)
+    return sum(map(int, found)) * 1_024
+
+
+def _wait_for_batches(job: Monitor, count: int) -> None:
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while len(job.watch.commits) < count:
+        if time.monotonic() > deadline_s or job.process.poll() is not None:
+            raise ContenderFailed((job.directory / "stderr").read_text()[-2_000:])
+        time.sleep(0.05)
 
 
 @click.command(help=__doc__)
-@click.option("--channels", type=int, multiple=True, default=(100, 1_000))
-@click.option("--cores", type=int, multiple=True, default=(1, 2))
-@click.option("--state-partitions", type=int, multiple=True, default=(2, 8))
-@click.option("--frames", default=12_000, help="Frames of each run.")
-@click.option("--partitions", default=4, help="Partitions of the topic.")
-def main(
-    channels: tuple[int, ...],
-    cores: tuple[int, ...],
-    state_partitions: tuple[int, ...],
-    frames: int,
-    partitions: int,
-) -> None:
-    """Print a row for each run, as a table in Markdown."""
-    click.echo(
-        "| channels | cores | state partitions | frames/s | JVM, us/frame | "
-        "Python, us/frame | memory, MB | state written per 1,000 frames, kB | "
-        "checkpoint at the end, MB | files per batch |\n" + "|---" * 10 + "|"
-    )
-    most = max(cores)
-    runs = [(count, most, state_partitions[0]) for count in channels]
-    runs += [(channels[-1], one, state_partitions[0]) for one in cores if one != most]
-    runs += [(channels[-1], most, one) for one in state_partitions[1:]]
+@click.option("--quick", is_flag=True, help="Six batches instead of 24.")
+@click.option("--publish", is_flag=True, help="Write the table to docs/scaling.md.")
+def main(quick: bool, publish: bool) -> None:
+    """Print a row for each size, as a table in Markdown."""
+    adopt_orphans()
+    batches = 6 if quick else 24
+    today = datetime.datetime.now(datetime.UTC).date()  # noqa: TID251 - the day of the run
+    lines = [
+        BEGIN,
+        "",
+        f"sds-monitor {version('sds-monitor')}, {today}, {machine()}.",
+        "",
+        f"| {' | '.join(_HEAD)} |",
+        "|---" * len(_HEAD) + "|",
+    ]
+    click.echo("\n".join(lines[2:]))
+    before = moment()
     with EmbeddedBroker() as broker:
-        topics = {}
-        for count in channels:
-            topics[count] = KafkaSettings(broker.bootstrap, f"scaling-{count}")
-            ensure_frames_topic(topics[count], partitions)
-            write(traffic(count, frames, partitions), topics[count])
-        for count, cores_, state in runs:
-            found = run(topics[count], cores_, state)
-            click.echo(
-                f"| {count:,} | {cores_} | {state} | {found.frames_s:,.0f} | "
-                f"{found.java_us:,.0f} | {found.python_us:,.0f} | "
-                f"{found.memory_mb:,.0f} | {found.batch_kb:,.0f} | "
-                f"{found.stored_mb:,.1f} | {found.files:,.1f} |"
-            )
+        topics: dict[int, KafkaSettings] = {}
+        for size in SIZES:
+            count = size.channels
+            if count not in topics:
+                topics[count] = new_topic(broker, f"scaling-{count}")
+                shape = Shape(
+                    "scaling", count, 30, interval_s=count / _BATCH, participants=3
+                )
+                load(
+                    topics[count],
+                    itertools.islice(records_of(shape), (batches + 1) * _BATCH),
+                )
+            lines.append(f"| {' | '.join(measure(topics[count], size, batches))} |")
+            click.echo(lines[-1])
+    others = share_of_others(before, moment())
+    click.echo(f"other programs: {others:.1%} of the cores", err=True)
+    if not publish:
+        return
+    if quick or others > MOST_DISTURBED:
+        message = "not published: end other programs, and run again without --quick"
+        raise click.ClickException(message)
+    page = PAGE.read_text(encoding="utf-8")
+    old = page[page.index(BEGIN) : page.index(END) + len(END)]
+    PAGE.write_text(page.replace(old, "\n".join([*lines, "", END])), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 import click
 import msgspec
 
+from benchmarks.data import as_read
 from connectors.simulator.records import simulated_records
 from sds_core.observer import blob
 from sds_core.observer.record import RawRecord
@@ -40,7 +41,7 @@ _DAY_S = 86_400
 def simulated(
     profile: str, participants: int, messages_a_day: int, hours: float
 ) -> Iterator[RawRecord]:
-    """Yield the records of one channel and the heartbeats of its tap."""
+    """Return the records of one channel and the heartbeats of its tap."""
     scenario = Scenario.from_mapping(
         {
             "name": "state",
@@ -59,11 +60,7 @@ def simulated(
             "taps": [{"name": "tap"}],
         }
     )
-    records = simulated_records(scenario, 1, _START_MS, 1, Truth("state", 1))
-    for offset, record in enumerate(records):
-        yield RawRecord(
-            0, offset, record.timestamp_ms, record.key, record.value, record.headers
-        )
+    return as_read(simulated_records(scenario, 1, _START_MS, 1, Truth("state", 1)))
 
 
 def filling() -> Iterator[RawRecord]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
+from statistics import median
 
 import click
 
-from benchmarks.goals import cells
-from benchmarks.results import Measure, Run, read_run, write_run
+from benchmarks.goals import HEAD, cells
+from benchmarks.results import Disturbed, Measure, Run, publish, read_run
 from benchmarks.rows import drain
 
 PAGE = Path(__file__).with_name("performance.md")
@@ -63,47 +64,50 @@ def _about(run: Run) -> str:
         )
     if run.apart:
         lines.append(f"Measured in a run of their own: {', '.join(run.apart)}.")
-    if run.load > 0.5:
-        lines.append("**Other programs ran on the machine.**")
+    lines += [
+        f"**Disturbed by other programs: {row}, {share:.0%} of the cores.**"
+        for row, share in run.disturbed.items()
+    ]
     return "\n".join(lines) + "\n"
 
 
 def _goals(run: Run) -> str:
-    lines = ["## Goals", "", "On two cores.", ""]
-    lines += _table(("what", "goal", "aim", "this run", ""), cells(run))
+    lines = [
+        "## Goals",
+        "",
+        "On two cores, with the median of all repetitions and, in brackets, the least "
+        "and the greatest value.",
+        "The ratios are of CPU time per frame, the other's by ours: 2 x is half the "
+        "CPU time.",
+        "The reasons are written by hand; the figures below show whether they still "
+        "hold.",
+        "",
+    ]
+    lines += _table(HEAD, cells(run))
     return "\n".join(lines) + "\n"
 
 
 def _drains(run: Run) -> str:
-    """Return the contenders, by data set, with the ratio of the job to each."""
+    """Return the contenders, by data set, with the ratio of each to the job."""
     lines = ["## Reading a topic that holds everything already", ""]
-    names = [measure.row for measure in run.measures]
-    for row in dict.fromkeys(names):
-        if not row.startswith("drain ") or "processor" in row:
-            continue
+    rates = {(one.row, one.what): one for one in run.measures}
+    data = dict.fromkeys(row for row, _ in rates if row.endswith(", CPU"))
+    for by_cpu in data:
+        row = by_cpu.removesuffix(", CPU")
         lines += [f"*{row.removeprefix('drain ').capitalize()}*:", ""]
-        lines += _table(
-            ("contender", "records/s", "this job", "processor, µs", "this job"),
-            _contenders(run, row),
-        )
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _contenders(run: Run, row: str) -> Iterator[tuple[str, ...]]:
-    by_cpu = f"{row}, processor"
-    spent = {one.what: one for one in run.measures if one.row == by_cpu}
-    for one in run.measures:
-        if one.row == row:
-            ratio = run.ratio(row, drain.JOB, one.what) or 0.0
-            cpu_ratio = run.ratio(by_cpu, one.what, drain.JOB) or 0.0
-            yield (
+        contenders = (
+            (
                 one.what,
                 _value(one),
-                f"{ratio:.2f}x",
-                _value(spent[one.what]),
-                f"{cpu_ratio:.2f}x",
+                f"{median(run.ratios(by_cpu, one.what, drain.JOB)):.2f}x",
+                _value(rates[row, one.what]),
             )
+            for one in run.measures
+            if one.row == by_cpu
+        )
+        head = ("contender", "CPU time, µs per record", "by this job's", "records/s")
+        lines += [*_table(head, contenders), ""]
+    return "\n".join(lines)
 
 
 def _others(run: Run) -> Iterator[str]:
@@ -142,7 +146,10 @@ def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> list[str]:
 def main(figures: Path | None) -> None:
     """Make the page, after taking the figures of a run if a file is given."""
     if figures is not None:
-        write_run(read_run(figures))
+        try:
+            publish(read_run(figures))
+        except Disturbed as error:
+            raise click.ClickException(str(error)) from error
     make_page()
 
 

@@ -32,20 +32,18 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def print_result(records: int, begun_s: float, begun_cpu_s: float, **more: Any) -> None:
+def print_result(records: int, begun_s: float, begun_cpu_s: float) -> None:
     """Print the result as a line of JSON.
 
     Args:
         records: Records read.
         begun_s: `time.monotonic` before the first.
         begun_cpu_s: `time.process_time` before the first.
-        more: Further values.
     """
     result = {
         "records": records,
         "seconds": time.monotonic() - begun_s,
         "cpu_s": time.process_time() - begun_cpu_s,
-        **more,
     }
     click.echo(json.dumps(result))
 

@@ -8,7 +8,6 @@ It has no deadlines, no taps, no repair, no filters, no restart and no limit of 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import click
 
@@ -44,49 +43,23 @@ class Channel:
                 self.acknowledged.add(entry.message_id)
 
 
-def confluent(bootstrap: str, topic: str, ends: dict[int, int]) -> Iterator[bytes]:
-    """Yield all values, read with confluent-kafka."""
-    for messages in confluent_messages(bootstrap, topic, ends):
-        for message in messages:
-            yield message.value() or b""
-
-
-def kafka_python(bootstrap: str, topic: str, ends: dict[int, int]) -> Iterator[bytes]:
-    """Yield all values, read with kafka-python."""
-    from kafka import KafkaConsumer, TopicPartition
-
-    consumer = KafkaConsumer(
-        bootstrap_servers=bootstrap, auto_offset_reset="earliest", check_crcs=False
-    )
-    consumer.assign([TopicPartition(topic, p) for p in ends])
-    left = sum(ends.values())
-    for message in consumer:
-        yield message.value or b""
-        left -= 1
-        if not left:
-            break
-    consumer.close()
-
-
 @click.command()
 @options
-@click.option("--client", type=click.Choice(["confluent", "kafka-python", "raw"]))
-def main(bootstrap: str, topic: str, ends: dict[int, int], client: str) -> None:
-    """Read the topic; `raw` only reads it, with confluent-kafka."""
-    read = kafka_python if client == "kafka-python" else confluent
+@click.option("--raw", is_flag=True, help="Only read the topic.")
+def main(bootstrap: str, topic: str, ends: dict[int, int], raw: bool) -> None:
+    """Read the topic."""
     begun_s, begun_cpu_s = time.monotonic(), time.process_time()
     channels: dict[str, Channel] = {}
-    frames = 0
-    for value in read(bootstrap, topic, ends):
-        frames += 1
-        if client == "raw" or not value:
+    for messages in confluent_messages(bootstrap, topic, ends):
+        if raw:
             continue
-        message = SdsMessage.FromString(value)
-        channel = channels.get(message.channel_id)
-        if channel is None:
-            channel = channels[message.channel_id] = Channel()
-        channel.add(message)
-    print_result(frames, begun_s, begun_cpu_s, channels=len(channels))
+        for value in filter(None, (one.value() for one in messages)):
+            message = SdsMessage.FromString(value)
+            channel = channels.get(message.channel_id)
+            if channel is None:
+                channel = channels[message.channel_id] = Channel()
+            channel.add(message)
+    print_result(sum(ends.values()), begun_s, begun_cpu_s)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from benchmarks.context import Context
 from benchmarks.data import HOUR, START_MS, records_of
-from benchmarks.live import FLAGS, follow
+from benchmarks.live import COSTS_S, FLAGS, say_ages, say_costs
 from benchmarks.processes import monitor
 from benchmarks.topics import Feed, Writer
 from connectors.kafka.producer import TopicRecord
@@ -19,7 +19,7 @@ ROW = "an hour"
 
 def catch_up(context: Context) -> None:
     """Write the past, then the present, and start the job beside it."""
-    shape, past_s, seconds = HOUR, 3_600, 60
+    shape, past_s, seconds = HOUR, 3_600, 30
     if context.is_quick:
         shape, past_s, seconds = replace(HOUR, channels=40, seconds=600), 300, 20
     records = iter(records_of(shape))
@@ -41,10 +41,12 @@ def catch_up(context: Context) -> None:
         # What came meanwhile.
         job.wait_for_frames(before + len(feed.written_s))
         time.sleep(10)
-        seen = follow(job, feed, seconds, before)
-    what = f"{shape.channels} channels at one message/s, {past_s / 60:g} min remembered"
-    seen.say_ages(context, ROW, what)
-    seen.say_costs(context, ROW, what)
+        what = (
+            f"{shape.channels} channels at one message/s, "
+            f"{past_s / 60:g} min remembered"
+        )
+        say_ages(context, ROW, what, job, feed, seconds=seconds, before=before)
+        say_costs(context, ROW, what, job, feed, seconds=COSTS_S)
 
 
 def _past(

@@ -10,20 +10,19 @@ from typing import NamedTuple
 import msgspec
 
 from benchmarks.context import Context
-from benchmarks.data import Shape, records_of
+from benchmarks.data import START_MS
 from benchmarks.state import filling
 from sds_core.observer.record import RawRecord
 from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.observer.sds.kind import CHANNELS
-from sds_core.wire import BloomFilter, Dialect
+from sds_core.wire import BloomFilter, Dialect, Frame, HistoryEntry, encode
 from streaming.chunk import Chunk
 from tests.support.hostile.cost import cost
 from tests.support.hostile.shapes import Play, Timed, Writer
 
 ROW = "one channel"
 GROWTH = "growth of one channel"
-_HOUR = Shape("one-hour", 1, 3_650, history=200, has_filter=True)
 _REPEAT = 9
 _BATCH = 500
 
@@ -42,7 +41,7 @@ class Opened(NamedTuple):
     clock_ms: int
 
     def spent_s(self) -> list[float]:
-        """Return processor times of opening, applying the frame and closing."""
+        """Return CPU times of opening, applying the frame and closing."""
         spent = []
         for _ in range(_REPEAT):
             begun_s = time.process_time()
@@ -78,6 +77,30 @@ def opened(records: Iterable[RawRecord], *counts: int) -> Iterator[Opened]:
         yield _opened(view, last)
 
 
+def healthy(count: int) -> Iterator[RawRecord]:
+    """Yield small frames of a channel with five participants, of the last hour.
+
+    Each names the three messages before it, so all but the last are acknowledged.
+
+    Args:
+        count: Number of messages.
+    """
+    for number in range(count + 1):
+        at_ms = START_MS + number * 3_500_000 // count
+        names = [f"{n:064x}" for n in range(max(0, number - 3), number)]
+        frame = Frame.build(
+            Dialect.SPEC,
+            message_id=f"{number:064x}",
+            channel_id="channel",
+            sender_id=f"participant-{number % 5}",
+            lamport=at_ms,
+            causal_history=[HistoryEntry(name) for name in names],
+            content=b"text",
+        )
+        headers = [("observer", b"tap"), ("seq", str(number).encode())]
+        yield RawRecord(0, number, at_ms, None, encode(frame), headers)
+
+
 def _opened(view: ChannelView, record: RawRecord) -> Opened:
     chunk = Chunk(0, 0, 1 << 62)
     chunk.add(record)
@@ -85,16 +108,10 @@ def _opened(view: ChannelView, record: RawRecord) -> Opened:
 
 
 def open_and_close(context: Context) -> None:
-    """Measure a channel with an hour of messages, and one with a full memory."""
-    hour = (
-        RawRecord(0, n, one.timestamp_ms, one.key, one.value, one.headers)
-        for n, one in enumerate(records_of(_HOUR))
-    )
-    full = filling()
-    for what, state in (
-        ("an hour at one message/s", next(opened(hour, 0))),
-        ("20,000 messages", next(opened(full, 0))),
-    ):
+    """Measure healthy channels of some sizes, and one with every memory full."""
+    states = {f"{count:,} messages": healthy(count) for count in (100, 3_650, 20_000)}
+    for what, records in {**states, "full memory": filling()}.items():
+        state = next(opened(records, 0))
         for _ in range(context.repeat):
             spent_ms = median(state.spent_s()) * 1e3
             context.say(ROW, f"open, one frame, close: {what}", "ms", spent_ms)
@@ -110,11 +127,7 @@ def _digests(chunk: Chunk) -> list[ChannelDigest]:
 
 
 def growth(context: Context) -> None:
-    """Measure a frame against what the channel remembers, its people, its history."""
-    counts = (100, 1_000, 5_000)
-    for count, state in zip(counts, opened(filling(), *counts), strict=True):
-        what = f"open, one frame, close: {count:,} messages remembered"
-        context.say(GROWTH, what, "ms", median(state.spent_s()) * 1e3)
+    """Measure a frame against a channel's participants, and its own history."""
     for participants in (10, 100, 1_000):
         spent_s = cost(_talk(participants, 40))
         what = f"read and apply a frame: {participants:,} participants"

@@ -5,6 +5,10 @@ jobs have the same number of records. The first batches do not count: Java compi
 workers start in them; from then on the time from commit to commit counts, until the
 last batch. The single processes start in well under a second, so all of their time
 counts.
+
+CPU time is that of all processes of a contender, without the broker's. Its ratios vary
+less than those of the wall time: a batch waits for the slowest of its tasks, and for
+the broker.
 """
 
 from __future__ import annotations
@@ -14,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +25,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.context import Context, ends_of
-from benchmarks.data import BIG, MIX_BIG, MIX_SMALL, SMALL, Shape
+from benchmarks.data import BIG, SMALL, Shape
 from benchmarks.processes import (
     TIMEOUT_S,
     CommitWatch,
@@ -34,89 +37,70 @@ from benchmarks.processes import (
 )
 from connectors.kafka.settings import KafkaSettings
 
-LEFT_OUT = 2
+_BATCHES = 8
+_LEFT_OUT = 2
 """Batches at the start that do not count."""
 
 JOB = "this job"
-OBVIOUS = "obvious Spark job"
-DIGEST = "the same with a digest per channel"
-KAFKA_PYTHON = "one process, kafka-python, naive"
-CONFLUENT = "one process, confluent-kafka, naive"
+FIGURES = "Spark job with three figures"
+COUNTS = "Spark job that only counts"
 SAME = "one process, same semantics, no Spark"
-RAW = "raw read, confluent-kafka"
+NAIVE = "one process, naive"
+RAW = "raw read"
 
 
-@dataclass(frozen=True)
-class Set:
-    """A data set.
-
-    Attributes:
-        name: Its name, the last word of the row's.
-        shapes: What is in it.
-        batches: Batches of the Spark jobs.
-    """
-
-    name: str
-    shapes: tuple[Shape, ...]
-    batches: int = 8
+def cpu(data: str) -> str:
+    """Return the row of the CPU times of a data set."""
+    return f"drain {data}, CPU"
 
 
-def sets(is_quick: bool) -> tuple[Set, ...]:
-    """Return the data sets big, small and mix."""
-    mix = (MIX_BIG, MIX_SMALL)
+def shapes(is_quick: bool) -> dict[str, Shape]:
+    """Return the data sets by name."""
     if is_quick:
-        mix = (MIX_BIG.shortened(20), MIX_SMALL.shortened(8))
-        return (
-            Set("big", (BIG.shortened(40),)),
-            Set("small", (SMALL.shortened(10),)),
-            Set("mix", mix),
-        )
-    return Set("big", (BIG,)), Set("small", (SMALL,)), Set("mix", mix)
+        return {"big": BIG.shortened(40), "small": SMALL.shortened(10)}
+    return {"big": BIG, "small": SMALL}
 
 
-def drain(context: Context, wanted: Set) -> None:
+def drain(context: Context, data: str) -> None:
     """Measure all contenders on one data set."""
-    row = f"drain {wanted.name}"
-    kafka = context.loaded(wanted.name, *wanted.shapes)
+    kafka = context.loaded(data, shapes(context.is_quick)[data])
     ends = ends_of(kafka)
-    batch = -(-sum(ends.values()) // wanted.batches)
+    batch = -(-sum(ends.values()) // _BATCHES)
     for _ in range(context.repeat):
         ours: dict[str, Any] = {}
         contenders: dict[str, Callable[[], Drain]] = {
             JOB: partial(_job, kafka, batch, ours),
-            OBVIOUS: partial(_spark, kafka, batch),
-            DIGEST: partial(_spark, kafka, batch, "--digest"),
-            KAFKA_PYTHON: partial(_naive, kafka, ends, "kafka-python"),
-            CONFLUENT: partial(_naive, kafka, ends, "confluent"),
+            FIGURES: partial(_spark, kafka, batch, "spark_figures"),
+            COUNTS: partial(_spark, kafka, batch, "spark_counts"),
             SAME: partial(_same, kafka, ends, ours),
-            RAW: partial(_naive, kafka, ends, "raw"),
+            NAIVE: partial(_naive, kafka, ends),
+            RAW: partial(_naive, kafka, ends, "--raw"),
         }
         for name, measure in contenders.items():
             result = measure()
-            context.say(row, name, "records/s", result.per_second)
-            context.say(f"{row}, processor", name, "µs/record", result.cpu_us)
+            context.say(cpu(data), name, "µs/record", result.cpu_us)
+            context.say(f"drain {data}", name, "records/s", result.per_second)
 
 
-def _job(kafka: KafkaSettings, batch: int, ours: dict[str, Any], *flags: str) -> Drain:
+def _job(kafka: KafkaSettings, batch: int, ours: dict[str, Any]) -> Drain:
     """Run this job to the end of the topic; `ours` gets its report."""
     words = ["--until-caught-up", "--trigger", "0", "--no-history-topics"]
     words += ["--max-batch-records", str(batch), "--max-batch-bytes", str(1 << 40)]
-    with monitor(kafka, *words, *flags) as job:
+    with monitor(kafka, *words) as job:
         job.wait_for_end()
         ours |= job.report
-    return warm(job.watch.commits, LEFT_OUT)
+    return warm(job.watch.commits, _LEFT_OUT)
 
 
-def _spark(kafka: KafkaSettings, batch: int, *flags: str) -> Drain:
-    """Run the obvious Spark job to the end of the topic."""
+def _spark(kafka: KafkaSettings, batch: int, module: str) -> Drain:
+    """Run a Spark job of `benchmarks.contenders` to the end of the topic."""
     with tempfile.TemporaryDirectory(prefix="sds-monitor-bench-") as name:
         checkpoint = Path(name) / "checkpoint"
         words = ["--bootstrap", kafka.bootstrap, "--topic", kafka.topic]
         words += ["--checkpoint", str(checkpoint), "--batch", str(batch)]
-        module = "benchmarks.contenders.spark_rows"
         with (Path(name) / "stderr").open("w") as stderr:
             process = subprocess.Popen(  # noqa: S603 - fixed words
-                [sys.executable, "-m", module, *words, *flags],
+                [sys.executable, "-m", f"benchmarks.contenders.{module}", *words],
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
             )
@@ -127,11 +111,11 @@ def _spark(kafka: KafkaSettings, batch: int, *flags: str) -> Drain:
                     raise ContenderFailed((Path(name) / "stderr").read_text()[-3000:])
         finally:
             process.kill()
-        return warm(watch.commits, LEFT_OUT)
+        return warm(watch.commits, _LEFT_OUT)
 
 
-def _naive(kafka: KafkaSettings, ends: dict[int, int], client: str) -> Drain:
-    result = run_contender("naive", *_what(kafka, ends), "--client", client)
+def _naive(kafka: KafkaSettings, ends: dict[int, int], *flags: str) -> Drain:
+    result = run_contender("naive", *_what(kafka, ends), *flags)
     return Drain(result["records"], result["seconds"], result["cpu_s"])
 
 

@@ -1,14 +1,28 @@
-"""Frames made to hurt, against normal ones of their size."""
+"""Hostile records, against genuine frames of their size."""
 
 from __future__ import annotations
 
 from benchmarks.context import Context
-from tests.support.hostile.plays import SHAPES, times_normal
+from benchmarks.hostile_cost import times_genuine
+from tests.support.hostile.combined import SHAPES, TRIPLE, Names, pairs
 
 ROW = "a frame made to hurt"
 
+_DEAREST = 8
+"""Shapes that are measured in pairs too; `python -m benchmarks.hostile_cost` measures
+every pair."""
+
 
 def hostile(context: Context) -> None:
-    """Measure every shape of the hostile-traffic suite."""
-    for name, play in SHAPES.items():
-        context.say(ROW, name, "times a normal frame", times_normal(play()))
+    """Measure every shape, and pairs of the dearest ones."""
+    costs = {name: _say(context, (name,)) for name in SHAPES}
+    dearest = set(sorted(costs, key=costs.__getitem__)[-_DEAREST:])
+    for names in [TRIPLE, *pairs()]:
+        if names == TRIPLE or dearest.issuperset(names):
+            _say(context, names)
+
+
+def _say(context: Context, names: Names) -> float:
+    value = times_genuine(names)
+    context.say(ROW, " and ".join(names), "times a normal frame", value)
+    return value

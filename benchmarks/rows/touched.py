@@ -7,7 +7,6 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from statistics import median
 
 from benchmarks.context import Context
 from benchmarks.data import MANY, records_of
@@ -18,12 +17,20 @@ from connectors.kafka.producer import TopicRecord
 
 ROW = "many channels"
 _BURSTS = 3
+_PAST_MS = 600_000
+"""How long ago the channels began, by the record times.
+
+A view is called when a minute ends in which its figures changed, when the channel's
+warm-up ends, 30 s after its first frame, and 120 s after a message without
+acknowledgement. Thousands of channels that began just now would meet these deadlines
+together, in a batch that is to have the news of a few."""
 
 
 def touched(context: Context) -> None:
     """Let the job learn more and more channels; after each step, write to a few.
 
-    The batch of the news is timed from its plan to its commit.
+    The batch of the news is timed from its plan to its commit. Of a few such batches
+    the quickest counts: another one may have the end of a minute in it.
     """
     shape = replace(MANY, channels=2_100) if context.is_quick else MANY
     # A few channels were silent.
@@ -44,9 +51,10 @@ def touched(context: Context) -> None:
             known = 0
             for share in (20, 4, 1):
                 total = len(channels) // share
-                _write(writer, (frames.pop(0) for frames in channels[known:total]))
+                first = (frames.pop(0) for frames in channels[known:total])
+                _write(writer, first, _PAST_MS)
                 known = total
-                job.wait_for_frames(len(writer.written_s))
+                _wait(job, writer)
                 _measure(context, job, writer, channels[:total], few)
             many = len(channels) // 10
             _measure(context, job, writer, channels, many)
@@ -68,23 +76,32 @@ def _measure(
         some = waiting[begin : begin + news]
         before = len(job.watch.commits)
         _write(writer, (frames.pop(0) for frames in some if frames))
-        job.wait_for_frames(len(writer.written_s))
-        while len(job.watch.commits) < before + 2:
-            time.sleep(0.1)
-        commits = job.watch.commits[max(0, before - 1) :]
+        _wait(job, writer)
+        commits = job.watch.commits[before - 1 :]
         _, largest = max(
             itertools.pairwise(commits),
             key=lambda pair: pair[1].records - pair[0].records,
         )
         seconds.append(largest.seconds)
     what = f"batch with news of {news:,} channels of {len(channels):,}"
-    context.say(ROW, what, "s", median(seconds))
+    context.say(ROW, what, "s", min(seconds))
 
 
-def _write(writer: Writer, records: Iterable[TopicRecord]) -> None:
-    now_ms = time.time_ns() // 1_000_000
+def _wait(job: Monitor, writer: Writer) -> None:
+    """Wait until all frames are in the figures, and a later batch has ended.
+
+    Figures are shown before the batch's commit is written and seen.
+    """
+    job.wait_for_frames(len(writer.written_s))
+    seen = len(job.watch.commits)
+    while len(job.watch.commits) < seen + 2:
+        time.sleep(0.1)
+
+
+def _write(writer: Writer, records: Iterable[TopicRecord], ago_ms: int = 0) -> None:
+    time_ms = time.time_ns() // 1_000_000 - ago_ms
     for record in records:
-        writer.write(replace(record, timestamp_ms=now_ms))
+        writer.write(replace(record, timestamp_ms=time_ms))
     writer.flush()
 
 

@@ -109,7 +109,8 @@ class Reception:
 
     def _pass_on(self, one: bytes, group_id: bytes) -> None:
         """Acknowledge a new message to those who offered it; offer it to the others."""
-        offered_by = {record.peer for record in self._state.records.of_message(one)}
+        # A list: the order of a set would change from process to process.
+        offered_by = [record.peer for record in self._state.records.of_message(one)]
         for peer in offered_by:
             self._state.records.remove(peer, one)
             self._acknowledge(peer, one)

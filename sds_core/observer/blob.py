@@ -49,6 +49,10 @@ class DamagedBlob(ValueError):
     """A blob is not what a release wrote: bytes were changed, lost or added."""
 
 
+class DamagedDigest(ValueError):
+    """A digest is not what a chunk of this release packed."""
+
+
 def check_version(version: int, newest: int) -> None:
     """Check that this release can read a blob.
 

@@ -31,7 +31,8 @@ _CODES = [
 
 _BASE_BYTES = 8
 
-_DAMAGED = "a packed column of integers is damaged"
+DAMAGED = "a packed column of integers is damaged"
+"""Text of the error."""
 
 
 def integers(column: Column) -> list[int]:
@@ -150,7 +151,7 @@ def rows_in(data: bytes, steps: bool) -> int:
     rest: int = size - at - 1 - _BASE_BYTES
     code: int = data[at] if rest > 0 else len(_WIDTHS)
     if code >= len(_WIDTHS) or rest & (uint64(1) << code) - 1:
-        raise ValueError(_DAMAGED)
+        raise ValueError(DAMAGED)
     return count + (rest >> code)
 
 
@@ -169,7 +170,7 @@ def unpack_row(data: bytes, signed: bool, steps: bool, cells: Int64s) -> None:
     """
     count: int = len(cells)
     if rows_in(data, steps) != count:
-        raise ValueError(_DAMAGED)
+        raise ValueError(DAMAGED)
     if not count:
         return
     if not IS_COMPILED or count >= _FEW:

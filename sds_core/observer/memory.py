@@ -12,6 +12,7 @@ import numpy as np
 
 from sds_core.native import Int64Rows, Int64s, native, row_of, view
 from sds_core.observer.columns import (
+    DAMAGED,
     Column,
     pack_row,
     pack_row_steps,
@@ -65,6 +66,9 @@ class Memory:
         keys: Keys to begin with, int64, shape (n,), in order of age.
         clocks: Clock of each, Unix ms, rising, shape (n,).
         facts: Columns of further integers, each of shape (n,); changed in place.
+
+    Raises:
+        ValueError: The columns have different lengths.
     """
 
     _limit: int
@@ -85,6 +89,9 @@ class Memory:
         self._clocks = view(clocks)
         self._facts = list(facts)
         self._rows = len(keys)
+        for column in (clocks, *self._facts):
+            if len(column) != self._rows:
+                raise ValueError(DAMAGED)
         # Rows of `_keys` before this one are forgotten, and those in `_moved`.
         self._first = 0
         self._moved = set()

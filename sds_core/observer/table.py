@@ -17,6 +17,7 @@ import numpy as np
 
 from sds_core.native import Int64Rows, Int64s, native, row_of, view
 from sds_core.observer.columns import (
+    DAMAGED,
     Column,
     pack_row,
     pack_row_steps,
@@ -90,6 +91,9 @@ class Table(Generic[Entry]):
     Args:
         codec: Splits entries.
         packed: The entries to begin with.
+
+    Raises:
+        ValueError: The packed form is damaged.
     """
 
     _codec: Codec[Entry]
@@ -114,8 +118,8 @@ class Table(Generic[Entry]):
     def __init__(self, codec: Codec[Entry], packed: PackedTable) -> None:
         self._codec = codec
         self._last = len(codec.packings) + 1
-        self._unpack(packed)
         self._rests = packed.rests
+        self._unpack(packed)
         self._given = packed
         self._first = 0
         self._gone = set()
@@ -126,6 +130,9 @@ class Table(Generic[Entry]):
         rows: int = rows_in(packed.keys, False)
         self._hold(np.empty((self._last + 1, rows), np.int64))
         if not rows:
+            # The empty table has no packed columns.
+            if packed.ends or packed.rests or any(packed.columns):
+                raise ValueError(DAMAGED)
             return
         unpack_row(packed.keys, True, False, row_of(self._cells, 0))
         number: int = 1
@@ -135,6 +142,14 @@ class Table(Generic[Entry]):
             unpack_row(data, is_signed, is_rising, row_of(self._cells, number))
             number += 1
         unpack_row(packed.ends, True, True, row_of(self._cells, self._last))
+        begin: int = 0
+        row: int
+        for row in range(rows):
+            if self._cells[self._last, row] < begin:
+                raise ValueError(DAMAGED)
+            begin = self._cells[self._last, row]
+        if begin != len(self._rests):
+            raise ValueError(DAMAGED)
 
     def _hold(self, block: Column) -> None:
         """Have these rows from now on."""

@@ -30,6 +30,13 @@ CHECKSUM_SINCE = 4
 MAX_HOLE = 100_000
 """If `seq` increases by more than this, the tap began anew; it did not lose so many."""
 
+MAX_HOLES = 10_000
+"""Number of separate sequence gaps whose numbers may still arrive. A tap that loses
+every second of 1,000 records per second has 7,500. The oldest one beyond the limit
+counts as missing at once, so that a record costs the same whatever came before it."""
+
+_INT_BYTES = 8
+
 MAX_SPANS = 50
 """Number of hole spans that are stored, of any age: a batch of several hours brings
 incidents from all of them. Adjacent spans are merged, so more are rare."""
@@ -199,7 +206,11 @@ class TapView:
     ) -> TapView:
         """Restore the view that `to_blob` packed; see `View.from_blob`."""
         with blob.opened(version, data, BLOB_VERSION, CHECKSUM_SINCE) as body:
-            return cls(settings, *blob.unpack(body, TapTotals, TapState))
+            totals, state = blob.unpack(body, TapTotals, TapState)
+            if state.ahead_own and len(state.ahead_own) != len(state.ahead):
+                message = "the records ahead do not have one time each"
+                raise ValueError(message)
+            return cls(settings, totals, state)
 
     def to_blob(self) -> bytes:
         """Pack the whole view in version `BLOB_VERSION`."""
@@ -214,6 +225,9 @@ class TapView:
 
         Returns:
             An empty list, because a tap has no events.
+
+        Raises:
+            DamagedDigest: A digest is not what a chunk of this release packed.
         """
         state = self._state
         own_times = state.ahead_own or [record[0] for record in state.ahead]
@@ -246,6 +260,7 @@ class TapView:
                     self._given(seq, time_ms)
                     if not is_heartbeat:
                         self._arrived(seq)
+                    self._await_newest(time_ms)
         self._advance(clock_ms)
         at_clock = bisect_right(state.ahead, clock_ms, key=itemgetter(0))
         if at_clock:
@@ -277,12 +292,14 @@ class TapView:
     def _advance(self, clock_ms: int) -> None:
         """Move the clock: count holes whose time has passed, forget a silent tap."""
         settings, state = self._settings, self._state
-        while state.holes and state.holes[0].since_ms + settings.tap_hole_ms < clock_ms:
-            hole = state.holes.pop(0)
-            self.totals.missing_records += hole.end - hole.first
-            from_ms = hole.since_ms if hole.from_ms is None else hole.from_ms
-            to_ms = hole.since_ms + settings.tap_hole_ms
-            self._found(from_ms, to_ms, since_ms=to_ms)
+        passed = bisect_left(
+            state.holes,
+            clock_ms - settings.tap_hole_ms,
+            key=lambda hole: hole.since_ms,
+        )
+        for hole in state.holes[:passed]:
+            self._missing(hole, hole.since_ms + settings.tap_hole_ms)
+        del state.holes[:passed]
         edge_ms = clock_ms - settings.horizon_ms
         if self.totals.last_seen_ms < edge_ms:
             self.totals = TapTotals()
@@ -331,6 +348,19 @@ class TapView:
             return
         totals.last_seen_ms = clock_ms
 
+    def _missing(self, hole: Hole, found_ms: int) -> None:
+        """Count the numbers of a sequence gap as missing, at a time."""
+        self.totals.missing_records += hole.end - hole.first
+        from_ms = hole.since_ms if hole.from_ms is None else hole.from_ms
+        self._found(from_ms, found_ms, since_ms=found_ms)
+
+    def _await_newest(self, time_ms: int) -> None:
+        """Count the oldest sequence gaps beyond the limit as missing."""
+        holes = self._state.holes
+        for hole in holes[:-MAX_HOLES]:
+            self._missing(hole, time_ms)
+        del holes[:-MAX_HOLES]
+
     def _found(self, from_ms: int, to_ms: int, since_ms: int) -> None:
         """Count a hole with this span, which made channels blind since a time."""
         totals = self.totals
@@ -374,9 +404,13 @@ class TapView:
 def _rows(
     times: bytes, seqs: bytes, own_times: bytes, is_heartbeat: bool
 ) -> Iterator[tuple[int, bool, int, int]]:
+    own_times = own_times or times
+    if len(times) % _INT_BYTES or not len(times) == len(seqs) == len(own_times):
+        message = "columns of a tap's digest differ in length"
+        raise blob.DamagedDigest(message)
     columns = (
         np.frombuffer(data, dtype=np.int64).tolist()
-        for data in (times, seqs, own_times or times)
+        for data in (times, seqs, own_times)
     )
     for time_ms, seq, own_ms in zip(*columns, strict=True):
         yield time_ms, is_heartbeat, seq, own_ms

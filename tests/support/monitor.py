@@ -165,6 +165,10 @@ class Monitor:
         views = {kind.prefix: Views(kind, totals[kind.prefix]) for kind in _KINDS}
         return judge_blindness(Snapshot(clock_ms=self._clock_ms).with_views(views))
 
+    def states(self) -> dict[str, bytes]:
+        """Return the blob of every view."""
+        return {key: view.to_blob() for key, view in self._views.items()}
+
     def report(self, with_detail: bool = False) -> dict[str, Any]:
         """Return the current report.
 

@@ -7,14 +7,17 @@ second. Ids and peers stand in it once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 import msgspec
 
+from sds_core.observer.blob import DamagedDigest
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.mvds.split import PayloadPart, RecordType
 from sds_core.observer.record import Arrival
+
+_TYPES = tuple(RecordType)
 
 HEARD_STEP_MS = 1_000
 """When a peer was heard is known to the second (docs/figures.md, 14)."""
@@ -24,7 +27,7 @@ RecordRow = tuple[int, int, int, int, int]
 plus whether it is ephemeral, otherwise 0."""
 
 PayloadRow = tuple[
-    int, int, int, int, int, int, int, int, int, int, list[RecordRow]
+    int, int, int, int, int, int, int, int, int, int, int, list[RecordRow]
 ]  # fmt: skip
 """A payload in a digest:
 
@@ -34,7 +37,7 @@ PayloadRow = tuple[
 - sender, receiver: indices into `peers`;
 - counted: 0 if another view counts the payload, 1 if this one does, 2 if it is empty
   too;
-- other bytes: see `PayloadPart`;
+- left out, other bytes: see `PayloadPart`;
 - records.
 """
 
@@ -110,6 +113,7 @@ class ShardDigester:
                 sender,
                 peers.setdefault(frame.receiver, len(peers)),
                 frame.is_counted + (frame.is_counted and frame.is_empty),
+                frame.left_out,
                 frame.other_bytes,
                 records,
             )
@@ -160,7 +164,7 @@ class SeenPayload(NamedTuple):
     Attributes:
         clock_ms, partition, offset: Place of the payload in the topic.
         time_ms, observer, seq: See `Arrival`.
-        content, is_counted, is_empty, other_bytes: See `PayloadPart`.
+        content, is_counted, is_empty, left_out, other_bytes: See `PayloadPart`.
         sender, receiver: Fingerprints of the peers' ids.
         sender_name, receiver_name: The ids.
         records: Records of the view's ids.
@@ -179,19 +183,29 @@ class SeenPayload(NamedTuple):
     receiver_name: str
     is_counted: bool
     is_empty: bool
+    left_out: int
     other_bytes: int
     records: list[SeenRecord]
 
 
 def heard_in(digest: ShardDigest) -> Iterator[SeenPeer]:
-    """Yield the peers that were heard, in order of offsets."""
+    """Yield the peers that were heard, in order of offsets.
+
+    Raises:
+        DamagedDigest: A row names what the digest does not have.
+    """
     prints = [fingerprint(peer) for peer in digest.peers]
     for offset, clock_ms, peer in digest.heard:
+        _check((peer,), prints)
         yield SeenPeer(clock_ms, digest.partition, offset, prints[peer])
 
 
 def payloads_of(digest: ShardDigest) -> Iterator[SeenPayload]:
-    """Yield the payloads of a digest in order of offsets."""
+    """Yield the payloads of a digest in order of offsets.
+
+    Raises:
+        DamagedDigest: A row names what the digest does not have.
+    """
     names, ids, groups = digest.peers, digest.ids, digest.groups
     prints = [fingerprint(peer) for peer in names]
     keys = [fingerprint(one) for one in ids]
@@ -205,9 +219,15 @@ def payloads_of(digest: ShardDigest) -> Iterator[SeenPayload]:
         sender,
         receiver,
         counted,
+        left_out,
         other_bytes,
         rows,
     ) in digest.rows:
+        _check((sender, receiver), names)
+        _check((observer,), digest.observers)
+        _check([row[0] for row in rows], _TYPES)
+        _check([row[1] for row in rows], ids)
+        _check([row[4] // 2 for row in rows if row[0] == RecordType.MESSAGE], groups)
         records = [
             SeenRecord(
                 RecordType(type_),
@@ -234,6 +254,14 @@ def payloads_of(digest: ShardDigest) -> Iterator[SeenPayload]:
             names[receiver],
             counted > 0,
             counted > 1,
+            left_out,
             other_bytes,
             records,
         )
+
+
+def _check(indices: Collection[int], of: Collection[object]) -> None:
+    """Check that indices are those of a sequence; a negative one is not."""
+    if indices and not 0 <= min(indices) <= max(indices) < len(of):
+        message = f"an index beyond the {len(of)} entries of a digest of MVDS"
+        raise DamagedDigest(message)

@@ -28,12 +28,14 @@ class Groups:
         self._packed = totals.groups
         self._rule = rule
         self._opened: dict[str, GroupTotals] = {}
+        # Number of groups, packed or not.
+        self._count = len(self._packed)
 
     def admit(self, name: str) -> str:
         """Return the name under which a group counts; see `limits.MOST_GROUPS`."""
         if name in self._opened or name in self._packed:
             return name
-        if len(self._packed.keys() | self._opened.keys()) < MOST_GROUPS:
+        if self._count < MOST_GROUPS:
             return name
         self.leave_out(LeftOut.GROUP)
         return OTHER_GROUPS
@@ -43,7 +45,11 @@ class Groups:
         found = self._opened.get(name)
         if found is None:
             raw = self._packed.get(name)
-            found = GroupTotals() if raw is None else unpack_group(raw)
+            if raw is None:
+                found = GroupTotals()
+                self._count += 1
+            else:
+                found = unpack_group(raw)
             found.window.rule = self._rule
             self._opened[name] = found
         return found
@@ -71,10 +77,10 @@ class Groups:
         if observer and (observer in taps or len(taps) < MOST_TAPS):
             taps[observer] = clock_ms
 
-    def leave_out(self, what: LeftOut) -> None:
+    def leave_out(self, what: LeftOut, number: int = 1) -> None:
         """Count what a limit leaves out."""
         left_out = self[UNKNOWN_GROUP].left_out
-        left_out[what] = left_out.get(what, 0) + 1
+        left_out[what] = left_out.get(what, 0) + number
 
     def names(self) -> list[str]:
         """Names of all groups, sorted."""

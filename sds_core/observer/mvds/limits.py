@@ -8,6 +8,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+MOST_RECORDS = 200
+"""Records of one payload that are followed, the first ones, repetitions included.
+Deployed nodes send less than a tenth as many; a payload of 150 kB has room for 4,200
+ids, and each costs as much as a short payload."""
+
 MOST_PEERS = 500
 """Peers of one message id."""
 
@@ -33,6 +38,7 @@ MOST_SHOWN = 100
 class LeftOut(StrEnum):
     """What a limit leaves out: keys of `GroupTotals.left_out`."""
 
+    RECORD = "record"
     PEER = "peer"
     PAIR = "pair"
     GROUP = "group"

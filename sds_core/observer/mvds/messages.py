@@ -209,12 +209,25 @@ class MessageTable(Table[Message]):
     def __init__(self, packed: PackedTable) -> None:
         super().__init__(_MessageCodec(), packed)
 
-    def deadlines(self) -> list[tuple[int, int]]:
-        """Earliest deadline, Unix ms, and key of each message that awaits something."""
+    def deadlines(self, from_ms: int, to_ms: int) -> list[tuple[int, int]]:
+        """Earliest deadline and key of messages that await something.
+
+        They are those of the last `flush`; entries may have changed since.
+
+        Args:
+            from_ms: The earliest deadline, Unix ms.
+            to_ms: Exclusive end of the deadlines, Unix ms.
+        """
+        due = self.column(_DUE)
+        rows = (due > NO_DEADLINE) & (due >= from_ms) & (due < to_ms)
+        return list(zip(integers(due[rows]), integers(self.keys[rows]), strict=True))
+
+    def next_deadline_ms(self) -> int | None:
+        """The earliest deadline of all messages, Unix ms; None if there is none."""
         self.flush()
         due = self.column(_DUE)
-        rows = due > NO_DEADLINE
-        return list(zip(integers(due[rows]), integers(self.keys[rows]), strict=True))
+        awaited = due[due > NO_DEADLINE]
+        return int(awaited.min()) if len(awaited) else None
 
     def links(self) -> int:
         """Number of peers and pairs of all messages."""

@@ -52,11 +52,13 @@ class ShardModel:
         self._state = state
         self._messages = messages = MessageTable(state.messages)
         self._links = messages.links()
-        # The next deadline of each message that awaits something. What it is for may
-        # have happened when it fires. Of several in the heap the earliest counts.
-        self._deadlines = messages.deadlines()
-        heapq.heapify(self._deadlines)
-        self._due = {key: due_ms for due_ms, key in self._deadlines}
+        # The next deadline of each message that awaits something and was touched, and
+        # of others if it is before `_queued_to_ms`: a batch passes few of thousands.
+        # What it is for may have happened when it fires. Of several in the heap the
+        # earliest counts.
+        self._deadlines: list[tuple[int, int]] = []
+        self._due: dict[int, int] = {}
+        self._queued_to_ms = NO_DEADLINE
         self._copies = Copies(settings, state.copies)
         self._peers = Peers(settings, state.peers)
         self._ledger = Ledger(groups)
@@ -77,22 +79,8 @@ class ShardModel:
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """The next deadline, Unix ms; None if nothing is awaited.
-
-        What the first deadlines in the heap were for may have happened since.
-        """
-        while self._deadlines:
-            deadline_ms, key = self._deadlines[0]
-            message = self._messages.get(key)
-            due_ms = NO_DEADLINE if message is None else message.due_ms
-            if self._due.get(key) == deadline_ms == due_ms:
-                return deadline_ms
-            heapq.heappop(self._deadlines)
-            if self._due.get(key) == deadline_ms:
-                del self._due[key]
-                if due_ms:
-                    self._await(due_ms, key)
-        return None
+        """The next deadline, Unix ms; None if nothing is awaited."""
+        return self._messages.next_deadline_ms()
 
     def pass_to(self, clock_ms: int) -> None:
         """Move the clock forward; fire each deadline that it passes."""
@@ -143,6 +131,8 @@ class ShardModel:
             totals.payloads += 1
             totals.payloads_empty += payload.is_empty
             totals.bytes_other += payload.other_bytes
+            if payload.left_out:
+                self._groups.leave_out(LeftOut.RECORD, payload.left_out)
         for record in payload.records:
             self._follow_record(record, payload, clock_ms)
         self._evict(clock_ms)
@@ -234,6 +224,11 @@ class ShardModel:
 
     def _fire(self, clock_ms: int) -> None:
         """Handle the deadlines before the clock; one at it has not passed."""
+        if clock_ms > self._queued_to_ms:
+            to_ms = clock_ms + _SWEEP_MS
+            for deadline_ms, key in self._messages.deadlines(self._queued_to_ms, to_ms):
+                self._await(deadline_ms, key)
+            self._queued_to_ms = to_ms
         while self._deadlines and self._deadlines[0][0] < clock_ms:
             deadline_ms, key = heapq.heappop(self._deadlines)
             if self._due.get(key) != deadline_ms:

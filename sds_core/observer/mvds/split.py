@@ -10,12 +10,15 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from sds_core.mvds.message_id import message_id
-from sds_core.mvds.payload import Message
+from sds_core.mvds.payload import GroupOffer, Message, Payload
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.mvds.frame import PeerPayload, pair_name
+from sds_core.observer.mvds.limits import MOST_RECORDS
+
+_Record = TypeVar("_Record")
 
 SHARDS = 8
 """Number of views. Checkpoints hold them: never change it."""
@@ -70,6 +73,7 @@ class PayloadPart(NamedTuple):
         records: Records of the view's ids.
         is_counted: Whether this view counts the payload as such: one of them does.
         is_empty: Whether the payload has no bytes.
+        left_out: Number of records that a limit leaves out; 0 unless `is_counted`.
         other_bytes: Bytes of the payload that belong to no record; 0 unless
             `is_counted`.
     """
@@ -80,6 +84,7 @@ class PayloadPart(NamedTuple):
     records: list[RecordPart]
     is_counted: bool
     is_empty: bool
+    left_out: int
     other_bytes: int
 
 
@@ -87,7 +92,8 @@ def split(frame: PeerPayload) -> Iterator[tuple[str, PayloadPart]]:
     """Yield the part of each view: it says at least that the sender was heard."""
     found: list[list[RecordPart]] = [[] for _ in _NAMES]
     other_bytes = frame.length
-    for record in _records(frame):
+    payload, left_out = _first_records(frame.payload)
+    for record in _records(payload, frame.tag_bytes):
         found[record.print % SHARDS].append(record)
         other_bytes -= record.size
     counting = fingerprint(pair_name(frame)) % SHARDS
@@ -102,6 +108,7 @@ def split(frame: PeerPayload) -> Iterator[tuple[str, PayloadPart]]:
                 found[shard],
                 is_counted,
                 not frame.length,
+                left_out if is_counted else 0,
                 other_bytes if is_counted else 0,
             ),
         )
@@ -112,12 +119,39 @@ def group_name(group_id: bytes) -> str:
     return group_id[:_GROUP_BYTES].hex() or _EMPTY_GROUP
 
 
-def _records(frame: PeerPayload) -> Iterator[RecordPart]:
+def _first_records(payload: Payload) -> tuple[Payload, int]:
+    """Return a payload without what is beyond `MOST_RECORDS`, and how much that is."""
+    count = (
+        len(payload.acks)
+        + sum(1 for _ in payload.offered())
+        + len(payload.requests)
+        + len(payload.messages)
+    )
+    if count <= MOST_RECORDS:
+        return payload, 0
+    left = MOST_RECORDS
+
+    def first(records: tuple[_Record, ...]) -> tuple[_Record, ...]:
+        nonlocal left
+        taken = records[:left]
+        left -= len(taken)
+        return taken
+
+    # In the order in which they are read.
+    acks, offers = first(payload.acks), first(payload.offers)
+    group_offers = tuple(
+        GroupOffer(one.group_id, first(one.message_ids)) for one in payload.group_offers
+    )
+    requests, messages = first(payload.requests), first(payload.messages)
+    cut = Payload(acks, offers, requests, messages, group_offers)
+    return cut, count - MOST_RECORDS
+
+
+def _records(payload: Payload, tag_bytes: int) -> Iterator[RecordPart]:
     """Yield each record once, in the order in which they are read.
 
     Deployed nodes repeat records within a payload.
     """
-    payload, tag_bytes = frame.payload, frame.tag_bytes
     size = tag_bytes + 1 + _ID_BYTES
     for type_, ids in (
         (RecordType.ACK, payload.acks),

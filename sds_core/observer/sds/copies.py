@@ -7,7 +7,7 @@ import enum
 import msgspec
 
 from sds_core.native import native, view
-from sds_core.observer.columns import pack_row, pack_row_steps, unpacked_row
+from sds_core.observer.columns import DAMAGED, pack_row, pack_row_steps, unpacked_row
 from sds_core.observer.memory import Memory, Remembered
 from sds_core.observer.record import NO_HASH, NO_SEQ
 from sds_core.observer.rule_settings import RuleSettings
@@ -55,7 +55,10 @@ class PackedBroadcasts(msgspec.Struct, array_like=True):
     def unpacked(self, limit: int) -> Memory:
         """The broadcasts, at most `limit`."""
         times = unpacked_row(self.times, True, True)
-        clocks = times + unpacked_row(self.delays, False, False)
+        delays = unpacked_row(self.delays, False, False)
+        if len(delays) != len(times):
+            raise ValueError(DAMAGED)
+        clocks = times + delays
         with_hash = unpacked_row(self.with_hash, False, False)
         contents = unpacked_row(self.contents, True, False)
         return Memory(limit, contents, clocks, (times, with_hash))

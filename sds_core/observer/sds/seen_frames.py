@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sds_core.native import ReadUint32s, ReadUint64s, Uint64, Uint64s, native, view
+from sds_core.observer.blob import DamagedDigest
 from sds_core.observer.sds.digest import DIALECTS, KINDS, ChannelDigest
-from sds_core.observer.sds.digest_parts import WHOLE_FILTER
+from sds_core.observer.sds.digest_parts import CHANGED_FILTER, WHOLE_FILTER
 from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.segment_rows import SeenSegment
 from sds_core.wire import Dialect, FrameKind, PartSizes
@@ -18,6 +19,8 @@ COUNTED = tuple(
     f"{kind.value}.{dialect.value}" for kind in KINDS for dialect in DIALECTS
 )
 """Keys of `ChannelTotals.frames`."""
+
+_BEYOND = "an index beyond what a digest of a channel has"
 
 _KINDS_OF_CODES = tuple((kind, dialect) for kind in KINDS for dialect in DIALECTS)
 
@@ -100,7 +103,18 @@ class SeenFrame:
 
 
 def frames_of(digest: ChannelDigest) -> Iterator[SeenFrame]:
-    """Yields the frames of a digest in order of offsets, with their filters."""
+    """Yields the frames of a digest in order of offsets, with their filters.
+
+    Raises:
+        DamagedDigest: A row names what the digest does not have, or too little of it.
+    """
+    try:
+        yield from _frames_of(digest)
+    except (IndexError, ValueError) as error:
+        raise DamagedDigest(str(error)) from error
+
+
+def _frames_of(digest: ChannelDigest) -> Iterator[SeenFrame]:
     new, part_sizes = tuple.__new__, PartSizes
     partition, senders = digest.partition, digest.sender_names
     observers, kinds = digest.observer_names, _KINDS_OF_CODES
@@ -146,6 +160,13 @@ def frames_of(digest: ChannelDigest) -> Iterator[SeenFrame]:
         sizes,
     ) in digest.rows:
         kind, dialect = kinds[code]
+        lowest = min(observer, code, name, sender, history_from, requests_from)
+        if (
+            lowest < 0
+            or not history_from <= history_to <= len(histories)
+            or not requests_from <= requests_to <= len(requests)
+        ):
+            raise IndexError(_BEYOND)
         yield SeenFrame(
             clock_ms,
             partition,
@@ -171,27 +192,29 @@ def frames_of(digest: ChannelDigest) -> Iterator[SeenFrame]:
             segments.get(offset),
         )
         requests_from = requests_to
+    if requests_from != len(requests) or not filters.is_at_end():
+        raise IndexError(_BEYOND)
 
 
 @native
 class _FilterReader:
     """Reads the filters of a digest in order; changes the bits of one in place."""
 
-    _whole: Iterator[bytes]
-    _shapes: Iterator[int]
+    _digest: ChannelDigest
     _positions: ReadUint32s
     _changes: ReadUint64s
+    # Whole filters and changed words that were read.
+    _whole: int
     _read: int
-    _filter: Filter
+    _filter: Filter | None
     _words: Uint64s
 
     def __init__(self, digest: ChannelDigest) -> None:
-        self._whole = iter(digest.filters)
-        self._shapes = iter(digest.filter_shapes)
+        self._digest = digest
         self._positions = view(np.frombuffer(digest.positions, np.uint32))
         self._changes = view(np.frombuffer(digest.changes, np.uint64))
-        self._read = 0
-        self._filter = Filter(Dialect.SPEC, 1, 0, bytearray(), 0)
+        self._whole = self._read = 0
+        self._filter = None
         self._words = view(np.empty(0, np.uint64))
 
     def read(
@@ -204,15 +227,32 @@ class _FilterReader:
             dialect: Its dialect.
             bits_set: Number of bits that are 1.
             changes_to: End of its slice of the words that differ.
+
+        Raises:
+            IndexError: The digest has no such filter.
         """
         if packed == WHOLE_FILTER:
-            bits = bytearray(next(self._whole))
-            m_bits, k = next(self._shapes), next(self._shapes)
+            bits = bytearray(self._digest.filters[self._whole])
+            shapes = self._digest.filter_shapes
+            m_bits: int = shapes[2 * self._whole]
+            k: int = shapes[2 * self._whole + 1]
+            self._whole += 1
             self._filter = Filter(dialect, m_bits, k, bits, bits_set)
             self._words = view(np.frombuffer(bits, np.uint64, len(bits) // 8))
-        elif changes_to > self._read:
-            place: int
-            for place in range(self._read, changes_to):
-                self._words[self._positions[place]] = self._changes[place]
-            self._read = changes_to
-        return self._filter.with_fill(dialect, bits_set)
+        last = self._filter
+        if packed > CHANGED_FILTER or last is None or changes_to < self._read:
+            raise IndexError(_BEYOND)
+        place: int
+        for place in range(self._read, changes_to):
+            self._words[self._positions[place]] = self._changes[place]
+        self._read = changes_to
+        return last.with_fill(dialect, bits_set)
+
+    def is_at_end(self) -> bool:
+        """Whether all filters were read."""
+        digest = self._digest
+        is_whole = len(digest.filters) == self._whole
+        has_shapes = len(digest.filter_shapes) == 2 * self._whole
+        changes: int = len(self._changes)
+        are_read: bool = self._read == changes and changes == len(self._positions)
+        return is_whole and has_shapes and are_read

@@ -6,7 +6,13 @@ import pytest
 
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.settings import DEFAULTS
-from sds_core.observer.tap_view import BLOB_VERSION, MAX_HOLE, TapTotals, TapView
+from sds_core.observer.tap_view import (
+    BLOB_VERSION,
+    MAX_HOLE,
+    MAX_HOLES,
+    TapTotals,
+    TapView,
+)
 from tests.support.frames import START_MS
 from tests.support.observer.packed_tap import Tap
 from tests.support.tap import digest, digest_by_own_clock
@@ -253,3 +259,37 @@ def test_own_time_of_an_early_record_is_kept_for_its_turn(tap: Tap) -> None:
     tap.apply(early, clock_ms=10_000)
     tap.apply(clock_ms=90_001)
     assert tap.figures == (0, None)
+
+
+def scattered(jumps: int) -> list[tuple[int, int]]:
+    """Records of which each skips a number, and then every third skipped one."""
+    ahead = [(0, 2 * one) for one in range(jumps)]
+    return [*ahead, *((1, 2 * one + 1) for one in range(0, jumps - 1, 3))]
+
+
+def test_sequence_gaps_that_are_awaited_are_limited(tap: Tap) -> None:
+    """The oldest ones count at once, so that memory and time per record are bounded."""
+    tap.apply(digest(*scattered(MAX_HOLES + 5_000)), clock_ms=1_000)
+    tap.apply(digest((2_000, 2 * (MAX_HOLES + 5_000))), clock_ms=2_001)
+    missing = tap.figures[0]
+    assert 3_300 < missing < 5_000
+    held = len(tap.awaited)
+    assert held <= MAX_HOLES
+    tap.apply(clock_ms=60_000)
+    # Those that count already, and those that were awaited.
+    assert tap.figures[0] == missing + held
+    assert tap.spans == [(0, 17_000)]
+
+
+def test_numbers_in_a_gap_that_arrive_in_any_order_divide_it_up_to_the_limit(
+    tap: Tap,
+) -> None:
+    """A gap of the greatest length, of which every second number arrives."""
+    jump = [(0, 0), (0, MAX_HOLE)]
+    numbers = [(1, one) for one in range(2, MAX_HOLE, 2)]
+    tap.apply(digest(*jump, *numbers), clock_ms=1_000)
+    held = len(tap.awaited)
+    assert held == MAX_HOLES
+    assert tap.figures[0] == MAX_HOLE // 2 - held
+    tap.apply(clock_ms=60_000)
+    assert tap.figures[0] == MAX_HOLE // 2

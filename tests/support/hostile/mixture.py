@@ -8,6 +8,7 @@ from itertools import count
 from connectors.kafka.producer import TopicRecord
 from sds_core.simulation.scenario import Scenario
 from sds_core.wire import BloomFilter, BloomParameters, Dialect
+from tests.support.hostile.combined import SHAPES, batch, pairs
 from tests.support.hostile.shapes import CHANNEL, Writer, filter_of
 
 _EVERY = 20
@@ -58,11 +59,18 @@ def _hostile_values() -> Iterator[bytes]:
 
     In turn: a long history of new ids, many requests for new ids, an empty filter of a
     new participant, a filter of another size, a long filter of which one bit is in use,
-    a history of a new participant, and a message that all of them lack.
+    a history of a new participant, a message that all of them lack, and a frame of two
+    shapes of `combined`.
     """
     spec, nim = Writer(Dialect.SPEC), Writer(Dialect.NIM)
     one_bit = BloomFilter(Dialect.NIM, BloomParameters(10, 0.1))
     one_bit.m_bits, one_bit.k, one_bit.bits = 1, 1, bytearray(140_000)
+    both = [
+        names
+        for names in pairs()
+        # A frame of this channel, and no more than that.
+        if not any(SHAPES[name].parts & {"tap", "channel"} for name in names)
+    ]
     makers: tuple[Callable[[int], bytes], ...] = (
         lambda _: spec.frame(history=spec.new_ids(_ENTRIES, 8)).value,
         lambda _: nim.frame(requests=nim.new_ids(_ENTRIES, 8)).value,
@@ -71,6 +79,7 @@ def _hostile_values() -> Iterator[bytes]:
         lambda _: nim.frame(bloom=one_bit.to_wire()).value,
         lambda n: spec.frame(f"name-{n}", history=spec.new_ids(500)).value,
         lambda _: spec.frame("speaker").value,
+        lambda n: batch(n, both[n % len(both)])[0].value,
     )
     for number in count():
         yield makers[number % len(makers)](number)

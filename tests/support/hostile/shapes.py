@@ -181,7 +181,7 @@ def new_history_of_new_senders(entries: int) -> Play:
 def new_requests(count: int) -> Play:
     """Each frame requests ids that nobody has seen, and has a filter with many k."""
     writer = Writer(Dialect.NIM)
-    bloom = filter_of(Dialect.NIM, 150_000, 64, full=True)
+    bloom = filter_of(Dialect.NIM, 150_000, 32, full=True)
     start = [writer.frame()]
     writer.wait(60)
     frames = [
@@ -222,7 +222,7 @@ def empty_filters(messages: int) -> Play:
     return Play(prepare, hurt)
 
 
-def changing_filters(messages: int, k: int = 64) -> Play:
+def changing_filters(messages: int, k: int = 32) -> Play:
     """The same with another size in each frame."""
     writer = Writer(Dialect.NIM)
     prepare = _waiting(writer, messages)

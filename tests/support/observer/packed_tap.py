@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from sds_core.observer.tap_view import BLOB_VERSION, TapDigest, TapView
+from sds_core.observer import blob
+from sds_core.observer.tap_view import (
+    BLOB_VERSION,
+    Hole,
+    TapDigest,
+    TapState,
+    TapTotals,
+    TapView,
+)
 from tests.support.frames import START_MS
 from tests.support.tap import digest
 
@@ -34,6 +42,12 @@ class Tap:
         totals = self.view.totals
         hole_ms = totals.last_hole_ms
         return totals.missing_records, None if hole_ms is None else hole_ms - START_MS
+
+    @property
+    def awaited(self) -> list[Hole]:
+        """The sequence gaps that may still be filled."""
+        body = blob.verified(self._packed)
+        return blob.unpack(body, TapTotals, TapState)[1].holes
 
     @property
     def spans(self) -> list[tuple[int, int]]:

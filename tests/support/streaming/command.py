@@ -24,6 +24,7 @@ def started(
     directory: Path,
     *flags: str,
     environment: Mapping[str, str] = _NOTHING,
+    python: Path = Path(sys.executable),
 ) -> Iterator[subprocess.Popen[str]]:
     """The command in the background; ended in the end whatever happens.
 
@@ -32,6 +33,7 @@ def started(
         directory: Gets checkpoint, report and log.
         flags: Further options.
         environment: Further variables.
+        python: Runs the command.
     """
     options = {
         "--bootstrap": kafka.bootstrap,
@@ -44,7 +46,7 @@ def started(
     with (
         (directory / "stderr").open("w") as stderr,
         subprocess.Popen(
-            [sys.executable, "-m", "streaming.cli", "run", *arguments, *flags],
+            [python, "-m", "streaming.cli", "run", *arguments, *flags],
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,

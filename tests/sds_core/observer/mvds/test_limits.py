@@ -6,22 +6,30 @@ from dataclasses import replace
 
 import pytest
 
+from sds_core.mvds.payload import GroupOffer, Payload, encode
+from sds_core.observer.columns import unpack_ints
 from sds_core.observer.mvds import shard_model
+from sds_core.observer.mvds.kind import SHARD_VIEWS
 from sds_core.observer.mvds.limits import (
     MOST_GROUPS,
     MOST_PAIRS,
     MOST_PEERS,
+    MOST_RECORDS,
     OTHER_GROUPS,
 )
+from sds_core.observer.mvds.shard_state import ShardState
 from sds_core.observer.mvds.split import SHARDS
+from sds_core.observer.mvds.totals import GroupTotals
 from sds_core.observer.settings import DEFAULTS
 from tests.support.mvds.traffic import (
+    GROUP,
     GROUP_NAME,
     Monitor,
     Record,
     observed,
     sent,
 )
+from tests.support.observer.damage import state_of
 
 
 def test_oldest_ids_are_forgotten_beyond_the_limit() -> None:
@@ -103,3 +111,53 @@ def test_all_is_forgotten_in_time() -> None:
     left = sum(len(view.to_blob()) for view in monitor.views.values())
     assert left < full / 3
     assert monitor.groups()[GROUP_NAME].messages == before
+
+
+def forgotten(*records: Record) -> GroupTotals:
+    """The group unknown, once all ids without a MESSAGE are forgotten."""
+    monitor = Monitor()
+    monitor.batch(list(records), 1)
+    monitor.batch([], 2 * DEFAULTS.horizon_ms)
+    return monitor.groups()["unknown"]
+
+
+def test_records_of_a_payload_are_limited() -> None:
+    """The first ones by type are followed; the bytes of the others count too."""
+    numbers = range(MOST_RECORDS // 2)
+    record = sent(
+        0, "a", "b", acks=numbers, offers=numbers, requests=numbers, messages=numbers
+    )
+    unknown = forgotten(record)
+    assert (unknown.records_ack, unknown.records_offer) == (100, 100)
+    assert (unknown.records_request, unknown.records_message) == (0, 0)
+    assert unknown.left_out == {"record": MOST_RECORDS}
+    counted = unknown.bytes_ack + unknown.bytes_offer + unknown.bytes_other
+    assert counted == len(record.value)
+
+
+def test_entries_that_a_payload_makes_are_limited() -> None:
+    """However many ids it names, and of whatever type."""
+    many = range(4_000)
+    for record in (
+        sent(0, "a", "b", acks=many),
+        sent(0, "a", "b", offers=many),
+        sent(0, "a", "b", requests=many),
+        sent(0, "a", "b", messages=many),
+    ):
+        monitor = Monitor()
+        monitor.batch([record], 1)
+        remembered = 0
+        for view in monitor.views.values():
+            _, state = state_of(SHARD_VIEWS, view.to_blob(), ShardState)
+            remembered += len(unpack_ints(state.messages.keys, signed=True))
+        assert remembered == MOST_RECORDS
+
+
+def test_offers_in_groups_are_limited_too() -> None:
+    """They count as offers, whatever group they name."""
+    ids = [number.to_bytes(32, "big") for number in range(300)]
+    offers = [GroupOffer(GROUP, tuple(ids[at : at + 3])) for at in range(0, 300, 3)]
+    value = encode(Payload(group_offers=tuple(offers)))
+    unknown = forgotten(Record(0, "a", "b", value))
+    assert unknown.records_offer == MOST_RECORDS
+    assert unknown.left_out == {"record": 100}
