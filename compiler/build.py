@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from compiler.c_compiler import (
-    CCompiler,
+    Compiler,
     CompilationFailed,
     CompilerMissing,
     find_compiler,
@@ -50,7 +50,7 @@ def build(
     root: Path,
     flags: Sequence[str] = (),
     *,
-    compiler: CCompiler | None = None,
+    compiler: Compiler | None = None,
     jobs: int | None = None,
 ) -> Path:
     """Compile the core of a source tree, unless it is compiled.
@@ -105,7 +105,7 @@ def _key(*parts: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def _make(root: Path, flags: Sequence[str], compiler: CCompiler, jobs: int) -> Path:
+def _make(root: Path, flags: Sequence[str], compiler: Compiler, jobs: int) -> Path:
     """Compile what changed since the last build; returns the directory of the modules.
 
     Other versions of Cython and of Python, and other compilers and flags, have
@@ -143,7 +143,7 @@ def _make(root: Path, flags: Sequence[str], compiler: CCompiler, jobs: int) -> P
 
 
 def _make_module(
-    name: str, work: Path, compiler: CCompiler, flags: Sequence[str]
+    name: str, work: Path, compiler: Compiler, flags: Sequence[str]
 ) -> None:
     source = work / (name.replace(".", "/") + ".c")
     target = work / "lib" / f"{name}{TAG}.so"

@@ -53,7 +53,7 @@ class CompilationFailed(Exception):
         self.output = output
 
 
-class CCompiler(NamedTuple):
+class Compiler(NamedTuple):
     """A C compiler.
 
     Attributes:
@@ -85,7 +85,7 @@ class CCompiler(NamedTuple):
         made.replace(target)
 
 
-def find_compiler() -> CCompiler:
+def find_compiler() -> Compiler:
     """Find a C compiler that works: `CC`, cc, gcc, clang, or the package `ziglang`.
 
     Raises:
@@ -100,7 +100,7 @@ def find_compiler() -> CCompiler:
         raise HeadersMissing(message)
     reasons = []
     for command in _candidates():
-        compiler = CCompiler(command)
+        compiler = Compiler(command)
         reason = _reason_against(compiler)
         if reason is None:
             return compiler
@@ -119,7 +119,7 @@ def _candidates() -> Iterator[tuple[str, ...]]:
         yield ZIG
 
 
-def _reason_against(compiler: CCompiler) -> str | None:
+def _reason_against(compiler: Compiler) -> str | None:
     """Why a compiler cannot build any module; None if it can."""
     with tempfile.TemporaryDirectory() as directory:
         source = Path(directory, "probe.c")

@@ -14,7 +14,7 @@ import pytest
 
 from compiler import backend, build
 from compiler.c_compiler import (
-    CCompiler,
+    Compiler,
     CompilationFailed,
     CompilerMissing,
     find_compiler,
@@ -203,11 +203,11 @@ def test_build_of_a_wheel_requires_cython_and_a_compiler_only_where_there_is_non
     def names() -> set[str]:
         return {one.partition("=")[0] for one in backend.get_requires_for_build_wheel()}
 
-    def missing() -> CCompiler:
+    def missing() -> Compiler:
         raise CompilerMissing("none")
 
     monkeypatch.delenv(SWITCH, raising=False)
-    monkeypatch.setattr(backend, "find_compiler", lambda: CCompiler(("cc",)))
+    monkeypatch.setattr(backend, "find_compiler", lambda: Compiler(("cc",)))
     assert names() == {"cython", "setuptools>"}
     monkeypatch.setattr(backend, "find_compiler", missing)
     assert names() == {"cython", "setuptools>", "ziglang"}
