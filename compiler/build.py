@@ -14,8 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from compiler.c_compiler import (
-    Compiler,
     CompilationFailed,
+    Compiler,
     CompilerMissing,
     find_compiler,
 )

@@ -14,8 +14,8 @@ import pytest
 
 from compiler import backend, build
 from compiler.c_compiler import (
-    Compiler,
     CompilationFailed,
+    Compiler,
     CompilerMissing,
     find_compiler,
 )
