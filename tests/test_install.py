@@ -8,11 +8,13 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from sysconfig import get_platform
 
 import pytest
 
+from compiler import backend
 from compiler.build import build
 from sds_core.compiled import SWITCH
 from tests.support.deployment import ROOT
@@ -50,6 +52,22 @@ def test_install_page_is_linked_where_a_newcomer_looks() -> None:
     ):
         text = (ROOT / name).read_text(encoding="utf-8")
         assert f"]({link})" in text, name
+
+
+def test_source_distribution_has_what_builds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The compiler of the rules is not among the installed packages."""
+    for name in (*FILES, "MANIFEST.in"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "compiler", tmp_path / "compiler")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    archive = backend.build_sdist(str(tmp_path))
+    with tarfile.open(tmp_path / archive) as files:
+        modules = {name.partition("/")[2] for name in files.getnames()}
+    for path in (ROOT / "compiler").glob("*.py"):
+        assert str(path.relative_to(ROOT)) in modules
 
 
 @pytest.mark.slow

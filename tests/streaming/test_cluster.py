@@ -22,7 +22,7 @@ from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording
-from sds_core.compiled import SWITCH
+from sds_core.compiled import SWITCH, describe
 from tests.support.chaos.batches import wait_for_batch
 from tests.support.golden.checkpoints import HALF
 from tests.support.identities import assert_identities
@@ -114,6 +114,7 @@ def report_of(process: subprocess.Popen[str], directory: Path) -> dict[str, Any]
     """The report of a job that ends well."""
     _, errors = process.communicate(timeout=LONG_S)
     assert process.returncode == 0, errors
+    assert f" rules: {describe()}\n" in errors
     report: dict[str, Any] = json.loads((directory / "report.json").read_text())
     assert_identities(report)
     del report["generated_at"]
