@@ -5,6 +5,8 @@ Exit code 0: the core is compiled. 1: its sources are refused. 3: no compiler wo
 
 from __future__ import annotations
 
+import importlib
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 from compiler.build import build, is_current
 from compiler.c_compiler import (
     CompilationFailed,
+    Compiler,
     CompilerMissing,
     HeadersMissing,
     find_compiler,
@@ -29,19 +32,26 @@ def main() -> None:
     if is_current(ROOT):
         return
     try:
-        made = _build()
+        compiler = _find_compiler()
+        made = build(ROOT, compiler=compiler)
     except CompilerMissing as error:
         _say(f"{error}: {_UNLESS} installed and `make core` has run")
         raise SystemExit(NO_COMPILER) from None
     except (CompilationFailed, NotCompilable) as error:
         _say(str(error))
         raise SystemExit(1) from None
-    _say(f"compiled {len(MODULES)} modules of the rules into {made}")
+    name = shlex.join(compiler.command)
+    _say(f"compiled {len(MODULES)} modules of the rules with {name} into {made}")
 
 
-def _build() -> Path:
+def _find_compiler() -> Compiler:
+    """Find a compiler, or have pip install one.
+
+    Raises:
+        CompilerMissing: Neither is possible.
+    """
     try:
-        compiler = find_compiler()
+        return find_compiler()
     except HeadersMissing:
         raise
     except CompilerMissing as error:
@@ -49,8 +59,8 @@ def _build() -> Path:
         if not _fetch_zig():
             message = f"{error}, and the package ziglang cannot be installed"
             raise CompilerMissing(message) from None
-        compiler = find_compiler()
-    return build(ROOT, compiler=compiler)
+        importlib.invalidate_caches()
+        return find_compiler()
 
 
 def _fetch_zig() -> bool:
