@@ -20,6 +20,7 @@ from compiler.c_compiler import (
     find_compiler,
 )
 from compiler.derive import NotCompilable
+from compiler.requirements import group
 from sds_core.compiled import MODULES
 
 ROOT = Path(__file__).parent.parent
@@ -65,8 +66,7 @@ def _find_compiler() -> Compiler:
 
 def _fetch_zig() -> bool:
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--retries", "1"]
-    group = f"{ROOT / 'pyproject.toml'}:zig"
-    done = subprocess.run([*pip, "--group", group], check=False)  # noqa: S603
+    done = subprocess.run([*pip, *group("zig")], check=False)  # noqa: S603
     return done.returncode == 0
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from setuptools.command.bdist_wheel import bdist_wheel
 
 from compiler.build import build
 from compiler.c_compiler import CompilerMissing, HeadersMissing, find_compiler
+from compiler.requirements import group
 from sds_core.compiled import SWITCH, find
 
 __all__ = [
@@ -49,15 +49,13 @@ def get_requires_for_build_wheel(settings: _Settings = None) -> list[str]:
     needed: list[str] = build_meta.get_requires_for_build_wheel(settings)
     if not _is_wanted():
         return needed
-    text = (_ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    groups: dict[str, list[str]] = tomllib.loads(text)["dependency-groups"]
     try:
         find_compiler()
     except HeadersMissing:
         return needed
     except CompilerMissing:
-        return [*needed, *groups["core"], *groups["zig"]]
-    return [*needed, *groups["core"]]
+        return [*needed, *group("core"), *group("zig")]
+    return [*needed, *group("core")]
 
 
 get_requires_for_build_editable = get_requires_for_build_wheel
