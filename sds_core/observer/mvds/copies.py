@@ -110,7 +110,7 @@ class Copies:
         number = fingerprint(f"{payload.seq} {payload.observer}")
         if number in self._numbers:
             return True
-        self.evicted += self._numbers.add(number, clock_ms)
+        self.evicted += self._numbers.add(number, (clock_ms,))
         return False
 
     def _remember(self, shown: Shown) -> None:

@@ -120,7 +120,7 @@ class GapTable(Table[Gap]):
 
     def searched(self) -> list[int]:
         """Keys of the waiting gaps without enough witnesses, by `since_ms`."""
-        if not self.size():
+        if not len(self):
             return []
         rows = self._waiting_rows()
         rows = rows[self.column(_IS_WITNESSED)[rows] == 0]
