@@ -2,100 +2,153 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-import shlex
 import shutil
-import subprocess
-import sys
 import tempfile
-from collections.abc import Sequence
-from importlib.machinery import EXTENSION_SUFFIXES
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from Cython.Build import cythonize
-from setuptools import Distribution, Extension
-from setuptools.command.build_ext import build_ext
-
+from compiler.c_compiler import (
+    CompilationFailed,
+    Compiler,
+    CompilerMissing,
+    find_compiler,
+)
 from compiler.derive import derive
 from compiler.tree import Tree
-from sds_core.compiled import MODULES, SHARED, directory
+from sds_core.compiled import MODULES, SHARED, TAG, directory, find
 
-DIRECTIVES = {
-    "language_level": 3,
-    "annotation_typing": True,
-    # Python's own objects cannot tell these functions from compiled ones.
-    "binding": False,
-    "infer_types": None,
-    "boundscheck": True,
-    "wraparound": True,
-    "cdivision": False,
-    "initializedcheck": True,
-    "nonecheck": True,
-    "embedsignature": False,
-    "auto_pickle": False,
-}
-"""All checks stay on, since the core reads bytes from outside."""
-
-FLAGS = "-O1 -g0 -fwrapv -fno-strict-aliasing"
+FLAGS = ("-O1", "-g0", "-DNDEBUG", "-fwrapv", "-fno-strict-aliasing")
 """-O2 takes 2.5 times as long and gains five percent. Signed integers wrap around as in
 the processor; Cython's structures need the rest."""
 
+_BUILDER = "builder"
+"""File in a compiled form that says what made it."""
 
-def build(root: Path, flags: Sequence[str] = (), *, jobs: int | None = None) -> Path:
-    """Compile the core of a source tree.
+_WHOLE = "whole"
+"""File in the directory of the build unless it was interrupted: what is there then may
+be half written, and would pass for newer than its source."""
+
+
+def is_current(root: Path, flags: Sequence[str] = ()) -> bool:
+    """Whether the sources of a tree are compiled, by this compiler; see `build`."""
+    found = find(str(root))
+    try:
+        return found is not None and Path(found, _BUILDER).read_text() == _key(
+            *_own_sources(), *flags
+        )
+    except (OSError, CompilerMissing):
+        return False
+
+
+def build(
+    root: Path,
+    flags: Sequence[str] = (),
+    *,
+    compiler: Compiler | None = None,
+    jobs: int | None = None,
+) -> Path:
+    """Compile the core of a source tree, unless it is compiled.
+
+    A second build of the tree waits for the first. One that is interrupted leaves
+    nothing that would be loaded.
 
     Args:
         root: The tree.
         flags: Further flags of the compiler and the linker.
+        compiler: The compiler; None to find one.
         jobs: Compilers at once; None for one for each core.
 
     Returns:
         Directory of the compiled form, where `sds_core.compiled` finds it.
 
     Raises:
+        compiler.c_compiler.CompilerMissing: There is no compiler, or no Cython.
+        compiler.c_compiler.CompilationFailed: The compiler refuses a source.
         compiler.derive.NotCompilable: A module uses what compiling would change.
-        distutils.errors.CCompilerError: There is no compiler, or it fails.
+        Cython.Compiler.Errors.CompileError: Cython refuses a source.
+        RuntimeError: The sources changed meanwhile.
     """
-    work = root / "build" / "core"
-    _write_sources(root, work)
-    target = Path(directory(str(root)))
-    jobs = jobs or os.cpu_count() or 1
-    here = Path.cwd()
-    try:
-        # Cython names its files by their path from here.
-        os.chdir(work)
-        extensions = cythonize(  # type: ignore[no-untyped-call]
-            [_extension(name, ".py", flags) for name in MODULES],
-            nthreads=jobs,
-            quiet=True,
-            compiler_directives=DIRECTIVES,
-            shared_utility_qualified_name=SHARED,
-        )
-        shared = _extension(SHARED, ".c", flags)
-        if not Path(*shared.sources).exists():
-            subprocess.run(  # noqa: S603
-                [sys.executable, "-m", "cython", "generate-shared", *shared.sources],
-                check=True,
-            )
-        extensions.append(shared)
-        command = build_ext(Distribution({"ext_modules": extensions}))
-        command.build_lib, command.build_temp = "lib", "objects"
-        command.parallel = jobs
-        command.ensure_finalized()
-        command.run()
-    finally:
-        os.chdir(here)
-    _install(work / "lib", target)
+    with _alone(root / "build"):
+        target = Path(directory(str(root)))
+        if not is_current(root, flags):
+            compiler = compiler or find_compiler()
+            library = _make(root, flags, compiler, jobs or os.cpu_count() or 1)
+            _install(library, target, _key(*_own_sources(), *flags))
     return target
 
 
-def _extension(name: str, suffix: str, flags: Sequence[str]) -> Extension:
-    return Extension(
-        name,
-        [name.replace(".", "/") + suffix],
-        extra_compile_args=[*shlex.split(FLAGS), *flags],
-        extra_link_args=list(flags),
-    )
+@contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    place.mkdir(exist_ok=True)
+    with (place / "core.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _own_sources() -> list[str]:
+    return [path.read_text() for path in sorted(Path(__file__).parent.glob("*.py"))]
+
+
+def _key(*parts: str) -> str:
+    """A name for what makes the compiled form, with the version of Cython."""
+    try:
+        text = "\0".join((*parts, version("cython"), *FLAGS))
+    except PackageNotFoundError:
+        message = "Cython is missing (pip install --group core)"
+        raise CompilerMissing(message) from None
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def _make(root: Path, flags: Sequence[str], compiler: Compiler, jobs: int) -> Path:
+    """Compile what changed since the last build; returns the directory of the modules.
+
+    Other versions of Cython and of Python, and other compilers and flags, have
+    directories of their own.
+    """
+    # Takes longer to import than to find that everything is compiled.
+    from compiler import cython_step
+
+    name = _key(*compiler.command, *flags, str(cython_step.DIRECTIVES)) + TAG
+    work = root / "build" / "core" / name
+    if not (work / _WHOLE).exists():
+        shutil.rmtree(work, ignore_errors=True)
+    before = directory(str(root))
+    _write_sources(root, work)
+    if directory(str(root)) != before:
+        message = "the sources changed while they were read: compile them again"
+        raise RuntimeError(message)
+    library = work / "lib"
+    library.mkdir(exist_ok=True)
+    (work / _WHOLE).unlink(missing_ok=True)
+    try:
+        cython_step.make_c_sources(work, MODULES, SHARED, jobs)
+        with ThreadPoolExecutor(jobs) as pool:
+            for _ in pool.map(
+                lambda name: _make_module(name, work, compiler, flags),
+                (*MODULES, SHARED),
+            ):
+                pass
+    except (cython_step.CompileError, CompilationFailed):
+        # What fails leaves nothing half written.
+        (work / _WHOLE).touch()
+        raise
+    (work / _WHOLE).touch()
+    return library
+
+
+def _make_module(
+    name: str, work: Path, compiler: Compiler, flags: Sequence[str]
+) -> None:
+    source = work / (name.replace(".", "/") + ".c")
+    target = work / "lib" / f"{name}{TAG}.so"
+    if not target.exists() or target.stat().st_mtime <= source.stat().st_mtime:
+        compiler.make_module(source, target, (*FLAGS, *flags))
 
 
 def _write_sources(root: Path, work: Path) -> None:
@@ -119,23 +172,16 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text)
 
 
-def _install(library: Path, target: Path) -> None:
+def _install(library: Path, target: Path, builder: str) -> None:
     """Put the compiled form in its place as a whole, and remove older ones."""
     target.parent.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as directory:
-        made = Path(directory) / "made"
-        made.mkdir()
-        for name in (*MODULES, SHARED):
-            suffix = EXTENSION_SUFFIXES[0]
-            path = library.joinpath(*name.split("."))
-            shutil.copy(f"{path}{suffix}", made / f"{name}{suffix}")
-        for old in target.parent.iterdir():
-            if old != Path(directory):
-                shutil.rmtree(old)
-        made.rename(target)
-
-
-def main() -> None:
-    """Compile the core of this tree."""
-    made = build(Path(__file__).parent.parent)
-    sys.stdout.write(f"compiled {len(MODULES)} modules into {made}\n")
+    # One that is left by an interrupted build is removed as an older one.
+    made = Path(tempfile.mkdtemp(TAG, dir=target.parent))
+    made.chmod(0o755)
+    for name in (*MODULES, SHARED):
+        shutil.copy(library / f"{name}{TAG}.so", made)
+    (made / _BUILDER).write_text(builder)
+    for old in target.parent.glob(f"*{TAG}"):
+        if old != made:
+            shutil.rmtree(old)
+    made.rename(target)

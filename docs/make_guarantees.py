@@ -1,7 +1,7 @@
-"""Writes the longest runs of `make chaos` and `make fuzz` into docs/guarantees.md.
+"""Writes the longest runs of `make chaos` and the fuzzers into docs/guarantees.md.
 
 ``python -m docs.make_guarantees [FIGURES ...]``; without files, only the page is made
-again from docs/guarantees.json. Both commands write such files.
+again from docs/guarantees.json. All these commands write such files.
 """
 
 from __future__ import annotations
@@ -108,8 +108,16 @@ class Fuzz(msgspec.Struct, tag_field="command", tag="make fuzz"):
             f"{self.inputs:,} inputs for {len(self.by_target)} decoders in "
             f"{self.cpu_minutes:g} min of CPU"
         )
-        run = f"`make fuzz MINUTES={self.minutes:.0f} SEED={self.seed}`"
+        command = self.__struct_config__.tag
+        run = f"`{command} MINUTES={self.minutes:.0f} SEED={self.seed}`"
         return run, f"{self.minutes:g} min", size, f"{self.findings} findings"
+
+
+class FuzzAsan(Fuzz, tag="make fuzz-asan"):
+    """Figures of a run of `make fuzz-asan`: see `Fuzz`."""
+
+
+Run = Chaos | Fuzz | FuzzAsan
 
 
 class Runs(msgspec.Struct):
@@ -117,30 +125,34 @@ class Runs(msgspec.Struct):
 
     chaos: Chaos | None = None
     fuzz: Fuzz | None = None
+    fuzz_asan: FuzzAsan | None = None
 
-    def with_run(self, run: Chaos | Fuzz) -> Runs:
+    def with_run(self, run: Run) -> Runs:
         """Return the same with a run, if it is longer than the one there.
 
         A run with findings is left out: they are to be mended first.
         """
         if run.found:
             return self
-        name = "chaos" if isinstance(run, Chaos) else "fuzz"
-        known: Chaos | Fuzz | None = getattr(self, name)
+        name = _FIELDS[type(run)]
+        known: Run | None = getattr(self, name)
         if known is not None and run.length <= known.length:
             return self
         return msgspec.structs.replace(self, **{name: run})
 
 
-def write_run(run: Chaos | Fuzz, path: Path) -> None:
+_FIELDS = {Chaos: "chaos", Fuzz: "fuzz", FuzzAsan: "fuzz_asan"}
+
+
+def write_run(run: Run, path: Path) -> None:
     """Write the figures of a run; makes the directory."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.encode(run))
 
 
-def read_run(path: Path) -> Chaos | Fuzz:
+def read_run(path: Path) -> Run:
     """Read what `write_run` wrote."""
-    return msgspec.json.decode(path.read_bytes(), type=Chaos | Fuzz)
+    return msgspec.json.decode(path.read_bytes(), type=Run)
 
 
 def read_runs(path: Path = RUNS) -> Runs:
@@ -154,7 +166,7 @@ def block(runs: Runs) -> str:
         "| longest run without a finding | took | size | found | version, day |",
         "|---|---|---|---|---|",
     ]
-    for run in (runs.chaos, runs.fuzz):
+    for run in (runs.chaos, runs.fuzz, runs.fuzz_asan):
         if run is not None:
             cells = (*run.row(), f"{run.version}, {run.date}")
             lines.append(f"| {' | '.join(cells)} |")

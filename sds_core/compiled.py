@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
 from types import ModuleType
@@ -40,16 +42,40 @@ SWITCH = "SDS_MONITOR_CORE"
 """Environment variable: `interpreted` or `compiled`, which is an error without one."""
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_SUFFIX = EXTENSION_SUFFIXES[0]
+
+TAG = _SUFFIX.rpartition(".")[0]
+"""Python and platform of a compiled form, after a dot: each has a directory of its own.
+"""
+
+FILES = frozenset(name + _SUFFIX for name in (*MODULES, SHARED))
+"""Names of the files of a compiled form."""
 
 
 def directory(root: str = _ROOT) -> str:
-    """Where the compiled form of the sources under a directory is, if there is one."""
+    """Where the compiled form of the sources under a directory is, if there is one.
+
+    It is named by the sources of the compiled modules and of all others in their
+    packages, since the build takes constants and enumerations from these.
+    """
     digest = hashlib.sha256()
-    for name in MODULES:
-        path = os.path.join(root, *name.split(".")) + ".py"
-        with open(path, "rb") as source:
-            digest.update(source.read())
-    return os.path.join(root, "sds_core", "core", digest.hexdigest()[:16])
+    for package in sorted({name.rpartition(".")[0] for name in MODULES}):
+        place = os.path.join(root, *package.split("."))
+        for name in sorted(os.listdir(place)):
+            if name.endswith(".py"):
+                with open(os.path.join(place, name), "rb") as source:
+                    text = source.read()
+                digest.update(f"{package}/{name} {len(text)}\n".encode() + text)
+    return os.path.join(root, "sds_core", "core", digest.hexdigest()[:16] + TAG)
+
+
+def find(root: str = _ROOT) -> str | None:
+    """The directory of the compiled form of the sources; None if there is none."""
+    try:
+        found = directory(root)
+        return found if set(os.listdir(found)) >= FILES else None
+    except OSError:
+        return None
 
 
 class _Finder(MetaPathFinder):
@@ -65,9 +91,9 @@ class _Finder(MetaPathFinder):
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         """See `MetaPathFinder`."""
-        if fullname not in (*MODULES, SHARED):
+        if fullname + _SUFFIX not in FILES:
             return None
-        file = os.path.join(self._directory, fullname + EXTENSION_SUFFIXES[0])
+        file = os.path.join(self._directory, fullname + _SUFFIX)
         loader = ExtensionFileLoader(fullname, file)
         return ModuleSpec(fullname, loader, origin=file)
 
@@ -77,22 +103,51 @@ def is_compiled() -> bool:
     return any(isinstance(finder, _Finder) for finder in sys.meta_path)
 
 
+def form() -> str:
+    """The form that this process runs: `compiled` or `interpreted`."""
+    return "compiled" if is_compiled() else "interpreted"
+
+
+def describe() -> str:
+    """The form that this process runs; if it is the slow one, why and the remedy."""
+    if is_compiled():
+        return form()
+    if os.environ.get(SWITCH) == form():
+        return f"{form()} ({SWITCH})"
+    return (
+        f"{form()}, which takes more CPU time: they are not compiled for this Python "
+        'and machine (docs/install.md, "Compiled rules")'
+    )
+
+
 def load() -> None:
     """Let the modules be imported in their compiled form, if there is one.
 
+    One that this machine cannot load, for instance because it was made for a newer C
+    library, is not used; a warning says so.
+
     Raises:
-        ImportError: `SWITCH` asks for a compiled form, and these sources have none.
+        ImportError: `SWITCH` asks for a compiled form, and these sources have none or
+            one that cannot be loaded.
     """
     wanted = os.environ.get(SWITCH)
     if wanted == "interpreted" or is_compiled():
         return
+    found = find()
+    if found is None:
+        if wanted == "compiled":
+            message = (
+                f"{SWITCH}=compiled: these sources are not compiled; run `make core`"
+            )
+            raise ImportError(message)
+        return
+    finder = _Finder(found)
+    sys.meta_path.insert(0, finder)
     try:
-        found = directory()
-        files = os.listdir(found)
-    except OSError:
-        found, files = "", []
-    if {name + EXTENSION_SUFFIXES[0] for name in (*MODULES, SHARED)} <= set(files):
-        sys.meta_path.insert(0, _Finder(found))
-    elif wanted == "compiled":
-        message = f"{SWITCH}=compiled: these sources are not compiled; run `make core`"
-        raise ImportError(message)
+        import_module(SHARED)
+    except ImportError as error:
+        sys.meta_path.remove(finder)
+        if wanted == "compiled":
+            raise
+        message = f"the compiled rules cannot be loaded and run interpreted: {error}"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)

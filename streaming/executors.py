@@ -8,9 +8,12 @@ one that writes state to a directory of its own would not fail at all.
 
 from __future__ import annotations
 
+import logging
+import marshal
 import os
 import re
 import socket
+import sys
 import time
 import uuid
 import zipfile
@@ -18,6 +21,8 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import replace
 from importlib import import_module
+from importlib.machinery import SourceFileLoader
+from importlib.util import MAGIC_NUMBER, source_hash
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,11 +35,15 @@ import connectors
 import sds_core
 import streaming
 from connectors.kafka.settings import KafkaSettings
+from sds_core import compiled
 from streaming.failure import JobFailed, cause_of, hand_over
 from streaming.master import is_local
 
+_log = logging.getLogger("sds-monitor")
+
 _PACKAGES = (connectors, sds_core, streaming)
 _WAIT = "spark.scheduler.maxRegisteredResourcesWaitingTime"
+_UNPACKED = "sds-monitor"
 _KAFKA_S = 30.0
 """Longest wait of an executor for Kafka, which has just answered the driver."""
 
@@ -54,6 +63,18 @@ class _Problem(NamedTuple):
     unreachable: bool = False
 
 
+class _Fit(NamedTuple):
+    """An executor that can work.
+
+    Attributes:
+        host: Its machine.
+        is_compiled: Whether it runs the compiled rules.
+    """
+
+    host: str
+    is_compiled: bool
+
+
 def has_executors(spark: SparkSession) -> bool:
     """Whether tasks run on a cluster."""
     master: Any = spark.sparkContext.master
@@ -69,17 +90,45 @@ def location(spark: SparkSession, checkpoint: Path) -> str:
 
 
 def send_code(context: SparkContext, directory: Path) -> None:
-    """Have Spark bring our modules, compiled, to every executor.
+    """Have Spark bring our modules and the compiled rules to every executor.
+
+    Spark unpacks the archive there, because Python cannot load compiled modules from a
+    zip. An executor of another Python or machine than the driver's runs the rules
+    interpreted.
 
     Args:
         context: A context on a cluster.
         directory: Directory for the archive, which must exist as long as the context.
     """
-    archive = directory / "sds-monitor.zip"
-    with zipfile.PyZipFile(str(archive), "w") as modules:
+    archive = directory / f"{_UNPACKED}.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as files:
         for package in _PACKAGES:
-            modules.writepy(str(Path(package.__path__[0])))
-    context.addPyFile(str(archive))
+            root = Path(package.__path__[0])
+            for path in sorted(root.rglob("*.py")):
+                _add_module(files, path, path.relative_to(root.parent))
+        if compiled.is_compiled():
+            core = Path(compiled.directory())
+            root = core.parents[2]
+            for path in sorted(core.iterdir()):
+                files.write(path, path.relative_to(root))
+    context.addArchive(str(archive))
+    # What Spark puts on the path of its Python workers, which it has a setting for only
+    # if this is a zip or one file.
+    includes: Any = context._python_includes  # noqa: SLF001 - see above
+    includes.append(archive.name)
+
+
+def _add_module(files: zipfile.ZipFile, path: Path, name: Path) -> None:
+    """Add a source, and what Python compiles it to, so that executors need not."""
+    source = path.read_bytes()
+    files.writestr(str(name), source)
+    code = SourceFileLoader(name.stem, str(path)).get_code(name.stem)
+    # By its hash, unchecked: unpacking changes the times by which Python compares.
+    head = MAGIC_NUMBER + (1).to_bytes(4, "little") + source_hash(source)
+    cached = f"{name.stem}.{sys.implementation.cache_tag}.pyc"
+    files.writestr(
+        str(name.parent / "__pycache__" / cached), head + marshal.dumps(code)
+    )
 
 
 def check_executors(
@@ -124,9 +173,15 @@ def check_executors(
         raise JobFailed(message, final=True) from error
     finally:
         marker.unlink(missing_ok=True)
-    for problem in found:
-        raise JobFailed(
-            problem.text, problem.unreachable, final=not problem.unreachable
+    for one in found:
+        if isinstance(one, _Problem):
+            raise JobFailed(one.text, one.unreachable, final=not one.unreachable)
+    hosts = {host for host, is_compiled in found if not is_compiled}
+    if hosts and compiled.is_compiled():
+        _log.warning(
+            "rules: interpreted on executors whose Python or machine differs from the "
+            "driver's: %s",
+            ", ".join(sorted(hosts)),
         )
 
 
@@ -157,18 +212,17 @@ def _wait_for_executor(context: SparkContext) -> None:
 
 def _probe_of(
     kafka: KafkaSettings, marker: Path
-) -> Callable[[Iterable[int]], Iterable[_Problem]]:
+) -> Callable[[Iterable[int]], Iterable[_Problem | _Fit]]:
     """Return a function for tasks, which gives what keeps its executor from work."""
 
     @hand_over
-    def probe(_: Iterable[int]) -> Iterable[_Problem]:
+    def probe(_: Iterable[int]) -> Iterable[_Problem | _Fit]:
         # All that the job's tasks need.
         import_module("streaming.fold")
         import_module("streaming.source")
         host = socket.gethostname()
         problem = _find_unshared(marker, host) or _find_unreachable(kafka, host)
-        if problem is not None:
-            yield problem
+        yield problem or _Fit(host, compiled.is_compiled())
 
     return probe
 

@@ -28,6 +28,7 @@ from connectors.history.topics import HistoryTopics
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import KafkaSettings
+from sds_core import compiled
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
@@ -294,7 +295,11 @@ def running_job(
             board.set_table(settings.channel_table)
         observer = settings_of(identity.observer)
         board.set_observer(observer)
-        board.set_job(restarts=identity.starts - 1, version=version("sds-monitor"))
+        board.set_job(
+            restarts=identity.starts - 1,
+            version=version("sds-monitor"),
+            rules=compiled.form(),
+        )
         dead_letters = _dead_letters(settings)
         with_history = settings.history is not None
 

@@ -71,7 +71,8 @@ def test_schema_finds_a_misspelt_key(validator: Any) -> None:
 
 def test_images_are_pinned() -> None:
     """No image is ``latest`` or from an abandoned registry."""
-    (base,) = re.findall(r"^FROM (\S+)", DOCKERFILE.read_text(), re.MULTILINE)
+    bases = re.findall(r"^FROM (\S+)", DOCKERFILE.read_text(), re.MULTILINE)
+    (base,) = set(bases)
     images = [base, *(service(name)["image"] for name in SERVICES)]
     assert [image for image in images if not _PINNED.fullmatch(image)] == []
     assert not any("bitnami" in image for image in images)
@@ -302,5 +303,5 @@ def test_wheel_has_all_files_needed_at_run_time(tmp_path: Path) -> None:
 
 
 def _copied() -> list[str]:
-    copies = re.findall(r"^COPY (.+) \S+$", DOCKERFILE.read_text(), re.MULTILINE)
+    copies = re.findall(r"^COPY ([^-].*) \S+$", DOCKERFILE.read_text(), re.MULTILINE)
     return [source for line in copies for source in line.split()]

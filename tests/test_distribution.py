@@ -13,6 +13,7 @@ import venv
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -125,7 +126,8 @@ def test_wheel_works_in_an_environment_without_spark(tmp_path: Path) -> None:
         check=True,
         timeout=200,
     )
-    (wheel,) = wheels.glob("*.whl")
+    (wheel,) = wheels.glob("*-py3-none-any.whl")
+    assert not [name for name in ZipFile(wheel).namelist() if "/core/" in name]
     environment = tmp_path / "environment"
     venv.create(environment, with_pip=False)
     (site,) = environment.glob("lib/python*/site-packages")

@@ -8,15 +8,21 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
+from sysconfig import get_platform
 
 import pytest
 
+from compiler import backend
+from compiler.build import build
+from sds_core.compiled import SWITCH
 from tests.support.deployment import ROOT
 
 PAGE = ROOT / "docs/install.md"
 UNITS = sorted((ROOT / "deploy").glob("*.service"))
-INSTALLED = ("sds_core", "connectors", "streaming", "dashboards")
+INSTALLED = ("compiler", "sds_core", "connectors", "streaming", "dashboards")
+PLATFORM = get_platform().replace("-", "_")
 FILES = ("pyproject.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE")
 
 
@@ -48,9 +54,40 @@ def test_install_page_is_linked_where_a_newcomer_looks() -> None:
         assert f"]({link})" in text, name
 
 
+def test_source_distribution_has_what_builds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The compiler of the rules is not among the installed packages."""
+    for name in (*FILES, "MANIFEST.in"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "compiler", tmp_path / "compiler")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    archive = backend.build_sdist(str(tmp_path))
+    with tarfile.open(tmp_path / archive) as files:
+        modules = {name.partition("/")[2] for name in files.getnames()}
+    for path in (ROOT / "compiler").glob("*.py"):
+        assert str(path.relative_to(ROOT)) in modules
+
+
 @pytest.mark.slow
-def test_installation_warns_of_nothing(tmp_path: Path) -> None:
-    """Nothing deprecated in the project's metadata, no file left out or ambiguous."""
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("form", "tag"),
+    [
+        ("interpreted", "py3-none-any"),
+        ("compiled", f"cp3*-{PLATFORM}"),
+    ],
+)
+def test_installation_warns_of_nothing_and_has_the_rules_in_the_form_asked_for(
+    tmp_path: Path, form: str, tag: str
+) -> None:
+    """Nothing deprecated in the project's metadata, no file left out or ambiguous.
+
+    The rules are compiled here first unless they are, as `make install` does.
+    """
+    if form == "compiled":
+        build(ROOT)
     pytest.importorskip("setuptools", "80")
     source = tmp_path / "source"
     source.mkdir()
@@ -59,7 +96,8 @@ def test_installation_warns_of_nothing(tmp_path: Path) -> None:
     for name in INSTALLED:
         skipped = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, source / name, ignore=skipped)
-    environment = os.environ | {"PYTHONWARNINGS": "default"}
+    environment = os.environ | {"PYTHONWARNINGS": "default", SWITCH: form}
+    environment.pop("PYTHONPATH", None)
     # It would print that nothing is compiled.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     options = ("--no-deps", "--no-build-isolation", "--disable-pip-version-check")
@@ -71,9 +109,21 @@ def test_installation_warns_of_nothing(tmp_path: Path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=250,
+        timeout=500,
         check=False,
     )
     printed = done.stdout + done.stderr
     assert done.returncode == 0, printed
     assert [line for line in printed.splitlines() if "warning" in line.lower()] == []
+    (wheel,) = (tmp_path / "wheel").glob(f"*-{tag}.whl")
+    unpacked = tmp_path / "unpacked"
+    shutil.unpack_archive(wheel, unpacked, "zip")
+    found = subprocess.run(
+        [sys.executable, "-c", "from sds_core.compiled import form; print(form())"],
+        cwd=unpacked,
+        env={},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.strip() == form

@@ -286,6 +286,7 @@ def _job_object(job: JobFigures) -> dict[str, Any]:
         "kafka_answered": job.kafka.answered_ms,
         "topic_missing_since": job.topic_missing_since_ms,
         "version": job.version,
+        "rules": job.rules,
         "records": job.records,
         "records_behind": job.records_behind,
         "event_time_lag_seconds": job.event_time_lag_seconds,

@@ -94,6 +94,7 @@ class JobFigures:
         error: Why the query failed, in one line; empty if it did not fail.
         retrying: Whether a query that failed will be started again.
         version: Version of the monitor.
+        rules: The form in which its rules run: `compiled` or `interpreted`.
         clock: This machine's clock, compared with others.
         kafka: When Kafka answered last.
         missing_topic: The topic if it does not exist any more; None if it does.
@@ -115,6 +116,7 @@ class JobFigures:
     error: str = ""
     retrying: bool = False
     version: str = ""
+    rules: str = ""
     clock: ClockFigures = field(default_factory=ClockFigures)
     kafka: Freshness = field(default_factory=Freshness)
     missing_topic: MissingTopic | None = None

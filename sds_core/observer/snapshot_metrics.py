@@ -258,9 +258,9 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
     Metric(
         "sds_monitor_build",
         MetricKind.INFO,
-        "Version of the monitor.",
-        ("version",),
-        lambda s: [((s.job.version,), 1)],
+        "Version of the monitor, and the form in which its rules run.",
+        ("version", "rules"),
+        lambda s: [((s.job.version, s.job.rules), 1)],
     ),
 )
 """Metrics of the whole snapshot, without a label of a view."""

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
+from sds_core import compiled
 from streaming.board import Board
 from streaming.cli.first_answer import wait_for_kafka
 from streaming.cli.log import logger
@@ -89,6 +90,7 @@ def started_spark(
     # An exception while Spark starts would leave a JVM that never ends.
     with end_requested() as ending:
         spark = _started_spark(session)
+        logger.info("rules: %s", compiled.describe())
         warming = warm_up(spark)
         with end_requested(ending), _end_of_jvm_explained(ending):
             try:

@@ -92,8 +92,8 @@ def test_name_and_help_follow_the_conventions(metric: Metric[Any]) -> None:
     assert re.fullmatch(r"[^.]+(\.\d[^.]*)?\.", metric.help)
     allowed = {
         "kind", "dialect", "cause", "evidence", "outcome", "redundant", "verdict",
-        "reason", "version", "source", "part", "direction", "step", "conformant",
-        "name", "objective", "epoch", "type", "empty", "side", "result",
+        "reason", "version", "rules", "source", "part", "direction", "step",
+        "conformant", "name", "objective", "epoch", "type", "empty", "side", "result",
         "channel", "observer", "alert",
     }  # fmt: skip
     assert set(metric.labels) <= allowed
@@ -323,6 +323,7 @@ def test_figures_of_the_job_have_their_own_names() -> None:
             history_pending=8,
             restarts=7,
             version="1.2",
+            rules="compiled",
             clock=ClockFigures(-2_500, 1_500),
         ),
     )
@@ -334,7 +335,7 @@ def test_figures_of_the_job_have_their_own_names() -> None:
     }  # fmt: skip
     for name, value in expected.items():
         assert samples(f"sds_monitor_{name}", snapshot) == {(): value}, name
-    assert samples("sds_monitor_build", snapshot) == {("1.2",): 1}
+    assert samples("sds_monitor_build", snapshot) == {("1.2", "compiled"): 1}
     assert samples("sds_channels", snapshot) == {
         ("ok",): 2, ("degraded",): 0, ("failing",): 1, ("quiet",): 0, ("blind",): 0,
         ("warming_up",): 0,

@@ -17,10 +17,12 @@ from typing import Any
 
 import pytest
 
+from compiler.build import build
 from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording
+from sds_core.compiled import SWITCH, describe
 from tests.support.chaos.batches import wait_for_batch
 from tests.support.golden.checkpoints import HALF
 from tests.support.identities import assert_identities
@@ -112,6 +114,7 @@ def report_of(process: subprocess.Popen[str], directory: Path) -> dict[str, Any]
     """The report of a job that ends well."""
     _, errors = process.communicate(timeout=LONG_S)
     assert process.returncode == 0, errors
+    assert f" rules: {describe()}\n" in errors
     report: dict[str, Any] = json.loads((directory / "report.json").read_text())
     assert_identities(report)
     del report["generated_at"]
@@ -235,6 +238,68 @@ def test_executors_that_cannot_work_are_found_before_the_query_starts(
     assert "No module named 'msgspec'" in empty_one
     assert "PYSPARK_PYTHON" in missing
     assert "PYSPARK_PYTHON" in empty_one
+
+
+_FORMS = """
+import json, sys
+from pathlib import Path
+from connectors.kafka.settings import KafkaSettings
+from streaming.cli.log import start_log
+from streaming.executors import check_executors
+from streaming.session import make_session
+from streaming.settings import SessionSettings
+
+def form_and_place(_):
+    from sds_core import compiled
+    from sds_core.observer.sds import digest
+    yield compiled.is_compiled(), digest.__spec__.origin
+
+master, bootstrap, topic, shared = sys.argv[1:]
+start_log()
+spark = make_session(SessionSettings(master, shuffle_partitions=1))
+check_executors(spark, KafkaSettings(bootstrap, topic), Path(shared))
+tasks = spark.sparkContext.parallelize(range(4), 4)
+print(json.dumps(tasks.mapPartitions(form_and_place).collect()))
+spark.stop()
+"""
+
+
+@pytest.mark.parametrize("form", ["compiled", "interpreted"])
+def test_executors_run_the_rules_in_the_form_that_they_can_load(
+    cluster: Cluster, recorded: KafkaSettings, tmp_path: Path, form: str
+) -> None:
+    """The driver's compiled ones, unpacked there, or else the sources, which is said.
+
+    A variable stands for an executor of another Python or machine.
+    """
+    build(ROOT)
+    environment = cluster.environment
+    if form == "interpreted":
+        submit = f"--conf spark.executorEnv.{SWITCH}={form} pyspark-shell"
+        environment |= {"PYSPARK_SUBMIT_ARGS": submit}
+    done = subprocess.run(
+        [
+            *(sys.executable, "-c", _FORMS, cluster.master),
+            *(recorded.bootstrap, recorded.topic, tmp_path),
+        ],
+        env={
+            **{k: v for k, v in os.environ.items() if k != SWITCH},
+            **environment,
+            "PYTHONPATH": str(ROOT),
+        },
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=LONG_S,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {is_compiled for is_compiled, _ in found} == {form == "compiled"}
+    for _, place in found:
+        assert not Path(place).is_relative_to(ROOT)
+        assert Path(place).suffix == (".so" if form == "compiled" else ".py")
+    said = "rules: interpreted on executors whose Python or machine differs"
+    assert (said in done.stderr) == (form == "interpreted")
 
 
 def test_master_without_resources_ends_the_job_in_one_line(

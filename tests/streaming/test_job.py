@@ -20,6 +20,7 @@ from connectors.kafka.producer import TopicRecord, partitions_of, write
 from connectors.kafka.settings import Client, KafkaSettings, RecordsLost
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording, load_truth
+from sds_core import compiled
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.simulation.comparison import compare
 from streaming.cli.output import wall_ms
@@ -169,6 +170,7 @@ def test_figures_are_exported_at_once_after_a_restart(
         scraped = httpx.get(f"{url}/metrics").text
         assert f'sds_messages_total{{channel="town-square"}} {157.0}' in scraped
         assert "sds_monitor_restarts_total 1.0" in scraped
+        assert f'sds_monitor_build_info{{rules="{compiled.form()}",version=' in scraped
         # No counter begins at 0 and jumps to where it was.
         assert f"sds_monitor_records_total {float(len(recording))}" in scraped
         newest_ms = max(record.timestamp_ms for record in recording)

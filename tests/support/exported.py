@@ -70,6 +70,7 @@ def snapshot(
             event_time_lag_seconds=1.5,
             batch_duration=histogram(100, 2_600),
             version="1.2.3",
+            rules="compiled",
         ),
     )
 

@@ -85,6 +85,7 @@ def _progress(snapshot: Snapshot) -> _Facts:
         ("Dead letters not written", words.number(job.dead_letters_unwritten)),
         ("Restarts", words.number(job.restarts)),
         ("Version", job.version or words.NOTHING),
+        ("Rules", job.rules or words.NOTHING),
     ]
 
 

@@ -106,9 +106,9 @@ def test_text_of_every_type_of_metric_is_exact() -> None:
             # HELP sds_tap_missing_records_total Sequence numbers of the tap that never arrived.
             # TYPE sds_tap_missing_records_total counter
             sds_tap_missing_records_total{observer="tap"} 3.0
-            # HELP sds_monitor_build_info Version of the monitor.
+            # HELP sds_monitor_build_info Version of the monitor, and the form in which its rules run.
             # TYPE sds_monitor_build_info gauge
-            sds_monitor_build_info{version="1.2.3"} 1.0
+            sds_monitor_build_info{rules="compiled",version="1.2.3"} 1.0
             """  # noqa: E501 - compared as it is scraped
     ).replace("EMPTY\n", empty)
 
@@ -175,7 +175,10 @@ def test_unprimed_monitor_exports_only_figures_of_the_job() -> None:
     assert families
     assert all(name.startswith("sds_monitor_") for name in families)
     assert "counter" not in {family.type for family in families.values()}
-    assert families["sds_monitor_build"].samples[0].labels == {"version": "1.2.3"}
+    assert families["sds_monitor_build"].samples[0].labels == {
+        "version": "1.2.3",
+        "rules": "compiled",
+    }
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,12 @@ def make_snapshot(
     channels: dict[str, ChannelTotals] | None = None, **job: Any
 ) -> Snapshot:
     """A primed snapshot of a job that runs and is not behind."""
-    running = {"running": True, "event_time_lag_seconds": 1.25, "version": "1.2.3"}
+    running = {
+        "running": True,
+        "event_time_lag_seconds": 1.25,
+        "version": "1.2.3",
+        "rules": "compiled",
+    }
     channels = channels or {}
     return Snapshot(
         primed=True,

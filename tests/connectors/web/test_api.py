@@ -63,6 +63,7 @@ def test_fleet_object_has_every_channel_and_the_job(
                 "kafka_answered": None,
                 "topic_missing_since": None,
                 "version": "1.2.3",
+                "rules": "compiled",
                 "records": 9,
                 "records_behind": 0,
                 "event_time_lag_seconds": 1.25,

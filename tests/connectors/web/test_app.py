@@ -35,7 +35,7 @@ def test_scrape_has_the_accepted_format(
     answer = client.get("/metrics", headers={"Accept": accept})
     assert answer.status_code == 200
     assert answer.headers["content-type"] == content_type
-    assert 'sds_monitor_build_info{version="1.2.3"}' in answer.text
+    assert 'sds_monitor_build_info{rules="compiled",version="1.2.3"}' in answer.text
     assert answer.text.endswith(end)
 
 

@@ -315,6 +315,7 @@ def test_monitor_page_has_the_state_of_the_job(
         "Event-time lag 1.2 s",
         "Records behind 12,345",
         "p95 ≤ 0.5 s",
+        "Rules compiled",
         "State 34.6 MB",
         "Channels forgotten 3",
         "Channels not shown separately in Prometheus 1",

@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from docs.make_guarantees import Fuzz, write_run
+from docs.make_guarantees import Fuzz, FuzzAsan, write_run
 from tests.support.fuzz.running import Finding, Tally, check
 from tests.support.fuzz.slices import run_all
 from tests.support.fuzz.targets import TARGETS
@@ -46,6 +46,7 @@ _AGAIN = ".venv/bin/python -m tests.support.fuzz --input"
     type=click.Path(dir_okay=False, path_type=Path),
     help="JSON file for the figures of the run.",
 )
+@click.option("--asan", is_flag=True, help="The figures are those of `make fuzz-asan`.")
 def main(
     minutes: float,
     seed: int | None,
@@ -53,6 +54,7 @@ def main(
     names: tuple[str, ...],
     path: Path | None,
     figures: Path | None,
+    asan: bool,
 ) -> None:
     """Give decoders inputs that are genuine but for some changes.
 
@@ -73,7 +75,8 @@ def main(
     passed_s = time.monotonic() - begun_s
     _print(tallies, passed_s)
     if figures is not None:
-        write_run(_figures(tallies, passed_s, seed, begun), figures)
+        kind = FuzzAsan if asan else Fuzz
+        write_run(_figures(kind, tallies, passed_s, seed, begun), figures)
     if any(tally.findings for tally in tallies.values()):
         raise SystemExit(1)
 
@@ -120,9 +123,13 @@ def _print(tallies: Mapping[str, Tally], seconds: float) -> None:
 
 
 def _figures(
-    tallies: Mapping[str, Tally], seconds: float, seed: int, begun: datetime
+    kind: type[Fuzz],
+    tallies: Mapping[str, Tally],
+    seconds: float,
+    seed: int,
+    begun: datetime,
 ) -> Fuzz:
-    return Fuzz(
+    return kind(
         minutes=round(seconds / 60, 1),
         cpu_minutes=round(sum(one.cpu_s for one in tallies.values()) / 60, 1),
         inputs=sum(one.inputs for one in tallies.values()),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 
 from tests.support.fuzz.running import Finding, Tally, minimised, run
 from tests.support.fuzz.targets import TARGETS
@@ -14,6 +15,19 @@ from tests.support.fuzz.targets import TARGETS
 _SLICE_S = 5.0
 _MOST_INPUTS = 10**7
 """Of a slice: numbers of its inputs begin where no other's can end."""
+
+
+class ProcessEnded(Exception):
+    """An input ended the process that checked it, which may have said why.
+
+    Args:
+        names: Targets whose inputs were being checked.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        super().__init__(
+            f"a process ended while it checked an input of {' or '.join(set(names))}"
+        )
 
 
 def run_all(
@@ -31,6 +45,9 @@ def run_all(
         seconds: Time until the last slice begins.
         jobs: Number of processes.
         report: Called with the first input that shows a defect.
+
+    Raises:
+        ProcessEnded: An input ended a process.
     """
     tallies = {name: Tally() for name in names}
     turns = [name for name in names for _ in range(TARGETS[name].share)]
@@ -49,6 +66,8 @@ def run_all(
                 begun[name] += 1
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
+                if isinstance(future.exception(), BrokenProcessPool):
+                    raise ProcessEnded(running.values())
                 _add(tallies[running.pop(future)], future.result(), report)
     return tallies
 

@@ -1,0 +1,68 @@
+"""Makes C sources of what `derive` made, by Cython.
+
+Apart from `build`, because importing Cython takes longer than finding that there is
+nothing to compile.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from Cython.Build import cythonize
+from Cython.Compiler.Errors import CompileError
+from setuptools import Extension
+
+__all__ = ["CompileError", "make_c_sources"]
+
+DIRECTIVES = {
+    "language_level": 3,
+    "annotation_typing": True,
+    # Python's own objects cannot tell these functions from compiled ones.
+    "binding": False,
+    "infer_types": None,
+    "boundscheck": True,
+    "wraparound": True,
+    "cdivision": False,
+    "initializedcheck": True,
+    "nonecheck": True,
+    "embedsignature": False,
+    "auto_pickle": False,
+}
+"""All checks stay on, since the core reads bytes from outside."""
+
+
+def make_c_sources(work: Path, modules: Iterable[str], shared: str, jobs: int) -> None:
+    """Write the C source of each module that changed beside its Python source.
+
+    Args:
+        work: Directory of the sources.
+        modules: Dotted names of the modules.
+        shared: Dotted name of the module for what all have in common.
+        jobs: Processes at once.
+
+    Raises:
+        CompileError: Cython refuses a source.
+    """
+    here = Path.cwd()
+    try:
+        # Cython names its files by their path from here.
+        os.chdir(work)
+        cythonize(  # type: ignore[no-untyped-call]
+            [Extension(name, [name.replace(".", "/") + ".py"]) for name in modules],
+            nthreads=jobs,
+            quiet=True,
+            compiler_directives=DIRECTIVES,
+            shared_utility_qualified_name=shared,
+        )
+        path = Path(shared.replace(".", "/") + ".c")
+        if not path.exists():
+            subprocess.run(  # noqa: S603
+                [sys.executable, "-m", "cython", "generate-shared", str(path)],
+                check=True,
+            )
+    finally:
+        os.chdir(here)

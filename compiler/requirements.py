@@ -1,0 +1,20 @@
+"""What compiling requires: dependency groups of the project."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+_PROJECT = Path(__file__).parent.parent / "pyproject.toml"
+
+
+def group(name: str) -> list[str]:
+    """The requirements of a dependency group, by name.
+
+    Raises:
+        KeyError: There is none of this name.
+    """
+    groups: dict[str, list[str]] = tomllib.loads(_PROJECT.read_text(encoding="utf-8"))[
+        "dependency-groups"
+    ]
+    return groups[name]
