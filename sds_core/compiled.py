@@ -26,9 +26,15 @@ _SDS = """
     receivers repairs requests seen_frames seen_ids start start_filters
 """
 
+_MVDS = """
+    awaited copies deliveries digest exchanges groups ledger messages peers shard_model
+    shard_view split
+"""
+
 MODULES = (
     *(f"sds_core.observer.{name}" for name in _OBSERVER.split()),
     *(f"sds_core.observer.sds.{name}" for name in _SDS.split()),
+    *(f"sds_core.observer.mvds.{name}" for name in _MVDS.split()),
     "sds_core.wire.outline",
 )
 """The modules that are compiled."""
