@@ -137,6 +137,10 @@ def make_session(
             "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
             True,
         )
+        # A batch has few rows for the JVM. Spark would generate Java code for them in
+        # each task, and compile some of it anew in each batch.
+        .config("spark.sql.codegen.wholeStage", False)
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.python.worker.faulthandler.enabled", True)
         .config("spark.ui.showConsoleProgress", False)
         # TieredStopAtLevel=1: only the quick compiler, since batches are short and the
@@ -170,6 +174,9 @@ def make_session(
         # no code of ours yet when their daemon starts.
         builder = (
             builder.config("spark.ui.enabled", False)
+            # Without that page nothing shows the plan, which Spark writes out for each
+            # batch.
+            .config("spark.sql.ui.explainMode", "simple")
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.driver.bindAddress", "127.0.0.1")
             .config("spark.local.dir", str(scratch))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import random
 import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType
 
@@ -126,6 +128,22 @@ def test_slow_reader_does_not_time_out(kafka_topic: TopicMaker, client: Client) 
             time.sleep(3.3)
         rows += len(records)
     assert rows == 2_500
+
+
+def test_little_is_fetched_ahead_of_a_slow_reader(kafka_topic: TopicMaker) -> None:
+    """What the client has fetched beyond the end of a range is discarded."""
+    topic = kafka_topic()
+    for _ in range(64):
+        topic.write(random.randbytes(MIB), flush=False)
+    topic.flush()
+    batches = fetch(Client.CONFLUENT, topic.settings, [OffsetRange(0, 0, 64)])
+    with closing(batches):  # type: ignore[type-var]
+        before_bytes = psutil.Process().memory_info().rss
+        read_bytes = sum(len(record.value or b"") for record in next(batches))
+        # Without a limit, the client fetches the whole range meanwhile.
+        time.sleep(1)
+        fetched_bytes = psutil.Process().memory_info().rss - before_bytes
+    assert fetched_bytes < read_bytes + 24 * MIB
 
 
 @BOTH_CLIENTS
