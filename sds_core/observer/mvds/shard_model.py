@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sds_core.native import native
 from sds_core.observer.incidents import GroupIncident
+from sds_core.observer.mvds import limits
 from sds_core.observer.mvds.awaited import Awaited
 from sds_core.observer.mvds.copies import Copies, Copy
 from sds_core.observer.mvds.deliveries import Deliveries
@@ -15,7 +16,7 @@ from sds_core.observer.mvds.digest import SeenPayload, SeenPeer, SeenRecord
 from sds_core.observer.mvds.exchanges import Exchanges
 from sds_core.observer.mvds.groups import Groups
 from sds_core.observer.mvds.ledger import Ledger
-from sds_core.observer.mvds.limits import MOST_LINKS, LeftOut
+from sds_core.observer.mvds.limits import LeftOut
 from sds_core.observer.mvds.messages import (
     NO_DEADLINE,
     NO_PLACE,
@@ -256,7 +257,7 @@ class ShardModel:
     def _evict(self, clock_ms: int) -> None:
         """Forget the oldest ids beyond the limits, right after the payload."""
         limit = self._settings.remembered
-        while self._messages.size() > limit or self._links > MOST_LINKS:
+        while self._messages.size() > limit or self._links > limits.MOST_LINKS:
             self._forget(self._messages.first(), clock_ms)
             self._groups[UNKNOWN_GROUP].remembered_evicted += 1
 

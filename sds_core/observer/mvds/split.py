@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from sds_core.mvds.message_id import message_id
 from sds_core.mvds.payload import GroupOffer, Message, Payload
-from sds_core.native import native
+from sds_core.native import Uint64, native
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.mvds.frame import PeerPayload, pair_name
 from sds_core.observer.mvds.limits import MOST_RECORDS
@@ -228,5 +228,5 @@ def _field_bytes(length: int, tag_bytes: int) -> int:
     return tag_bytes + _varint_bytes(length) + length
 
 
-def _varint_bytes(number: int) -> int:
+def _varint_bytes(number: Uint64) -> int:
     return max(1, -(-number.bit_length() // 7))
