@@ -7,7 +7,7 @@ from binascii import unhexlify
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from sds_core.native import native
+from sds_core.native import Uint64, native, uint64
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.wire import MAX_ID_CHARACTERS, Reason
 
@@ -163,7 +163,9 @@ def is_future(timestamp_ms: int, written_ms: int) -> bool:
 
     `sds_core.observer.ahead` finds that time.
     """
-    return timestamp_ms > written_ms + MAX_AHEAD_MS
+    # Without sign, since the times may be 2**63 ms apart.
+    lead_ms: Uint64 = uint64(timestamp_ms - written_ms)
+    return timestamp_ms > written_ms and lead_ms > MAX_AHEAD_MS
 
 
 @native

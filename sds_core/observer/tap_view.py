@@ -332,8 +332,8 @@ class TapView:
         last_own_ms = state.last_own_ms
         # A release up to 0.12 judged all that it had seen.
         last_ms: int = state.judged_ms or totals.last_seen_ms
-        first_own_ms: int = min(own_times)
-        own_silence_ms: int
+        # A tap may stamp anything, so these do not have 64 bits.
+        first_own_ms = min(own_times)
         if last_own_ms is None or max(own_times) < last_own_ms:
             # Its own clock says nothing of the time since.
             own_silence_ms = time_ms - last_ms
