@@ -24,8 +24,8 @@ _SDS = """
     acknowledgements capacity channel_model channel_view copies deliveries digest
     digest_parts evidence filters forgotten_messages frame_filter gap_table gaps
     health history_heads messages missing_deliveries outline_reader own_ids
-    participant_figures participants receivers repairs requests seen_frames seen_ids
-    segment_rows start start_filters
+    participants receivers repairs requests seen_frames seen_ids segment_rows start
+    start_filters
 """
 
 _MVDS = """

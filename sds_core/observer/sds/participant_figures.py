@@ -14,7 +14,6 @@ import msgspec
 from sds_core.observer.sds.capacity import Capacity
 from sds_core.observer.sds.deliveries import Deliveries
 from sds_core.observer.sds.participants import Participants
-from sds_core.observer.sds.receivers import Receiver
 from sds_core.observer.sds.totals import BloomGauge
 
 MOST_PARTICIPANTS = 100
@@ -88,7 +87,7 @@ def pack_participants(
         spoken: Number of participants that ever spoke.
     """
     receivers = deliveries.receivers
-    by_time = sorted(receivers, key=lambda by: participants.last_ms(by), reverse=True)
+    by_time = sorted(receivers, key=participants.last_ms, reverse=True)
     # Sorting by what they lack keeps the order in time of those that lack as much.
     lacking = sorted(
         (by for by in by_time if receivers[by].missing),
@@ -97,22 +96,21 @@ def pack_participants(
     )
     others = (by for by in by_time if not receivers[by].missing)
     listed = islice(chain(lacking, others), MOST_PARTICIPANTS)
-    rows: list[ParticipantFigures] = []
-    for by in listed:
-        one: Receiver = receivers[by]
-        figures = ParticipantFigures(
+    rows = [
+        ParticipantFigures(
             participants.name(by),
             participants.last_ms(by),
-            len(one.missing),
+            len(receivers[by].missing),
             # The one that has been in it for longest comes first.
-            next(iter(one.missing.values()), None),
-            len(one.lost),
-            one.delivered,
-            one.failed,
+            next(iter(receivers[by].missing.values()), None),
+            len(receivers[by].lost),
+            receivers[by].delivered,
+            receivers[by].failed,
             capacity.filter_of(by),
             capacity.epoch_messages(by),
         )
-        rows.append(figures)
+        for by in listed
+    ]
     unlisted = max(0, spoken - len(rows))
     if not rows and not unlisted:
         return b""
