@@ -213,6 +213,9 @@ class _Derivation:
             begin = self._edits.before(self._edits.begin(node.bases[0]), b"(")
             end = self._edits.after(self._edits.end(node.bases[-1]), b")") + 1
             self._edits.replace(begin, end, head)
+        if is_data:
+            # Values refer to no other value that refers back to them.
+            self._declared.append("@cython.no_gc")
         self._declared.append(f"cdef class {node.name}{head}:")
         fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
         lines = self._data_methods(node.name, fields) if is_data else []

@@ -32,17 +32,42 @@ class Deadlines:
 
     next_at: int
     """The earliest deadline, Unix ms; `NEVER` if there is none."""
-    _heap: list[tuple[int, Due, int]]
+    # Deadline, kind, key, and the list whose next deadline follows it, or -1.
+    _heap: list[tuple[int, Due, int, int]]
+    # Kind, and deadlines and keys in reverse order, of each list.
+    _lists: list[tuple[Due, list[tuple[int, int]]]]
 
     def __init__(self) -> None:
         self._heap = []
+        self._lists = []
         self.next_at = NEVER
 
     def add(self, deadline_ms: int, due: Due, key: int) -> None:
         """Queue a deadline, Unix ms, for the entry with this key."""
-        heapq.heappush(self._heap, (deadline_ms, due, key))
-        if deadline_ms < self.next_at:
-            self.next_at = deadline_ms
+        self._push((deadline_ms, due, key, -1))
+
+    def add_all(self, due: Due, entries: list[tuple[int, int]]) -> None:
+        """Queue many deadlines of one kind, of which few pass soon.
+
+        Args:
+            due: The kind.
+            entries: Deadline, Unix ms, and key of each. The queue keeps the list.
+        """
+        entries.sort(reverse=True)
+        self._lists.append((due, entries))
+        self._push_next(len(self._lists) - 1)
+
+    def _push_next(self, number: int) -> None:
+        """Queue the next deadline of a list."""
+        due, entries = self._lists[number]
+        if entries:
+            deadline_ms, key = entries.pop()
+            self._push((deadline_ms, due, key, number))
+
+    def _push(self, one: tuple[int, Due, int, int]) -> None:
+        heapq.heappush(self._heap, one)
+        if one[0] < self.next_at:
+            self.next_at = one[0]
 
     def passed(self, clock_ms: int) -> Iterator[tuple[int, Due, int]]:
         """Removes and yields each deadline before the clock, in order.
@@ -50,9 +75,11 @@ class Deadlines:
         Includes deadlines that are added during the iteration.
         """
         while self._heap and self._heap[0][0] < clock_ms:
-            one = heapq.heappop(self._heap)
+            deadline_ms, due, key, number = heapq.heappop(self._heap)
+            if number >= 0:
+                self._push_next(number)
             self.next_at = self._heap[0][0] if self._heap else NEVER
-            yield one
+            yield deadline_ms, due, key
 
     @property
     def next_ms(self) -> int | None:

@@ -109,17 +109,9 @@ class Memory:
 
     def __contains__(self, key: int) -> bool:
         """Whether the key is remembered."""
-        return self.holds(key)
-
-    def holds(self, key: int) -> bool:
-        """Whether the key is remembered."""
         return key in self._added or self._row(key) >= 0
 
     def __len__(self) -> int:
-        """Number of keys that are remembered."""
-        return self.size()
-
-    def size(self) -> int:
         """Number of keys that are remembered."""
         return self._rows - self._first - len(self._moved) + len(self._added)
 
@@ -141,22 +133,23 @@ class Memory:
         row: int = self._row(key)
         return None if row < 0 else tuple([int(column[row]) for column in self._facts])
 
-    def add(self, key: int, clock_ms: int, *facts: int) -> int:
-        """Remember a key as seen now, with these facts.
+    def add(self, key: int, entry: tuple[int, ...]) -> int:
+        """Remember a key as seen now.
 
-        Returns the number of keys forgotten because of the limit: 0 or 1.
+        Args:
+            key: The key.
+            entry: The clock, Unix ms, then the facts.
+
+        Returns:
+            Number of keys forgotten because of the limit: 0 or 1.
         """
-        return self.put(key, (clock_ms, *facts))
-
-    def put(self, key: int, entry: tuple[int, ...]) -> int:
-        """As `add`, with clock and facts in one tuple."""
         # Removed first, so that the entries stay in order of age.
         if self._added.pop(key, None) is None:
             row: int = self._row(key)
             if row >= 0:
                 self._moved.add(row)
         self._added[key] = entry
-        if self.size() <= self._limit:
+        if len(self) <= self._limit:
             return 0
         self._skip_moved()
         if self._first < self._rows:
@@ -195,7 +188,7 @@ class Memory:
 
     def columns(self) -> tuple[Column, ...]:
         """Keys, clocks and facts in order of age, each of shape (n,)."""
-        block = np.empty((2 + len(self._facts), self.size()), np.int64)
+        block = np.empty((2 + len(self._facts), len(self)), np.int64)
         cells: Int64Rows = view(block)
         place: int = 0
         row: int

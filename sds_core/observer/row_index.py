@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sds_core.native import Int32s, Int64s, native, view
+from sds_core.native import Int32s, Int64s, Uint64, native, uint64, view
 from sds_core.observer.columns import Column
 
 _MANY = 4_096
@@ -26,13 +26,15 @@ class RowIndex:
     _slots: Int32s
     _count: int
     _mask: int
+    # Of all keys: who chooses ids so that they share slots must know every other key.
+    _factor: int
     _searches: int
     _is_made: bool
 
     def __init__(self, keys: Column) -> None:
         self._keys = view(keys)
         self._count = len(keys)
-        self._mask = self._searches = 0
+        self._mask = self._searches = self._factor = 0
         self._is_made = False
 
     def get(self, key: int) -> int | None:
@@ -49,12 +51,17 @@ class RowIndex:
             if self._count >= _MANY and self._searches * 200 < self._count:
                 return self._stepped_over(key)
             self._make()
-        slot: int = key & self._mask
+        slot: int = self._slot(key)
         while True:
             row: int = self._slots[slot] - 1
             if row < 0 or self._keys[row] == key:
                 return row
             slot = (slot + 1) & self._mask
+
+    def _slot(self, key: int) -> int:
+        """Where a key belongs: high bits of its product with the factor."""
+        mixed: Uint64 = uint64(uint64(key) * uint64(self._factor))
+        return mixed >> 32 & self._mask
 
     def _stepped_over(self, key: int) -> int:
         row: int
@@ -71,7 +78,10 @@ class RowIndex:
         self._mask = size - 1
         row: int
         for row in range(self._count):
-            slot: int = self._keys[row] & self._mask
+            self._factor ^= self._keys[row]
+        self._factor |= 1
+        for row in range(self._count):
+            slot: int = self._slot(self._keys[row])
             while self._slots[slot]:
                 slot = (slot + 1) & self._mask
             self._slots[slot] = row + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import lru_cache
 
 from sds_core.native import native
@@ -11,7 +12,7 @@ from sds_core.wire import Dialect
 
 @native
 class RuleSettings:
-    """See `ObserverSettings`."""
+    """The fields of `ObserverSettings`."""
 
     replica_window_ms: int
     horizon_ms: int
@@ -47,38 +48,8 @@ class RuleSettings:
     forget_ms: int
 
     def __init__(self, settings: ObserverSettings) -> None:
-        self.replica_window_ms = settings.replica_window_ms
-        self.horizon_ms = settings.horizon_ms
-        self.remembered = settings.remembered
-        self.searched = settings.searched
-        self.awaited = settings.awaited
-        self.awaited_by_all = settings.awaited_by_all
-        self.followed = settings.followed
-        self.timed_participants = settings.timed_participants
-        self.ack_deadline_ms = settings.ack_deadline_ms
-        self.probable_rate = settings.probable_rate
-        self.probable_witnesses = settings.probable_witnesses
-        self.delivery_grace_ms = settings.delivery_grace_ms
-        self.delivery_deadline_ms = settings.delivery_deadline_ms
-        self.warm_up_ms = settings.warm_up_ms
-        self.settle_ms = settings.settle_ms
-        self.gap_deadline_ms = settings.gap_deadline_ms
-        self.repair_window_spec_ms = settings.repair_window_spec_ms
-        self.repair_window_nim_ms = settings.repair_window_nim_ms
-        self.t_min_ms = settings.t_min_ms
-        self.t_max_ms = settings.t_max_ms
-        self.sweep_ms = settings.sweep_ms
-        self.transport_ms = settings.transport_ms
-        self.verdict_window_ms = settings.verdict_window_ms
-        self.unacknowledged_percent = settings.unacknowledged_percent
-        self.undelivered_percent = settings.undelivered_percent
-        self.tap_hole_ms = settings.tap_hole_ms
-        self.lately_ms = settings.lately_ms
-        self.saturated_rate = settings.saturated_rate
-        self.epoch_ms = settings.epoch_ms
-        self.epoch_messages = settings.epoch_messages
-        self.segment_idle_ms = settings.segment_idle_ms
-        self.forget_ms = settings.forget_ms
+        for one in fields(settings):
+            setattr(self, one.name, getattr(settings, one.name))
 
     def repair_window_ms(self, dialect: Dialect) -> int:
         """See `ObserverSettings`."""

@@ -161,10 +161,6 @@ class Table(Generic[Entry]):
 
     def __len__(self) -> int:
         """Number of entries."""
-        return self.size()
-
-    def size(self) -> int:
-        """Number of entries."""
         return self._rows - self._first - len(self._gone) + len(self._added)
 
     def __contains__(self, key: int) -> bool:

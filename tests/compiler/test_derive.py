@@ -84,6 +84,7 @@ def test_declarations_have_fields_and_signatures() -> None:
     """Private methods are for compiled code alone; numbers have C types."""
     assert derived(SOURCE).declarations.splitlines() == [
         "cimport cython",
+        "@cython.no_gc",
         "cdef class Point:",
         "    cdef public long long x",
         "    cdef public unsigned long long y",

@@ -116,9 +116,9 @@ class Copies:
         if payload.seq == NO_SEQ or not payload.observer:
             return False
         number: int = fingerprint(f"{payload.seq} {payload.observer}")
-        if self._numbers.holds(number):
+        if number in self._numbers:
             return True
-        self.evicted += self._numbers.put(number, (clock_ms,))
+        self.evicted += self._numbers.add(number, (clock_ms,))
         return False
 
     def _remember(self, shown: Shown) -> None:

@@ -109,7 +109,7 @@ class ShardModel:
         sweep_ms: int = before_ms - before_ms % _SWEEP_MS + _SWEEP_MS
         last_ms: int = clock_ms - clock_ms % _SWEEP_MS
         while sweep_ms <= last_ms:
-            if not self._messages.size():
+            if not len(self._messages):
                 # Only ages count from here on, and the last sweep sees them all.
                 sweep_ms = last_ms
             self._fire(sweep_ms)
@@ -257,7 +257,7 @@ class ShardModel:
     def _evict(self, clock_ms: int) -> None:
         """Forget the oldest ids beyond the limits, right after the payload."""
         limit = self._settings.remembered
-        while self._messages.size() > limit or self._links > limits.MOST_LINKS:
+        while len(self._messages) > limit or self._links > limits.MOST_LINKS:
             self._forget(self._messages.first(), clock_ms)
             self._groups[UNKNOWN_GROUP].remembered_evicted += 1
 

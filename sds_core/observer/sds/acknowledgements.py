@@ -81,8 +81,9 @@ class Acknowledgements:
         self._unjudged = set(messages.unjudged())
         # Event times of those whose deadline has not passed.
         self._in_flight = dict(messages.in_flight())
-        for key, seen_ms in messages.not_overdue():
-            deadlines.add(seen_ms + settings.ack_deadline_ms, Due.ACKNOWLEDGEMENT, key)
+        after_ms = settings.ack_deadline_ms
+        awaited = [(seen_ms + after_ms, key) for key, seen_ms in messages.not_overdue()]
+        deadlines.add_all(Due.ACKNOWLEDGEMENT, awaited)
 
     def get(self, key: int) -> Message | None:
         """The message with this fingerprint; None if it is not remembered."""

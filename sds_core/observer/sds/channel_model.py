@@ -432,13 +432,13 @@ class ChannelModel:
         Happens right after the frame that exceeded the limit, in the same batch.
         """
         limit: int = self._settings.remembered
-        while self._messages.size() > limit:
+        while len(self._messages) > limit:
             self._own_ids.forget(self._messages.first())
             self._totals.remembered_evicted += 1
-        while self._gap_table.size() > limit:
+        while len(self._gap_table) > limit:
             self._gaps.forget(self._gap_table.first())
             self._totals.remembered_evicted += 1
-        while self._seen_ids.size() > limit:
+        while len(self._seen_ids) > limit:
             self._own_ids.forget_seen_id(self._seen_ids.first())
             self._totals.remembered_evicted += 1
         self._repairs.evict()

@@ -174,16 +174,16 @@ class Copies:
             numbers = self._numbers[frame.observer] = Memory.of(
                 self._settings.remembered
             )
-        if numbers.holds(frame.seq):
+        if frame.seq in numbers:
             return True
-        evicted = numbers.put(frame.seq, (clock_ms,))
+        evicted = numbers.add(frame.seq, (clock_ms,))
         if evicted:
             self._totals.remembered_evicted += evicted
         return False
 
     def _is_replica(self, frame: SeenFrame) -> bool:
         """Whether the frame is a further copy of a broadcast that was seen."""
-        if frame.waku_hash != NO_HASH and self._hashes.holds(frame.waku_hash):
+        if frame.waku_hash != NO_HASH and frame.waku_hash in self._hashes:
             return True
         earlier = self._broadcasts.facts(frame.content)
         if earlier is None:
@@ -199,13 +199,13 @@ class Copies:
 
     def _remember_hash(self, frame: SeenFrame, clock_ms: int) -> None:
         if frame.waku_hash != NO_HASH:
-            evicted = self._hashes.put(frame.waku_hash, (clock_ms,))
+            evicted = self._hashes.add(frame.waku_hash, (clock_ms,))
             if evicted:
                 self._totals.remembered_evicted += evicted
 
     def _remember_broadcast(self, frame: SeenFrame, clock_ms: int) -> None:
         has_hash = frame.waku_hash != NO_HASH
-        evicted = self._broadcasts.put(
+        evicted = self._broadcasts.add(
             frame.content, (clock_ms, frame.time_ms, int(has_hash))
         )
         if evicted:

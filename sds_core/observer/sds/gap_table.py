@@ -15,7 +15,7 @@ from sds_core.observer.table import SIGNED, UNSIGNED, Codec, PackedTable, Table
 from sds_core.wire import Dialect
 
 
-class Gap(msgspec.Struct, array_like=True):
+class Gap(msgspec.Struct, array_like=True, gc=False):
     """One id that is named but not seen. Stored in the state, by position.
 
     Attributes:
@@ -94,24 +94,33 @@ class GapTable(Table[Gap]):
     def __init__(self, packed: PackedTable) -> None:
         super().__init__(_GapCodec(), packed)
 
-    def waiting(self) -> list[tuple[int, GapState, int]]:
-        """Key, state and `since_ms` of the gaps whose outcome is not decided."""
-        if not self.size():
-            return []
-        rows = self._waiting_rows()
-        return [
-            (key, _STATES[code], since_ms)
-            for key, code, since_ms in zip(
-                self.keys[rows].tolist(),
-                self.column(_STATE)[rows].tolist(),
-                self.column(_SINCE)[rows].tolist(),
-                strict=True,
-            )
-        ]
+    def waiting(self) -> list[tuple[int, int, bool]]:
+        """Key and `since_ms` of the gaps whose outcome is not decided.
+
+        With each, whether it settles.
+        """
+        self.flush()
+        found: list[tuple[int, int, bool]] = []
+        row: int
+        for row in range(self._rows):
+            state = _STATES[self._cells[_STATE, row]]
+            if state in WAITING:
+                is_settling = state is GapState.SETTLING
+                key = self._cells[0, row]
+                found.append((key, self._cells[_SINCE, row], is_settling))
+        return found
+
+    def state_of(self, key: int) -> GapState:
+        """State of an entry, which there must be; the entry stays in its columns."""
+        row: int = self._row(key)
+        if row < 0:
+            return self._added[key].state
+        gap = self._objects[row]
+        return _STATES[self._cells[_STATE, row]] if gap is None else gap.state
 
     def searched(self) -> list[int]:
         """Keys of the waiting gaps without enough witnesses, by `since_ms`."""
-        if not self.size():
+        if not len(self):
             return []
         rows = self._waiting_rows()
         rows = rows[self.column(_IS_WITNESSED)[rows] == 0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 
 from sds_core.native import native
@@ -63,8 +64,14 @@ class Gaps:
         self._gaps = gaps
         # Waiting gaps for which evidence is still needed, in order of `since_ms`.
         self._searched = dict.fromkeys(gaps.searched())
-        for key, state, since_ms in gaps.waiting():
-            self._queue(key, state, since_ms)
+        settle_ms, deadline_ms = settings.settle_ms, settings.gap_deadline_ms
+        waiting = gaps.waiting()
+        settling = [
+            (since + settle_ms, key) for key, since, settles in waiting if settles
+        ]
+        deadlines.add_all(Due.GAP_SETTLED, settling)
+        overdue = [(since_ms + deadline_ms, key) for key, since_ms, _ in waiting]
+        deadlines.add_all(Due.GAP_OVERDUE, overdue)
 
     def named(
         self, named: Named, event: GapEvent, frame: SeenFrame, by: int, clock_ms: int
@@ -206,10 +213,10 @@ class Gaps:
 
     def forget(self, key: int) -> None:
         """Stop following an id: nobody names it any more, or the limit is reached."""
-        gap = self._gaps[key]
+        state = self._gaps.state_of(key)
         self._gaps.remove(key)
         self._searched.pop(key, None)
-        self._move(gap, GapEvent.FORGOTTEN)
+        self._count(transition(state, GapEvent.FORGOTTEN)[1])
 
     def _move(self, gap: Gap, event: GapEvent) -> GapState | None:
         """Apply an event: set the next state and count what it counts.
@@ -218,11 +225,14 @@ class Gaps:
         has the state in which it ended.
         """
         next_, counts = transition(gap.state, event)
-        for name, change in counts.items():
-            setattr(self._totals, name, getattr(self._totals, name) + change)
+        self._count(counts)
         if next_ is not None:
             gap.state = next_
         return next_
+
+    def _count(self, counts: Mapping[str, int]) -> None:
+        for name, change in counts.items():
+            setattr(self._totals, name, getattr(self._totals, name) + change)
 
     def _arrival(self, key: int, gap: Gap, clock_ms: int) -> GapEvent:
         """The event of a first copy that arrives now."""

@@ -31,8 +31,7 @@ class Repairs:
         self._totals = totals
         self._deadlines = deadlines
         self._requests = requests
-        for key, end_ms in requests.open_until():
-            deadlines.add(end_ms, Due.EPISODE_EXPIRED, key)
+        deadlines.add_all(Due.EPISODE_EXPIRED, requests.open_until())
 
     def was_requested(self, key: int) -> bool:
         """Whether the id was requested within the horizon."""
@@ -128,9 +127,9 @@ class Repairs:
     def evict(self) -> None:
         """Forget the oldest requests beyond the limit; one still open expires."""
         while len(self._requests) > self._settings.remembered:
-            request = self._requests.pop(self._requests.first())
-            if request is not None and request.is_open:
-                self._expire(request)
+            key = self._requests.first()
+            self._totals.repair_expired += self._requests.is_open(key)
+            self._requests.remove(key)
             self._totals.remembered_evicted += 1
 
     def _await_answer(self, key: int, request: Request) -> None:

@@ -13,7 +13,7 @@ REMEMBERED = 32
 """Participants and requests remembered for one id, at most: enough to check times."""
 
 
-class Request(msgspec.Struct, array_like=True):
+class Request(msgspec.Struct, array_like=True, gc=False):
     """Repair requests for one message id. Stored in the state, by position.
 
     Attributes:
@@ -76,13 +76,23 @@ class RequestTable(Table[Request]):
         super().__init__(_RequestCodec(), packed)
 
     def open_until(self) -> list[tuple[int, int]]:
-        """Key and `Request.end_ms` of the requests whose episode is open."""
+        """`Request.end_ms` and key of the requests whose episode is open."""
         self.flush()
-        if not self._rows:
-            return []
-        rows = self.column(_IS_OPEN) != 0
-        ends = self.column(_LATEST)[rows] + self.column(_WINDOW)[rows].astype("i8")
-        return list(zip(self.keys[rows].tolist(), ends.tolist(), strict=True))
+        found: list[tuple[int, int]] = []
+        row: int
+        for row in range(self._rows):
+            if self._cells[_IS_OPEN, row]:
+                end_ms = self._cells[_LATEST, row] + self._cells[_WINDOW, row]
+                found.append((end_ms, self._cells[0, row]))
+        return found
+
+    def is_open(self, key: int) -> bool:
+        """Whether the episode of an entry, which there must be, is open."""
+        row: int = self._row(key)
+        if row < 0:
+            return self._added[key].is_open
+        request = self._objects[row]
+        return self._cells[_IS_OPEN, row] != 0 if request is None else request.is_open
 
     @property
     def oldest_ms(self) -> int | None:

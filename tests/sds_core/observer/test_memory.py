@@ -32,7 +32,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.clock_ms += later_ms
         self.model.pop(key, None)
         self.model[key] = self.clock_ms, fact
-        evicted = self.memory.add(key, self.clock_ms, fact)
+        evicted = self.memory.add(key, (self.clock_ms, fact))
         assert evicted == (len(self.model) > LIMIT)
         if evicted:
             del self.model[next(iter(self.model))]
