@@ -138,6 +138,10 @@ rule-mutation: install ## Do each rule's own tests notice when it is broken? (mi
 	$(PYTHON) -m docs.make_rule_mutation
 	$(PYTHON) -m docs.make_rules
 
+.PHONY: core-mutation
+core-mutation: install ## Do the tests notice when a compiled rule is broken? (half an hour)
+	$(PYTHON) -m docs.make_core_mutation
+
 .PHONY: fuzz
 fuzz: install ## Decoders under hostile inputs: docs/guarantees.md (MINUTES=10 SEED=1)
 	$(PYTHON) -m tests.support.fuzz --figures artifacts/fuzz.json \

@@ -183,11 +183,14 @@ class _Derivation:
         if other is None:
             return
         taken = {*other.classes, *other.functions}
-        names = [one.name for one in node.names if one.name in taken]
+        names = [one for one in node.names if one.name in taken]
         rest = [one for one in node.names if one.name not in taken]
-        self._visible.update(name for name in names if name in other.classes)
+        self._visible.update(
+            one.asname or one.name for one in names if one.name in other.classes
+        )
         if names:
-            self._declared.append(f"from {node.module} cimport {', '.join(names)}")
+            taken_over = ", ".join(ast.unparse(one) for one in names)
+            self._declared.append(f"from {node.module} cimport {taken_over}")
             kept = ", ".join(ast.unparse(one) for one in rest)
             text = f"from {node.module} import {kept}" if rest else "pass"
             self._edits.node(node, text)

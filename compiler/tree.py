@@ -82,9 +82,9 @@ class Module:
                     ast.unparse(node.value),
                     {"__builtins__": {}, "range": range, **found},
                 )
+                values = list(value) if isinstance(target, ast.Tuple) else [value]
             except Exception:  # noqa: S112
                 continue
-            values = list(value) if isinstance(target, ast.Tuple) else [value]
             for text, one in zip(texts, values, strict=True):
                 if type(one) is int and -_MOST <= one < _MOST:
                     found[text] = one

@@ -26,6 +26,7 @@ from docs.make_rules import ROOT, RULE_MUTATION, RULES
 
 MUTANTS = RULES / "mutants.toml"
 _COPIED: Final = (
+    "compiler",
     "connectors",
     "docs",
     "pyproject.toml",
@@ -41,20 +42,28 @@ _FAILED: Final = 1
 """Exit status of pytest."""
 
 
-class Mutant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A change of the program that breaks one rule.
+class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A change of the program.
 
     Attributes:
-        rule: id of the rule.
         file: changed file, relative to the repository, with slashes.
         before: text that occurs once in the file.
         after: what replaces it.
     """
 
-    rule: str
     file: str
     before: str
     after: str
+
+
+class Mutant(Change, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A change of the program that breaks one rule.
+
+    Attributes:
+        rule: id of the rule.
+    """
+
+    rule: str
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,14 +88,7 @@ class Copy:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        # A stored bytecode file could hide a change of a file of the same length.
-        ignored = shutil.ignore_patterns("__pycache__", "node_modules")
-        for name in _COPIED:
-            source = ROOT / name
-            if source.is_dir():
-                shutil.copytree(source, directory / name, ignore=ignored)
-            else:
-                shutil.copy(source, directory / name)
+        copy_program(directory)
 
     def run(self, rule_ids: Sequence[str]) -> int | None:
         """Return pytest's exit status for the rules' own tests; None if it hangs."""
@@ -126,14 +128,26 @@ class Copy:
         return status != _PASSED
 
 
-def mutated(text: str, mutant: Mutant) -> str:
+def copy_program(directory: Path) -> None:
+    """Copy the program and its tests into an empty directory."""
+    # A stored bytecode file could hide a change of a file of the same length.
+    ignored = shutil.ignore_patterns("__pycache__", "node_modules")
+    for name in _COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, directory / name, ignore=ignored)
+        else:
+            shutil.copy(source, directory / name)
+
+
+def mutated(text: str, mutant: Change) -> str:
     """Return a file's text with a mutant.
 
     Raises:
         ValueError: The text to replace does not occur exactly once.
     """
     if text.count(mutant.before) != 1:
-        message = f"{mutant.rule}: not once in {mutant.file}: {mutant.before!r}"
+        message = f"not once in {mutant.file}: {mutant.before!r}"
         raise ValueError(message)
     return text.replace(mutant.before, mutant.after)
 

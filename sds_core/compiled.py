@@ -18,20 +18,29 @@ from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleS
 from types import ModuleType
 
 _OBSERVER = """
-    columns deadlines fingerprint memory minutes row_index rule_settings table
+    columns deadlines fingerprint memory minutes record row_index rule_settings table
+    tap_view
 """
 
 _SDS = """
     acknowledgements capacity channel_model channel_view copies deliveries digest
-    digest_parts evidence filters forgotten_messages frame_filter gap_table gaps health
-    history_heads messages missing_deliveries outline_reader own_ids participants
-    receivers repairs requests seen_frames seen_ids start start_filters
+    digest_parts evidence filters forgotten_messages frame_filter gap_table gaps
+    health history_heads messages missing_deliveries outline_reader own_ids
+    participants receivers repairs requests seen_frames seen_ids segment_rows start
+    start_filters
+"""
+
+_MVDS = """
+    awaited copies deliveries digest exchanges frame groups ledger messages peers
+    shard_model shard_view split
 """
 
 MODULES = (
     *(f"sds_core.observer.{name}" for name in _OBSERVER.split()),
     *(f"sds_core.observer.sds.{name}" for name in _SDS.split()),
+    *(f"sds_core.observer.mvds.{name}" for name in _MVDS.split()),
     "sds_core.wire.outline",
+    "sds_core.wire.segment_header",
 )
 """The modules that are compiled."""
 

@@ -88,6 +88,9 @@ class Chunk:
         self._records += 1
         if written_ms is None:
             written_ms = self._admitted_ms
+        if record.timestamp_ms < 0:
+            # Sums of durations since -2**63 would not fit into a state.
+            record = record._replace(timestamp_ms=0)
         kept = self._add_unread(record, written_ms)
         if not kept:
             self._add_judged(record, written_ms)

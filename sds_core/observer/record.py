@@ -7,6 +7,7 @@ from binascii import unhexlify
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+from sds_core.native import Uint64, native, uint64
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.wire import MAX_ID_CHARACTERS, Reason
 
@@ -156,14 +157,18 @@ def header_name_bytes(name: str) -> bytes:
     return str.encode(name, errors="surrogateescape")
 
 
+@native
 def is_future(timestamp_ms: int, written_ms: int) -> bool:
     """Whether a record is stamped too far ahead of when it was written at the latest.
 
     `sds_core.observer.ahead` finds that time.
     """
-    return timestamp_ms > written_ms + MAX_AHEAD_MS
+    # Without sign, since the times may be 2**63 ms apart.
+    lead_ms: Uint64 = uint64(timestamp_ms - written_ms)
+    return timestamp_ms > written_ms and lead_ms > MAX_AHEAD_MS
 
 
+@native
 def read_headers(
     headers: Iterable[tuple[str, bytes | None]],
     protocols: Collection[str] = (DEFAULT_PROTOCOL,),
@@ -186,6 +191,7 @@ def read_headers(
     return _checked(values, protocols) if usual is None else usual
 
 
+@native
 def _usual(values: _Values) -> TapHeaders | None:
     """Read headers that all taps write alike; None if they may be something else."""
     get = values.get
@@ -225,6 +231,7 @@ def _usual(values: _Values) -> TapHeaders | None:
         return None
 
 
+@native
 def _checked(values: _Values, protocols: Collection[str]) -> TapHeaders:
     """Read headers of any form; see `read_headers`."""
     if not "".join(values).isascii():
@@ -271,6 +278,7 @@ def read_tap(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
         return NO_HEADERS
 
 
+@native
 def read_name(header: str, value: bytes | None) -> str:
     """Read a header that names a tap or peer; an absent one names none.
 
@@ -298,6 +306,7 @@ def _check_names(values: _Values) -> None:
             raise BadHeaderName(name, value) from None
 
 
+@native
 def _decoded(name: str, value: bytes | None) -> str:
     try:
         return (value or b"").decode()
@@ -305,6 +314,7 @@ def _decoded(name: str, value: bytes | None) -> str:
         raise BadHeader(name, value) from None
 
 
+@native
 def _number(values: _Values, name: str) -> int:
     """A header's decimal number; `NO_SEQ` if the header is absent."""
     if name not in values:
@@ -315,6 +325,7 @@ def _number(values: _Values, name: str) -> int:
     return int(value)
 
 
+@native
 def _one_of(values: _Values, name: str, allowed: frozenset[bytes]) -> None:
     if name in values and values[name] not in allowed:
         raise BadHeader(name, values[name])

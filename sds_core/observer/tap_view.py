@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Iterable, Sequence
+from itertools import groupby, repeat
+from operator import attrgetter, itemgetter
 from typing import Annotated
 
 import msgspec
 import numpy as np
 
+from sds_core.native import native
 from sds_core.observer import blob
 from sds_core.observer.record import NO_SEQ
+from sds_core.observer.rule_settings import RuleSettings, rule_settings
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.summing import least
 
@@ -93,8 +95,16 @@ class TapDigest(msgspec.Struct, array_like=True):
     heartbeat_own_times: bytes = b""
 
 
+@native
 class TapDigester:
     """Collects the records of one tap in one chunk."""
+
+    _times: array[int]
+    _seqs: array[int]
+    _heartbeat_times: array[int]
+    _heartbeat_seqs: array[int]
+    _own_times: array[int]
+    _heartbeat_own_times: array[int]
 
     def __init__(self) -> None:
         self._times, self._seqs = array("q"), array("q")
@@ -181,6 +191,7 @@ class TapState(msgspec.Struct, array_like=True):
     judged_ms: int = 0
 
 
+@native
 class TapView:
     """Holes in one tap's numbers and silences between its records.
 
@@ -190,13 +201,17 @@ class TapView:
         totals: The figures, absolute.
     """
 
+    totals: TapTotals
+    _settings: RuleSettings
+    _state: TapState
+
     def __init__(
         self,
         settings: ObserverSettings = DEFAULTS,
         totals: TapTotals | None = None,
         state: TapState | None = None,
     ) -> None:
-        self._settings = settings
+        self._settings = rule_settings(settings)
         self.totals = totals or TapTotals()
         self._state = state or TapState()
 
@@ -248,7 +263,7 @@ class TapView:
         # At the same time, a frame comes before the heartbeat that names its number.
         records.sort()
         # The order of records exactly at the clock is known only after all are read.
-        due = bisect_left(records, clock_ms, key=lambda record: record[0])
+        due = bisect_left(records, clock_ms, key=itemgetter(0))
         state.ahead = [record[:3] for record in records[due:]]
         state.ahead_own = [record[3] for record in records[due:]]
         for time_ms, group in groupby(records[:due], key=itemgetter(0)):
@@ -292,15 +307,15 @@ class TapView:
     def _advance(self, clock_ms: int) -> None:
         """Move the clock: count holes whose time has passed, forget a silent tap."""
         settings, state = self._settings, self._state
-        passed = bisect_left(
-            state.holes,
-            clock_ms - settings.tap_hole_ms,
-            key=lambda hole: hole.since_ms,
-        )
-        for hole in state.holes[:passed]:
-            self._missing(hole, hole.since_ms + settings.tap_hole_ms)
-        del state.holes[:passed]
-        edge_ms = clock_ms - settings.horizon_ms
+        holes = state.holes
+        if holes:
+            passed = bisect_left(
+                holes, clock_ms - settings.tap_hole_ms, key=attrgetter("since_ms")
+            )
+            for hole in holes[:passed]:
+                self._missing(hole, hole.since_ms + settings.tap_hole_ms)
+            del holes[:passed]
+        edge_ms: int = clock_ms - settings.horizon_ms
         if self.totals.last_seen_ms < edge_ms:
             self.totals = TapTotals()
             self._state = TapState(ahead=state.ahead, ahead_own=state.ahead_own)
@@ -313,9 +328,11 @@ class TapView:
             own_times: Their times by the tap's own clock, Unix ms.
         """
         totals, state = self.totals, self._state
-        hole_ms, last_own_ms = self._settings.tap_hole_ms, state.last_own_ms
+        hole_ms: int = self._settings.tap_hole_ms
+        last_own_ms = state.last_own_ms
         # A release up to 0.12 judged all that it had seen.
-        last_ms = state.judged_ms or totals.last_seen_ms
+        last_ms: int = state.judged_ms or totals.last_seen_ms
+        # A tap may stamp anything, so these do not have 64 bits.
         first_own_ms = min(own_times)
         if last_own_ms is None or max(own_times) < last_own_ms:
             # Its own clock says nothing of the time since.
@@ -357,9 +374,10 @@ class TapView:
     def _await_newest(self, time_ms: int) -> None:
         """Count the oldest sequence gaps beyond the limit as missing."""
         holes = self._state.holes
-        for hole in holes[:-MAX_HOLES]:
-            self._missing(hole, time_ms)
-        del holes[:-MAX_HOLES]
+        if len(holes) > MAX_HOLES:
+            for hole in holes[:-MAX_HOLES]:
+                self._missing(hole, time_ms)
+            del holes[:-MAX_HOLES]
 
     def _found(self, from_ms: int, to_ms: int, since_ms: int) -> None:
         """Count a hole with this span, which made channels blind since a time."""
@@ -380,37 +398,37 @@ class TapView:
     def _given(self, seq: int, time_ms: int) -> None:
         """Record that the tap gave numbers up to this one, which have not arrived."""
         state = self._state
-        if seq < state.highest:
+        highest: int = state.highest
+        if seq < highest:
             return
-        if state.highest != NO_SEQ and 0 < seq - state.highest <= MAX_HOLE:
-            state.holes.append(
-                Hole(state.highest + 1, seq + 1, time_ms, state.highest_ms)
-            )
+        if highest != NO_SEQ and 0 < seq - highest <= MAX_HOLE:
+            state.holes.append(Hole(highest + 1, seq + 1, time_ms, state.highest_ms))
         state.highest, state.highest_ms = seq, time_ms
 
     def _arrived(self, seq: int) -> None:
         """Record that the frame with this number has arrived."""
         holes = self._state.holes
+        if not holes:
+            return
         # They are in order of their numbers.
-        index = bisect_right(holes, seq, key=lambda hole: hole.first) - 1
+        index: int = bisect_right(holes, seq, key=attrgetter("first")) - 1
         if index >= 0 and seq < (hole := holes[index]).end:
             parts = (
                 msgspec.structs.replace(hole, end=seq),
                 msgspec.structs.replace(hole, first=seq + 1),
             )
-            holes[index : index + 1] = [p for p in parts if p.first < p.end]
+            holes[index : index + 1] = [one for one in parts if one.first < one.end]
 
 
 def _rows(
     times: bytes, seqs: bytes, own_times: bytes, is_heartbeat: bool
-) -> Iterator[tuple[int, bool, int, int]]:
+) -> Iterable[tuple[int, bool, int, int]]:
     own_times = own_times or times
     if len(times) % _INT_BYTES or not len(times) == len(seqs) == len(own_times):
         message = "columns of a tap's digest differ in length"
         raise blob.DamagedDigest(message)
-    columns = (
+    clocks, numbers, own = (
         np.frombuffer(data, dtype=np.int64).tolist()
         for data in (times, seqs, own_times)
     )
-    for time_ms, seq, own_ms in zip(*columns, strict=True):
-        yield time_ms, is_heartbeat, seq, own_ms
+    return zip(clocks, repeat(is_heartbeat), numbers, own, strict=False)

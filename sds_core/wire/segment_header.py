@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from sds_core.native import native
 from sds_core.wire.protobuf_fields import (
     LENGTH_DELIMITED,
     BrokenProtobuf,
@@ -75,6 +76,7 @@ class SegmentHeader:
     payload: bytes
 
 
+@native
 def read_segment_header(content: bytes) -> SegmentHeader | None:
     """Read a segment; None if the bytes are not a segment.
 

@@ -147,3 +147,19 @@ def test_every_module_of_the_core_can_be_derived() -> None:
     assert len(found) == len(MODULES)
     for module in found:
         assert derive(tree, module, found).source
+
+
+def test_a_compiled_name_may_have_another_name_where_it_is_used() -> None:
+    """Its declaration is taken over under that name."""
+    native = "from sds_core.native import native\n"
+    one = Module("one", f"{native}@native\ndef read(x: int) -> int:\n    return x\n")
+    user = Module("user", "from one import read as read_one\n")
+    files = derive(Tree(ROOT), user, [one, user])
+    assert "from one cimport read as read_one" in files.declarations
+    assert files.source == "pass\n"
+
+
+def test_names_in_capitals_that_are_no_integers_stay_names() -> None:
+    """Also if their values are made by a generator, which would need the program."""
+    source = "FIRST, SECOND = (str(one) for one in range(2))\nTHIRD = [FIRST]\n"
+    assert derived(source).source == source

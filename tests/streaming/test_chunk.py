@@ -322,6 +322,15 @@ def test_future_heartbeat_is_a_dead_letter() -> None:
     assert len(rows) == 1
 
 
+def test_record_stamped_before_1970_counts_as_of_1970() -> None:
+    """The sum of a few durations from -2**63 would not fit into a state."""
+    feed = Feed()
+    feed.add(frame(), -(2**63) - START_MS, headers=tapped())
+    rows = feed.rows()
+    assert [seen.time_ms for seen in frames(rows)] == [0]
+    assert letters(rows) == []
+
+
 def test_record_a_minute_ahead_is_a_frame() -> None:
     """Exactly the limit is allowed."""
     feed = Feed()

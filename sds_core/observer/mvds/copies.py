@@ -7,12 +7,13 @@ from collections import OrderedDict, deque
 
 import msgspec
 
+from sds_core.native import native
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.memory import Memory, Remembered
 from sds_core.observer.mvds.digest import SeenPayload
 from sds_core.observer.mvds.limits import MOST_SHOWN
 from sds_core.observer.record import NO_SEQ
-from sds_core.observer.settings import ObserverSettings
+from sds_core.observer.rule_settings import RuleSettings
 
 _SHOWN_MS = 10_000
 """Time for which payloads are remembered, by the clock: copies of one payload come one
@@ -57,6 +58,7 @@ class CopiesState(msgspec.Struct, array_like=True):
     shown: list[Shown] = []
 
 
+@native
 class Copies:
     """Distinguishes payloads from their copies.
 
@@ -64,12 +66,18 @@ class Copies:
         evicted: Number of entries that a limit pushed out.
     """
 
-    def __init__(self, settings: ObserverSettings, state: CopiesState) -> None:
+    evicted: int
+    _settings: RuleSettings
+    _numbers: Memory
+    # By content and peers, in order of age; and all, in that order.
+    _shown: OrderedDict[tuple[int, int, int], deque[Shown]]
+    _ages: deque[Shown]
+
+    def __init__(self, settings: RuleSettings, state: CopiesState) -> None:
         self._settings = settings
         self._numbers = Memory.of(settings.remembered, state.numbers)
-        # By content and peers, in order of age; and the keys of all, in that order.
-        self._shown: OrderedDict[tuple[int, int, int], deque[Shown]] = OrderedDict()
-        self._ages: deque[Shown] = deque()
+        self._shown = OrderedDict()
+        self._ages = deque()
         self.evicted = 0
         for one in state.shown:
             self._remember(one)
@@ -107,7 +115,7 @@ class Copies:
         """Whether the tap has sent this sequence number before; remembers it."""
         if payload.seq == NO_SEQ or not payload.observer:
             return False
-        number = fingerprint(f"{payload.seq} {payload.observer}")
+        number: int = fingerprint(f"{payload.seq} {payload.observer}")
         if number in self._numbers:
             return True
         self.evicted += self._numbers.add(number, (clock_ms,))

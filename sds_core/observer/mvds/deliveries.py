@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from sds_core.native import native
 from sds_core.observer.incidents import (
     MOST_LACKING,
     GroupIncident,
@@ -11,14 +10,16 @@ from sds_core.observer.incidents import (
     IncidentKind,
     Incidents,
 )
+from sds_core.observer.mvds.awaited import Awaited
 from sds_core.observer.mvds.digest import SeenPayload, SeenRecord
 from sds_core.observer.mvds.ledger import Ledger
 from sds_core.observer.mvds.messages import NO_DEADLINE, Message, Pair, Peer
 from sds_core.observer.mvds.peers import Peers
 from sds_core.observer.mvds.window import count_in, step_after
-from sds_core.observer.settings import ObserverSettings
+from sds_core.observer.rule_settings import RuleSettings
 
 
+@native
 class Deliveries:
     """Follows MESSAGE and ACK (docs/figures.md, 14).
 
@@ -26,23 +27,30 @@ class Deliveries:
         settings: Deadlines.
         ledger: Counts the figures.
         peers: Says who was heard.
-        await_: Called with a deadline, Unix ms, and the key of its message.
+        awaited: The deadlines of all messages.
     """
+
+    _settings: RuleSettings
+    _ledger: Ledger
+    _peers: Peers
+    _awaited: Awaited
+    _incidents: Incidents
+    # Group of each message with an incident, by the id in the incident.
+    _groups: dict[str, str]
 
     def __init__(
         self,
-        settings: ObserverSettings,
+        settings: RuleSettings,
         ledger: Ledger,
         peers: Peers,
-        await_: Callable[[int, int], None],
+        awaited: Awaited,
     ) -> None:
         self._settings = settings
         self._ledger = ledger
         self._peers = peers
+        self._awaited = awaited
         self._incidents = Incidents()
-        # Group of each message with an incident, by the id in the incident.
-        self._groups: dict[str, str] = {}
-        self._await = await_
+        self._groups = {}
 
     def sent(
         self,
@@ -61,7 +69,7 @@ class Deliveries:
             return
         receiver.sent_clock_ms, receiver.sent_ms = clock_ms, payload.time_ms
         receiver.due_ms = clock_ms + self._settings.ack_deadline_ms
-        self._await(receiver.due_ms, message.key)
+        self._awaited.add(receiver.due_ms, message.key)
         self._ledger.count(message, "addressed")
         self._ledger.count(message, "in_flight")
 
@@ -152,14 +160,13 @@ class Deliveries:
         message_id = message.message_id.hex()
         self._groups[message_id] = message.group
         lacking = [peer for peer in message.peers if peer.missed_ms]
-        names = self._peers.name
         places = {message.place(peer.print) for peer in lacking}
         senders = {
-            names(message.peers[pair.sender].print)
-            for pair in message.pairs
+            self._peers.name(message.peers[pair.sender].print)
+            for pair in message.pairs()
             if pair.sent_ms is not None and (not lacking or pair.receiver in places)
         }
-        since_ms = min(peer.sent_ms for peer in message.peers if peer.sent_clock_ms)
+        since_ms = min([peer.sent_ms for peer in message.peers if peer.sent_clock_ms])
         self._incidents.record(
             Incident(
                 IncidentKind.UNACKNOWLEDGED,
@@ -168,7 +175,10 @@ class Deliveries:
                 since_ms,
                 message.found_ms,
                 None if lacking else ended_ms,
-                {names(peer.print): peer.sent_ms for peer in lacking[:MOST_LACKING]},
+                {
+                    self._peers.name(peer.print): peer.sent_ms
+                    for peer in lacking[:MOST_LACKING]
+                },
                 sorted(senders)[:MOST_LACKING],
                 lacking_others=max(0, len(lacking) - MOST_LACKING),
             )

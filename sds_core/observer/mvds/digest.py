@@ -7,14 +7,15 @@ second. Ids and peers stand in it once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from collections.abc import Collection
+from dataclasses import dataclass
 
 import msgspec
 
+from sds_core.native import native
 from sds_core.observer.blob import DamagedDigest
 from sds_core.observer.fingerprint import fingerprint
-from sds_core.observer.mvds.split import PayloadPart, RecordType
+from sds_core.observer.mvds.split import PayloadPart, RecordPart, RecordType
 from sds_core.observer.record import Arrival
 
 _TYPES = tuple(RecordType)
@@ -67,6 +68,7 @@ class ShardDigest(msgspec.Struct, array_like=True):
     observers: list[str]
 
 
+@native
 class ShardDigester:
     """Builds the digest of one view for one chunk.
 
@@ -74,45 +76,56 @@ class ShardDigester:
         partition: Kafka partition of the chunk.
     """
 
+    _partition: int
+    _rows: list[PayloadRow]
+    # By peer and second, so that a repeated pair is dropped.
+    _heard: dict[tuple[int, int], HeardRow]
+    _peers: dict[str, int]
+    _ids: dict[bytes, int]
+    _groups: dict[str, int]
+    _observers: dict[str, int]
+
     def __init__(self, partition: int) -> None:
         self._partition = partition
-        self._rows: list[PayloadRow] = []
-        # By peer and second, so that a repeated pair is dropped.
-        self._heard: dict[tuple[int, int], HeardRow] = {}
-        self._peers: dict[str, int] = {}
-        self._ids: dict[bytes, int] = {}
-        self._groups: dict[str, int] = {}
-        self._observers: dict[str, int] = {}
+        self._rows = []
+        self._heard = {}
+        self._peers = {}
+        self._ids = {}
+        self._groups = {}
+        self._observers = {}
 
     def add(self, frame: PayloadPart, value: bytes, arrival: Arrival) -> None:
         """Add the part of a payload."""
         del value
-        peers = self._peers
+        peers: dict[str, int] = self._peers
         sender = peers.setdefault(frame.sender, len(peers))
-        second = arrival.clock_ms // HEARD_STEP_MS
-        row = arrival.offset, arrival.clock_ms, sender
-        self._heard.setdefault((sender, second), row)
+        clock_ms: int = arrival.clock_ms
+        heard = sender, clock_ms // HEARD_STEP_MS
+        if heard not in self._heard:
+            self._heard[heard] = arrival.offset, clock_ms, sender
         if not frame.records and not frame.is_counted:
             return
-        ids, groups = self._ids, self._groups
-        records = []
-        for type_, message_id, _, size, times, group, is_ephemeral in frame.records:
-            about = 0
-            if type_ is RecordType.MESSAGE:
-                about = 2 * groups.setdefault(group, len(groups)) + is_ephemeral
-            index = ids.setdefault(message_id, len(ids))
-            records.append((int(type_), index, size, times, about))
+        ids: dict[bytes, int] = self._ids
+        groups: dict[str, int] = self._groups
+        records: list[RecordRow] = []
+        one: RecordPart
+        for one in frame.records:
+            about: int = 0
+            if one.type is RecordType.MESSAGE:
+                about = 2 * groups.setdefault(one.group, len(groups)) + one.is_ephemeral
+            index = ids.setdefault(one.message_id, len(ids))
+            records.append((int(one.type), index, one.size, one.times, about))
         self._rows.append(
             (
                 arrival.offset,
                 arrival.time_ms,
-                arrival.clock_ms,
+                clock_ms,
                 self._observers.setdefault(arrival.observer, len(self._observers)),
                 arrival.seq,
                 frame.content,
                 sender,
                 peers.setdefault(frame.receiver, len(peers)),
-                frame.is_counted + (frame.is_counted and frame.is_empty),
+                frame.is_counted + int(frame.is_counted and frame.is_empty),
                 frame.left_out,
                 frame.other_bytes,
                 records,
@@ -132,7 +145,9 @@ class ShardDigester:
         )
 
 
-class SeenPeer(NamedTuple):
+@native
+@dataclass(slots=True)
+class SeenPeer:
     """A peer that sent a payload.
 
     Attributes:
@@ -145,8 +160,15 @@ class SeenPeer(NamedTuple):
     offset: int
     peer: int
 
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """Place in the topic: clock, then partition and offset."""
+        return self.clock_ms, self.partition, self.offset
 
-class SeenRecord(NamedTuple):
+
+@native
+@dataclass(slots=True)
+class SeenRecord:
     """One record of a payload; see `RecordPart`."""
 
     type: RecordType
@@ -158,7 +180,9 @@ class SeenRecord(NamedTuple):
     is_ephemeral: bool
 
 
-class SeenPayload(NamedTuple):
+@native
+@dataclass(slots=True)
+class SeenPayload:
     """What a view gets of one payload.
 
     Attributes:
@@ -187,28 +211,43 @@ class SeenPayload(NamedTuple):
     other_bytes: int
     records: list[SeenRecord]
 
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """See `SeenPeer`; where both have one place, the peer was heard first."""
+        return self.clock_ms, self.partition, self.offset
 
-def heard_in(digest: ShardDigest) -> Iterator[SeenPeer]:
-    """Yield the peers that were heard, in order of offsets.
+
+@native
+def heard_in(digest: ShardDigest) -> list[SeenPeer]:
+    """Return the peers that were heard, in order of offsets.
 
     Raises:
         DamagedDigest: A row names what the digest does not have.
     """
     prints = [fingerprint(peer) for peer in digest.peers]
+    partition: int = digest.partition
+    heard: list[SeenPeer] = []
     for offset, clock_ms, peer in digest.heard:
-        _check((peer,), prints)
-        yield SeenPeer(clock_ms, digest.partition, offset, prints[peer])
+        _check(peer, prints)
+        heard.append(SeenPeer(clock_ms, partition, offset, prints[peer]))
+    return heard
 
 
-def payloads_of(digest: ShardDigest) -> Iterator[SeenPayload]:
-    """Yield the payloads of a digest in order of offsets.
+@native
+def payloads_of(digest: ShardDigest) -> list[SeenPayload]:
+    """Return the payloads of a digest in order of offsets.
 
     Raises:
         DamagedDigest: A row names what the digest does not have.
     """
-    names, ids, groups = digest.peers, digest.ids, digest.groups
+    names: list[str] = digest.peers
+    ids: list[bytes] = digest.ids
+    groups: list[str] = digest.groups
+    observers: list[str] = digest.observers
+    partition: int = digest.partition
     prints = [fingerprint(peer) for peer in names]
     keys = [fingerprint(one) for one in ids]
+    payloads: list[SeenPayload] = []
     for (
         offset,
         time_ms,
@@ -223,45 +262,50 @@ def payloads_of(digest: ShardDigest) -> Iterator[SeenPayload]:
         other_bytes,
         rows,
     ) in digest.rows:
-        _check((sender, receiver), names)
-        _check((observer,), digest.observers)
-        _check([row[0] for row in rows], _TYPES)
-        _check([row[1] for row in rows], ids)
-        _check([row[4] // 2 for row in rows if row[0] == RecordType.MESSAGE], groups)
-        records = [
-            SeenRecord(
-                RecordType(type_),
-                keys[index],
-                ids[index],
-                size,
-                times,
-                groups[about // 2] if type_ == RecordType.MESSAGE else "",
-                bool(about % 2),
+        _check(sender, names)
+        _check(receiver, names)
+        _check(observer, observers)
+        records: list[SeenRecord] = []
+        for code, index, size, times, about in rows:
+            _check(code, _TYPES)
+            _check(index, ids)
+            type_ = _TYPES[code]
+            group = ""
+            if type_ is RecordType.MESSAGE:
+                _check(about // 2, groups)
+                group = groups[about // 2]
+            is_ephemeral: bool = about % 2 > 0
+            records.append(
+                SeenRecord(
+                    type_, keys[index], ids[index], size, times, group, is_ephemeral
+                )
             )
-            for type_, index, size, times, about in rows
-        ]
-        yield SeenPayload(
-            clock_ms,
-            digest.partition,
-            offset,
-            time_ms,
-            digest.observers[observer],
-            seq,
-            content,
-            prints[sender],
-            prints[receiver],
-            names[sender],
-            names[receiver],
-            counted > 0,
-            counted > 1,
-            left_out,
-            other_bytes,
-            records,
+        payloads.append(
+            SeenPayload(
+                clock_ms,
+                partition,
+                offset,
+                time_ms,
+                observers[observer],
+                seq,
+                content,
+                prints[sender],
+                prints[receiver],
+                names[sender],
+                names[receiver],
+                counted > 0,
+                counted > 1,
+                left_out,
+                other_bytes,
+                records,
+            )
         )
+    return payloads
 
 
-def _check(indices: Collection[int], of: Collection[object]) -> None:
-    """Check that indices are those of a sequence; a negative one is not."""
-    if indices and not 0 <= min(indices) <= max(indices) < len(of):
+@native
+def _check(index: int, of: Collection[object]) -> None:
+    """Check that an index is one of a sequence; a negative one is not."""
+    if not 0 <= index < len(of):
         message = f"an index beyond the {len(of)} entries of a digest of MVDS"
         raise DamagedDigest(message)

@@ -2,48 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from sds_core.native import native
+from sds_core.observer.mvds.awaited import Awaited
 from sds_core.observer.mvds.ledger import Ledger
 from sds_core.observer.mvds.messages import NO_DEADLINE, Message, Pair
 from sds_core.observer.mvds.window import count_in
-from sds_core.observer.settings import ObserverSettings
+from sds_core.observer.rule_settings import RuleSettings
 
 
+@native
 class Exchanges:
     """Follows OFFER and REQUEST (docs/figures.md, 14).
 
     Args:
         settings: Deadlines.
         ledger: Counts the figures.
-        await_: Called with a deadline, Unix ms, and the key of its message.
+        awaited: The deadlines of all messages.
     """
 
+    _settings: RuleSettings
+    _ledger: Ledger
+    _awaited: Awaited
+
     def __init__(
-        self,
-        settings: ObserverSettings,
-        ledger: Ledger,
-        await_: Callable[[int, int], None],
+        self, settings: RuleSettings, ledger: Ledger, awaited: Awaited
     ) -> None:
         self._settings = settings
         self._ledger = ledger
-        self._await = await_
+        self._awaited = awaited
 
     def offered(self, message: Message, pair: Pair, clock_ms: int) -> None:
         """Follow the first OFFER of a sender to a receiver."""
         if not self._offer_is_settled(message, pair):
             pair.offer_due_ms = clock_ms + self._settings.ack_deadline_ms
-            self._await(pair.offer_due_ms, message.key)
+            self._awaited.add(pair.offer_due_ms, message.key)
 
     def requested(self, message: Message, pair: Pair, clock_ms: int) -> None:
         """Follow the first REQUEST of a sender to a receiver."""
         if not self._request_is_settled(message, pair):
             pair.request_due_ms = clock_ms + self._settings.ack_deadline_ms
-            self._await(pair.request_due_ms, message.key)
+            self._awaited.add(pair.request_due_ms, message.key)
 
     def passed(self, message: Message, deadline_ms: int) -> None:
         """End what is awaited until a deadline, which has passed."""
-        for pair in message.pairs:
+        for pair in message.pairs():
             if 0 < pair.offer_due_ms <= deadline_ms:
                 pair.offer_due_ms = NO_DEADLINE
                 if not self._offer_is_settled(message, pair):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from sds_core.mvds.payload import Payload
 from sds_core.mvds.payload import decode as decode_payload
+from sds_core.native import native
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.record import BadHeader, Headers, read_name
 
@@ -32,6 +33,7 @@ class PeerPayload(NamedTuple):
     content: int
 
 
+@native
 def decode(value: bytes, headers: Headers) -> PeerPayload:
     """Read a record's payload and peers (docs/records.md).
 
@@ -53,16 +55,19 @@ def decode(value: bytes, headers: Headers) -> PeerPayload:
     )
 
 
+@native
 def pair_name(frame: PeerPayload) -> str:
     """The two peers, in alphabetical order: the key of a record."""
     return "|".join(sorted((frame.sender, frame.receiver)))
 
 
+@native
 def fits_key(key: bytes, frame: PeerPayload) -> bool:
     """Whether a record with this key may hold a payload between these peers."""
     return key == pair_name(frame).encode()
 
 
+@native
 def _peer(values: dict[str, bytes | None], name: str) -> str:
     value = values.get(name) or b""
     peer = read_name(name, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from sds_core.native import native
 from sds_core.observer.mvds.limits import MOST_GROUPS, MOST_TAPS, OTHER_GROUPS, LeftOut
 from sds_core.observer.mvds.totals import (
     UNKNOWN_GROUP,
@@ -16,6 +17,7 @@ from sds_core.observer.mvds.window import Rule
 _ENCODER = msgspec.msgpack.Encoder()
 
 
+@native
 class Groups:
     """Totals of groups by name; those that nobody asks for stay packed.
 
@@ -24,11 +26,16 @@ class Groups:
         rule: Settings of the verdict.
     """
 
+    _packed: dict[str, msgspec.Raw]
+    _rule: Rule
+    _opened: dict[str, GroupTotals]
+    # Number of groups, packed or not.
+    _count: int
+
     def __init__(self, totals: ShardTotals, rule: Rule) -> None:
         self._packed = totals.groups
         self._rule = rule
-        self._opened: dict[str, GroupTotals] = {}
-        # Number of groups, packed or not.
+        self._opened = {}
         self._count = len(self._packed)
 
     def admit(self, name: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from sds_core.native import native
 from sds_core.observer.mvds.groups import Groups
 from sds_core.observer.mvds.messages import Message
 from sds_core.observer.mvds.totals import UNKNOWN_GROUP
 
 
+@native
 class Ledger:
     """Counts what belongs to messages.
 
@@ -16,6 +18,8 @@ class Ledger:
     Attributes:
         groups: Totals of the groups.
     """
+
+    groups: Groups
 
     def __init__(self, groups: Groups) -> None:
         self.groups = groups

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import cast
 
 import msgspec
@@ -13,6 +12,9 @@ from sds_core.observer.mvds.limits import MOST_PAIRS, MOST_PEERS
 from sds_core.observer.table import RISING, SIGNED, UNSIGNED, Codec, PackedTable, Table
 
 NO_DEADLINE = 0
+
+NO_PLACE = -1
+"""Of a peer that a limit leaves out."""
 
 
 class Peer(msgspec.Struct, array_like=True):
@@ -73,6 +75,7 @@ class _Rest(msgspec.Struct, array_like=True):
     waiting_deliveries_ms: list[int] = []
 
 
+@native
 class Message:
     """What is known of one message id.
 
@@ -88,19 +91,18 @@ class Message:
         waiting_deliveries_ms: Delivery times until then.
     """
 
-    __slots__ = (
-        "_pairs",
-        "_places",
-        "first_ms",
-        "found_ms",
-        "group",
-        "key",
-        "latest_ms",
-        "message_id",
-        "peers",
-        "waiting",
-        "waiting_deliveries_ms",
-    )
+    key: int
+    first_ms: int
+    latest_ms: int
+    message_id: bytes
+    group: str
+    found_ms: int
+    peers: list[Peer]
+    waiting: dict[str, int]
+    waiting_deliveries_ms: list[int]
+    # By fingerprint of the peer, and by places of sender and receiver.
+    _places: dict[int, int]
+    _pairs: dict[tuple[int, int], Pair]
 
     def __init__(self, key: int, first_ms: int, latest_ms: int, rest: _Rest) -> None:
         self.key = key
@@ -120,17 +122,14 @@ class Message:
         """A message of which nothing is known but its id."""
         return cls(key, time_ms, clock_ms, _Rest(message_id, "", 0, [], []))
 
-    @property
-    def pairs(self) -> Iterator[Pair]:
+    def pairs(self) -> list[Pair]:
         """Its pairs of sender and receiver, in order of their first record."""
-        return iter(self._pairs.values())
+        return list(self._pairs.values())
 
-    @property
     def links(self) -> int:
         """Number of its peers and pairs."""
         return len(self.peers) + len(self._pairs)
 
-    @property
     def due_ms(self) -> int:
         """Its earliest deadline; `NO_DEADLINE` if nothing is awaited."""
         due = [peer.due_ms for peer in self.peers if peer.due_ms]
@@ -141,19 +140,27 @@ class Message:
                 due.append(pair.request_due_ms)
         return min(due, default=NO_DEADLINE)
 
-    def place(self, peer: int) -> int | None:
-        """Place of a peer, which is added; None if there are `MOST_PEERS` others."""
-        place = self._places.get(peer)
-        if place is None and len(self.peers) < MOST_PEERS:
-            place = self._places[peer] = len(self.peers)
-            self.peers.append(Peer(peer))
+    def place(self, peer: int) -> int:
+        """Place of a peer, which is added.
+
+        `NO_PLACE` if there are `MOST_PEERS` others.
+        """
+        known = self._places.get(peer)
+        if known is not None:
+            return known
+        place: int = len(self.peers)
+        if place >= MOST_PEERS:
+            return NO_PLACE
+        self._places[peer] = place
+        self.peers.append(Peer(peer))
         return place
 
     def pair(self, sender: int, receiver: int) -> Pair | None:
         """The pair at these places, which is added; None beyond `MOST_PAIRS`."""
-        pair = self._pairs.get((sender, receiver))
+        places = sender, receiver
+        pair = self._pairs.get(places)
         if pair is None and len(self._pairs) < MOST_PAIRS:
-            pair = self._pairs[sender, receiver] = Pair(sender, receiver)
+            pair = self._pairs[places] = Pair(sender, receiver)
         return pair
 
     def known_pair(self, sender: int, receiver: int) -> Pair | None:
@@ -167,7 +174,7 @@ class Message:
             self.group,
             self.found_ms,
             self.peers,
-            list(self._pairs.values()),
+            self.pairs(),
             self.waiting,
             self.waiting_deliveries_ms,
         )
@@ -189,11 +196,11 @@ class _MessageCodec(Codec[Message]):
 
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
         """See `Codec`."""
-        message = cast("Message", entry)
+        message: Message = cast("Message", entry)
         cells[_FIRST, row] = message.first_ms
         cells[_LATEST, row] = message.latest_ms
-        cells[_DUE, row] = message.due_ms
-        cells[_LINKS, row] = message.links
+        cells[_DUE, row] = message.due_ms()
+        cells[_LINKS, row] = message.links()
         return _ENCODER.encode(message.rest())
 
     def load(self, key: int, cells: Int64Rows, row: int, rest: bytes) -> Message:
@@ -203,6 +210,7 @@ class _MessageCodec(Codec[Message]):
         return Message(key, first_ms, latest_ms, _DECODER.decode(rest))
 
 
+@native
 class MessageTable(Table[Message]):
     """Messages by the fingerprint of their ids, in order of their first records."""
 

@@ -6,8 +6,9 @@ from collections import OrderedDict
 
 import msgspec
 
+from sds_core.native import native, uint64
 from sds_core.observer.mvds.digest import HEARD_STEP_MS
-from sds_core.observer.settings import ObserverSettings
+from sds_core.observer.rule_settings import RuleSettings
 
 
 class PeersState(msgspec.Struct, array_like=True):
@@ -24,6 +25,7 @@ class PeersState(msgspec.Struct, array_like=True):
     names: dict[int, tuple[int, str]] = {}
 
 
+@native
 class Peers:
     """Peers by the fingerprint of their id.
 
@@ -31,7 +33,12 @@ class Peers:
         evicted: Number of entries that a limit pushed out.
     """
 
-    def __init__(self, settings: ObserverSettings, state: PeersState) -> None:
+    evicted: int
+    _limit: int
+    _heard: OrderedDict[int, int]
+    _names: OrderedDict[int, tuple[int, str]]
+
+    def __init__(self, settings: RuleSettings, state: PeersState) -> None:
         self._limit = settings.remembered
         self._heard = OrderedDict(state.heard)
         self._names = OrderedDict(state.names)
@@ -44,7 +51,7 @@ class Peers:
             peer: Fingerprint of its id.
             clock_ms: Clock of the payload, Unix ms.
         """
-        second_ms = clock_ms // HEARD_STEP_MS * HEARD_STEP_MS
+        second_ms: int = clock_ms // HEARD_STEP_MS * HEARD_STEP_MS
         self._heard[peer] = max(second_ms, self._heard.pop(peer, second_ms))
         if len(self._heard) > self._limit:
             self._heard.popitem(last=False)
@@ -66,7 +73,7 @@ class Peers:
     def name(self, peer: int) -> str:
         """Id of a peer; if it is forgotten, its fingerprint in hexadecimal."""
         known = self._names.get(peer)
-        return f"{peer % 2**64:016x}" if known is None else known[1]
+        return f"{uint64(peer):016x}" if known is None else known[1]
 
     def forget_before(self, heard_ms: int, named_ms: int) -> None:
         """Forget peers last heard, and names last needed, before these clocks."""

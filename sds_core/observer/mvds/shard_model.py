@@ -6,18 +6,20 @@ nothing of batches: `ShardView` calls it.
 
 from __future__ import annotations
 
-import heapq
-
+from sds_core.native import native
 from sds_core.observer.incidents import GroupIncident
+from sds_core.observer.mvds import limits
+from sds_core.observer.mvds.awaited import Awaited
 from sds_core.observer.mvds.copies import Copies, Copy
 from sds_core.observer.mvds.deliveries import Deliveries
 from sds_core.observer.mvds.digest import SeenPayload, SeenPeer, SeenRecord
 from sds_core.observer.mvds.exchanges import Exchanges
 from sds_core.observer.mvds.groups import Groups
 from sds_core.observer.mvds.ledger import Ledger
-from sds_core.observer.mvds.limits import MOST_LINKS, LeftOut
+from sds_core.observer.mvds.limits import LeftOut
 from sds_core.observer.mvds.messages import (
     NO_DEADLINE,
+    NO_PLACE,
     Message,
     MessageTable,
     Pair,
@@ -26,15 +28,20 @@ from sds_core.observer.mvds.peers import Peers
 from sds_core.observer.mvds.shard_state import ShardState
 from sds_core.observer.mvds.split import RecordType
 from sds_core.observer.mvds.totals import UNKNOWN_GROUP
+from sds_core.observer.rule_settings import RuleSettings, rule_settings
 from sds_core.observer.settings import ObserverSettings
 
 _SWEEP_MS = 60_000
 """Time between sweeps: what is old is forgotten up to this much later."""
 
-_NAMES = {type_: type_.name.lower() for type_ in RecordType}
-"""Last part of the names of the fields that count records."""
+_RECORDS, _BYTES, _RETRANSMISSIONS = (
+    tuple(f"{counted}_{type_.name.lower()}" for type_ in RecordType)
+    for counted in ("records", "bytes", "retransmissions")
+)
+"""Names of the fields that count records, by type."""
 
 
+@native
 class ShardModel:
     """Messages, deliveries, offers and requests of one shard of ids.
 
@@ -44,26 +51,39 @@ class ShardModel:
         state: The model's state, which the model keeps changing; `pack` completes it.
     """
 
+    _settings: RuleSettings
+    _groups: Groups
+    _state: ShardState
+    _messages: MessageTable
+    # Number of peers and pairs of all messages.
+    _links: int
+    # The next deadline of each message that awaits something and was touched, and of
+    # others if it is before `_queued_to_ms`: a batch passes few of thousands.
+    _awaited: Awaited
+    _queued_to_ms: int
+    _copies: Copies
+    _peers: Peers
+    _ledger: Ledger
+    _deliveries: Deliveries
+    _exchanges: Exchanges
+
     def __init__(
         self, settings: ObserverSettings, groups: Groups, state: ShardState
     ) -> None:
-        self._settings = settings
+        rule = rule_settings(settings)
+        awaited = Awaited()
+        self._settings = rule
         self._groups = groups
         self._state = state
-        self._messages = messages = MessageTable(state.messages)
-        self._links = messages.links()
-        # The next deadline of each message that awaits something and was touched, and
-        # of others if it is before `_queued_to_ms`: a batch passes few of thousands.
-        # What it is for may have happened when it fires. Of several in the heap the
-        # earliest counts.
-        self._deadlines: list[tuple[int, int]] = []
-        self._due: dict[int, int] = {}
+        self._messages = MessageTable(state.messages)
+        self._links = self._messages.links()
+        self._awaited = awaited
         self._queued_to_ms = NO_DEADLINE
-        self._copies = Copies(settings, state.copies)
-        self._peers = Peers(settings, state.peers)
+        self._copies = Copies(rule, state.copies)
+        self._peers = Peers(rule, state.peers)
         self._ledger = Ledger(groups)
-        self._deliveries = Deliveries(settings, self._ledger, self._peers, self._await)
-        self._exchanges = Exchanges(settings, self._ledger, self._await)
+        self._deliveries = Deliveries(rule, self._ledger, self._peers, awaited)
+        self._exchanges = Exchanges(rule, self._ledger, awaited)
 
     def pack(self) -> ShardState:
         """The state, with what changed since it was made."""
@@ -85,8 +105,9 @@ class ShardModel:
     def pass_to(self, clock_ms: int) -> None:
         """Move the clock forward; fire each deadline that it passes."""
         state = self._state
-        sweep_ms = state.clock_ms - state.clock_ms % _SWEEP_MS + _SWEEP_MS
-        last_ms = clock_ms - clock_ms % _SWEEP_MS
+        before_ms: int = state.clock_ms
+        sweep_ms: int = before_ms - before_ms % _SWEEP_MS + _SWEEP_MS
+        last_ms: int = clock_ms - clock_ms % _SWEEP_MS
         while sweep_ms <= last_ms:
             if not len(self._messages):
                 # Only ages count from here on, and the last sweep sees them all.
@@ -106,7 +127,7 @@ class ShardModel:
     def apply(self, payload: SeenPayload) -> None:
         """Ignore a duplicate, count a replica, follow the records of another one."""
         clock_ms = self._state.clock_ms
-        copy = self._copies.classify(payload, clock_ms)
+        copy: Copy = self._copies.classify(payload, clock_ms)
         if copy is Copy.FIRST:
             self._follow(payload, clock_ms)
         elif copy is Copy.REPLICA:
@@ -118,8 +139,9 @@ class ShardModel:
         if payload.is_counted:
             self._groups[UNKNOWN_GROUP].replicas += 1
             self._groups.saw_by(UNKNOWN_GROUP, clock_ms, payload.observer)
+        record: SeenRecord
         for record in payload.records:
-            message = self._messages.get(record.key)
+            message: Message | None = self._messages.get(record.key)
             if message is not None and message.group:
                 self._groups.saw_by(message.group, clock_ms, payload.observer)
 
@@ -129,10 +151,11 @@ class ShardModel:
             self._groups.saw(UNKNOWN_GROUP, payload.time_ms, clock_ms, payload.observer)
             totals = self._groups[UNKNOWN_GROUP]
             totals.payloads += 1
-            totals.payloads_empty += payload.is_empty
+            totals.payloads_empty += int(payload.is_empty)
             totals.bytes_other += payload.other_bytes
             if payload.left_out:
                 self._groups.leave_out(LeftOut.RECORD, payload.left_out)
+        record: SeenRecord
         for record in payload.records:
             self._follow_record(record, payload, clock_ms)
         self._evict(clock_ms)
@@ -140,7 +163,7 @@ class ShardModel:
     def _follow_record(
         self, record: SeenRecord, payload: SeenPayload, clock_ms: int
     ) -> None:
-        message = self._messages.get(record.key)
+        message: Message | None = self._messages.get(record.key)
         if message is None:
             message = Message.new(
                 record.key, record.message_id, payload.time_ms, clock_ms
@@ -151,12 +174,11 @@ class ShardModel:
             self._learn_group(message, record, clock_ms)
         if message.group:
             self._groups.saw(message.group, payload.time_ms, clock_ms, payload.observer)
-        name = _NAMES[record.type]
-        self._ledger.count(message, f"records_{name}", record.times)
-        self._ledger.count(message, f"bytes_{name}", record.size)
-        links = message.links
+        self._ledger.count(message, _RECORDS[record.type], record.times)
+        self._ledger.count(message, _BYTES[record.type], record.size)
+        links: int = message.links()
         self._follow_peers(message, record, payload, clock_ms)
-        self._links += message.links - links
+        self._links += message.links() - links
 
     def _learn_group(self, message: Message, record: SeenRecord, clock_ms: int) -> None:
         """Take notice of a MESSAGE, which names the group."""
@@ -177,7 +199,7 @@ class ShardModel:
         """Follow what a record says of its sender and receiver."""
         sender = message.place(payload.sender)
         receiver = message.place(payload.receiver)
-        if sender is None or receiver is None:
+        if NO_PLACE in (sender, receiver):
             self._groups.leave_out(LeftOut.PEER)
             return
         by, to = message.peers[sender], message.peers[receiver]
@@ -185,82 +207,72 @@ class ShardModel:
         if pair is None:
             self._groups.leave_out(LeftOut.PAIR)
         else:
-            again = record.times - 1 + _has_sent(pair, record.type)
-            name = _NAMES[record.type]
-            self._ledger.count(message, f"retransmissions_{name}", again)
-        match record.type:
-            case RecordType.ACK:
-                if pair is not None and not pair.acked:
-                    pair.acked = True
-                    back = message.known_pair(receiver, sender)
-                    self._deliveries.answered(message, back, payload)
-                self._deliveries.acknowledged(message, by, payload, clock_ms)
-                by.holds = True
-            case RecordType.OFFER:
-                if to.holds:
-                    self._ledger.count(message, "needless_offers", record.times)
-                if pair is not None and not pair.offered:
-                    pair.offered = True
-                    self._exchanges.offered(message, pair, clock_ms)
-                by.holds = True
-            case RecordType.REQUEST:
-                if pair is not None and not pair.requested:
-                    pair.requested = True
-                    self._exchanges.requested(message, pair, clock_ms)
-            case RecordType.MESSAGE:
-                if pair is not None and pair.sent_ms is None:
-                    pair.sent_ms = payload.time_ms
-                names = self._peers
-                names.remember_name(payload.sender, payload.sender_name, clock_ms)
-                names.remember_name(payload.receiver, payload.receiver_name, clock_ms)
-                self._deliveries.sent(message, to, record, payload, clock_ms)
-                by.holds = True
-
-    def _await(self, deadline_ms: int, key: int) -> None:
-        known_ms = self._due.get(key)
-        if known_ms is None or deadline_ms < known_ms:
-            self._due[key] = deadline_ms
-            heapq.heappush(self._deadlines, (deadline_ms, key))
+            again: int = record.times - 1 + _has_sent(pair, record.type)
+            self._ledger.count(message, _RETRANSMISSIONS[record.type], again)
+        if record.type is RecordType.ACK:
+            if pair is not None and not pair.acked:
+                pair.acked = True
+                back = message.known_pair(receiver, sender)
+                self._deliveries.answered(message, back, payload)
+            self._deliveries.acknowledged(message, by, payload, clock_ms)
+            by.holds = True
+        elif record.type is RecordType.OFFER:
+            if to.holds:
+                self._ledger.count(message, "needless_offers", record.times)
+            if pair is not None and not pair.offered:
+                pair.offered = True
+                self._exchanges.offered(message, pair, clock_ms)
+            by.holds = True
+        elif record.type is RecordType.REQUEST:
+            if pair is not None and not pair.requested:
+                pair.requested = True
+                self._exchanges.requested(message, pair, clock_ms)
+        elif record.type is RecordType.MESSAGE:
+            if pair is not None and pair.sent_ms is None:
+                pair.sent_ms = payload.time_ms
+            names = self._peers
+            names.remember_name(payload.sender, payload.sender_name, clock_ms)
+            names.remember_name(payload.receiver, payload.receiver_name, clock_ms)
+            self._deliveries.sent(message, to, record, payload, clock_ms)
+            by.holds = True
 
     def _fire(self, clock_ms: int) -> None:
         """Handle the deadlines before the clock; one at it has not passed."""
         if clock_ms > self._queued_to_ms:
-            to_ms = clock_ms + _SWEEP_MS
+            to_ms: int = clock_ms + _SWEEP_MS
             for deadline_ms, key in self._messages.deadlines(self._queued_to_ms, to_ms):
-                self._await(deadline_ms, key)
+                self._awaited.add(deadline_ms, key)
             self._queued_to_ms = to_ms
-        while self._deadlines and self._deadlines[0][0] < clock_ms:
-            deadline_ms, key = heapq.heappop(self._deadlines)
-            if self._due.get(key) != deadline_ms:
-                continue
-            del self._due[key]
-            message = self._messages.get(key)
+        while (passed := self._awaited.take(clock_ms)) is not None:
+            deadline_ms, key = passed
+            message: Message | None = self._messages.get(key)
             if message is None:
                 continue
             self._deliveries.passed(message, deadline_ms)
             self._exchanges.passed(message, deadline_ms)
-            if message.due_ms:
-                self._await(message.due_ms, key)
+            due_ms: int = message.due_ms()
+            if due_ms:
+                self._awaited.add(due_ms, key)
 
     def _evict(self, clock_ms: int) -> None:
         """Forget the oldest ids beyond the limits, right after the payload."""
         limit = self._settings.remembered
-        while len(self._messages) > limit or self._links > MOST_LINKS:
+        while len(self._messages) > limit or self._links > limits.MOST_LINKS:
             self._forget(self._messages.first(), clock_ms)
             self._groups[UNKNOWN_GROUP].remembered_evicted += 1
 
     def _forget(self, key: int, clock_ms: int) -> None:
-        message = self._messages.pop(key)
-        self._due.pop(key, None)
+        message: Message | None = self._messages.pop(key)
+        self._awaited.forget(key)
         if message is not None:
-            self._links -= message.links
+            self._links -= message.links()
             self._deliveries.forget(message, clock_ms)
             self._ledger.forget(message, clock_ms)
 
     def _sweep(self, sweep_ms: int) -> None:
         """Forget what is old; by the clock alone, whatever the batches are."""
         settings = self._settings
-        edge_ms = sweep_ms - settings.horizon_ms
+        edge_ms: int = sweep_ms - settings.horizon_ms
         for key in self._messages.silent_since(edge_ms):
             self._forget(key, sweep_ms)
         self._copies.forget_old(sweep_ms)
@@ -273,14 +285,13 @@ class ShardModel:
             self._copies.evicted = self._peers.evicted = 0
 
 
+@native
 def _has_sent(pair: Pair, type_: RecordType) -> bool:
     """Whether the sender of a pair has sent a record of this type before."""
-    match type_:
-        case RecordType.ACK:
-            return pair.acked
-        case RecordType.OFFER:
-            return pair.offered
-        case RecordType.REQUEST:
-            return pair.requested
-        case RecordType.MESSAGE:
-            return pair.sent_ms is not None
+    if type_ is RecordType.ACK:
+        return pair.acked
+    if type_ is RecordType.OFFER:
+        return pair.offered
+    if type_ is RecordType.REQUEST:
+        return pair.requested
+    return pair.sent_ms is not None

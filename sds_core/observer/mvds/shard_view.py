@@ -7,9 +7,10 @@ totals do not depend on how the sequence of payloads is cut into batches
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from operator import attrgetter
 
+from sds_core.native import native
 from sds_core.observer import blob
 from sds_core.observer.minutes import MINUTE_MS
 from sds_core.observer.mvds import minutes
@@ -29,6 +30,7 @@ from sds_core.observer.mvds.window import STEP_MS, Rule
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
 
+@native
 class ShardView:
     """Messages, deliveries, offers and requests of one shard of ids.
 
@@ -37,6 +39,14 @@ class ShardView:
     Attributes:
         totals: A part of the figures of each group, since the first record.
     """
+
+    totals: ShardTotals
+    _settings: ObserverSettings
+    _active_ms: int
+    _state: ShardState
+    _groups: Groups
+    _model: ShardModel
+    _changed: set[str]
 
     def __init__(
         self,
@@ -56,7 +66,7 @@ class ShardView:
         self._state = state
         self._groups = Groups(totals, Rule.of(self._settings))
         self._model = ShardModel(self._settings, self._groups, state)
-        self._changed: set[str] = set()
+        self._changed = set()
 
     @classmethod
     def from_blob(
@@ -120,15 +130,17 @@ class ShardView:
         due = [ms for ms in (deadline_ms, end_ms and end_ms - 1) if ms is not None]
         return min(due, default=None)
 
-    def _advance(self, clock_ms: int) -> Iterator[MvdsMinute]:
-        """Move the clock forward; yield the parts of each minute that ends."""
+    def _advance(self, clock_ms: int) -> list[MvdsMinute]:
+        """Move the clock forward; return the parts of each minute that ends."""
+        ended: list[MvdsMinute] = []
         clock_ms = max(clock_ms, self._state.clock_ms)
         while (end_ms := self._next_minute_end_ms()) is not None and end_ms <= clock_ms:
             self._model.pass_to(end_ms)
             # Verdicts change without a payload.
             self._changed.update(self._groups.names())
-            yield from minutes.ended(self._groups, end_ms, self._state.emitted)
+            ended += minutes.ended(self._groups, end_ms, self._state.emitted)
         self._model.pass_to(clock_ms)
+        return ended
 
     def _next_minute_end_ms(self) -> int | None:
         """End of the running minute, Unix ms; None if no figure changes any more.
@@ -143,13 +155,11 @@ class ShardView:
         return end_ms if is_active else None
 
 
-def _in_order(digests: Iterable[ShardDigest]) -> Iterator[SeenPeer | SeenPayload]:
-    """Yield what digests say in order of clock, partition and offset."""
-    streams: list[Iterator[SeenPeer | SeenPayload]] = []
+def _in_order(digests: Iterable[ShardDigest]) -> list[SeenPeer | SeenPayload]:
+    """Return what digests say in order of clock, partition and offset."""
+    seen: list[SeenPeer | SeenPayload] = []
     for digest in digests:
-        streams += (heard_in(digest), payloads_of(digest))
-    return heapq.merge(*streams, key=_order)
-
-
-def _order(seen: SeenPeer | SeenPayload) -> tuple[int, int, int]:
-    return seen.clock_ms, seen.partition, seen.offset
+        seen += heard_in(digest)
+        seen += payloads_of(digest)
+    seen.sort(key=attrgetter("order"))
+    return seen

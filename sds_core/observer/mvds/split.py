@@ -8,12 +8,14 @@ its group, wherever they travel.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from sds_core.mvds.message_id import message_id
 from sds_core.mvds.payload import GroupOffer, Message, Payload
+from sds_core.native import Uint64, native
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.mvds.frame import PeerPayload, pair_name
 from sds_core.observer.mvds.limits import MOST_RECORDS
@@ -42,7 +44,9 @@ class RecordType(enum.IntEnum):
     MESSAGE = 3
 
 
-class RecordPart(NamedTuple):
+@native
+@dataclass(slots=True)
+class RecordPart:
     """One record of a payload.
 
     Attributes:
@@ -64,7 +68,9 @@ class RecordPart(NamedTuple):
     is_ephemeral: bool = False
 
 
-class PayloadPart(NamedTuple):
+@native
+@dataclass(slots=True)
+class PayloadPart:
     """What one view gets of a payload.
 
     Attributes:
@@ -88,30 +94,35 @@ class PayloadPart(NamedTuple):
     other_bytes: int
 
 
-def split(frame: PeerPayload) -> Iterator[tuple[str, PayloadPart]]:
-    """Yield the part of each view: it says at least that the sender was heard."""
+@native
+def split(frame: PeerPayload) -> list[tuple[str, PayloadPart]]:
+    """Return the part of each view: it says at least that the sender was heard."""
     found: list[list[RecordPart]] = [[] for _ in _NAMES]
-    other_bytes = frame.length
+    other_bytes: int = frame.length
     payload, left_out = _first_records(frame.payload)
+    record: RecordPart
     for record in _records(payload, frame.tag_bytes):
         found[record.print % SHARDS].append(record)
         other_bytes -= record.size
-    counting = fingerprint(pair_name(frame)) % SHARDS
-    for shard, name in enumerate(_NAMES):
-        is_counted = shard == counting
-        yield (
-            name,
-            PayloadPart(
-                frame.sender,
-                frame.receiver,
-                frame.content,
-                found[shard],
-                is_counted,
-                not frame.length,
-                left_out if is_counted else 0,
-                other_bytes if is_counted else 0,
-            ),
+    counting: int = fingerprint(pair_name(frame)) % SHARDS
+    sender, receiver, content = frame.sender, frame.receiver, frame.content
+    is_empty: bool = not frame.length
+    parts: list[tuple[str, PayloadPart]] = []
+    shard: int
+    for shard in range(SHARDS):
+        is_counted: bool = shard == counting
+        part = PayloadPart(
+            sender,
+            receiver,
+            content,
+            found[shard],
+            is_counted,
+            is_empty,
+            left_out if is_counted else 0,
+            other_bytes if is_counted else 0,
         )
+        parts.append((_NAMES[shard], part))
+    return parts
 
 
 def group_name(group_id: bytes) -> str:
@@ -147,12 +158,14 @@ def _first_records(payload: Payload) -> tuple[Payload, int]:
     return cut, count - MOST_RECORDS
 
 
-def _records(payload: Payload, tag_bytes: int) -> Iterator[RecordPart]:
-    """Yield each record once, in the order in which they are read.
+@native
+def _records(payload: Payload, tag_bytes: int) -> list[RecordPart]:
+    """Return each record once, in the order in which they are read.
 
     Deployed nodes repeat records within a payload.
     """
-    size = tag_bytes + 1 + _ID_BYTES
+    records: list[RecordPart] = []
+    size: int = tag_bytes + 1 + _ID_BYTES
     for type_, ids in (
         (RecordType.ACK, payload.acks),
         (RecordType.OFFER, payload.offers),
@@ -160,25 +173,30 @@ def _records(payload: Payload, tag_bytes: int) -> Iterator[RecordPart]:
     ):
         sizes = [(one, size) for one in ids]
         if type_ is RecordType.OFFER:
-            grouped = (offer.message_ids for offer in payload.group_offers)
+            grouped = [offer.message_ids for offer in payload.group_offers]
             offered = chain.from_iterable(grouped)
             sizes += [(one, _OFFERED_IN_GROUP_BYTES) for one in offered]
         for one, (bytes_, times) in _counted(sizes).items():
-            yield RecordPart(type_, one, fingerprint(one), bytes_, times)
+            records.append(RecordPart(type_, one, fingerprint(one), bytes_, times))
+    if not payload.messages:
+        return records
     messages = [(message_id(message), message) for message in payload.messages]
     by_id = dict(messages)
     sizes = [(one, _message_bytes(message, tag_bytes)) for one, message in messages]
     for one, (bytes_, times) in _counted(sizes).items():
         message = by_id[one]
-        yield RecordPart(
-            RecordType.MESSAGE,
-            one,
-            fingerprint(one),
-            bytes_,
-            times,
-            group_name(message.group_id),
-            bool(message.metadata and message.metadata.ephemeral),
+        records.append(
+            RecordPart(
+                RecordType.MESSAGE,
+                one,
+                fingerprint(one),
+                bytes_,
+                times,
+                group_name(message.group_id),
+                bool(message.metadata and message.metadata.ephemeral),
+            )
         )
+    return records
 
 
 def _counted(sizes: Iterable[tuple[bytes, int]]) -> dict[bytes, tuple[int, int]]:
@@ -210,5 +228,5 @@ def _field_bytes(length: int, tag_bytes: int) -> int:
     return tag_bytes + _varint_bytes(length) + length
 
 
-def _varint_bytes(number: int) -> int:
+def _varint_bytes(number: Uint64) -> int:
     return max(1, -(-number.bit_length() // 7))

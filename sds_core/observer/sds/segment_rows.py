@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sds_core.native import native
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.wire.segment_hash import payload_hash
 from sds_core.wire.segment_header import SegmentHeader, read_segment_header
@@ -46,6 +47,7 @@ SegmentRow = tuple[int, SeenSegment]
 """Offset of the frame, and the segment that is its content."""
 
 
+@native
 def segment_row(offset: int, content: bytes, sender_id: bytes) -> SegmentRow | None:
     """Return the row of a content message; None if its content is not a segment.
 

@@ -8,7 +8,7 @@ import pytest
 
 from sds_core.mvds.payload import GroupOffer, Payload, encode
 from sds_core.observer.columns import unpack_ints
-from sds_core.observer.mvds import shard_model
+from sds_core.observer.mvds import limits
 from sds_core.observer.mvds.kind import SHARD_VIEWS
 from sds_core.observer.mvds.limits import (
     MOST_GROUPS,
@@ -48,7 +48,7 @@ def test_oldest_ids_are_forgotten_beyond_the_limit() -> None:
 
 def test_links_of_all_ids_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Peers and pairs count, also after a restart."""
-    monkeypatch.setattr(shard_model, "MOST_LINKS", 30)
+    monkeypatch.setattr(limits, "MOST_LINKS", 30)
     monitor = Monitor(restarts=True)
     for one in range(100):
         # Three links each: two peers and a pair.

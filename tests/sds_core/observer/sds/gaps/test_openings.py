@@ -241,6 +241,19 @@ def test_participants_that_lack_an_id_are_limited() -> None:
     assert len(channel.incidents["lost", "x"].lacking) == 100
 
 
+def test_only_later_frames_of_others_show_that_a_lost_id_is_lacking() -> None:
+    """Later than the naming by Lamport timestamp, and by more than 5 s."""
+    channel = Channel.after_warm_up()
+    channel.content("anchor", "anna", at=60_000, lamport=1_000)
+    channel.sync("anna", at=61_000, lamport=1_001, history=["anchor", ("x", "anna")])
+    channel.sync("soon", at=66_000, lamport=2_000, holds=())
+    channel.sync("bob", at=66_001, lamport=1_002, holds=())
+    channel.sync("level", at=70_000, lamport=1_001, holds=())
+    channel.sync("anna", at=71_000, lamport=2_001, holds=())
+    channel.clock(361_001)
+    assert list(channel.incidents["lost", "x"].lacking) == ["bob"]
+
+
 # By the participant's own earlier history.
 
 

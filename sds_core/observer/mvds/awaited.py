@@ -1,0 +1,52 @@
+"""When the messages of a view are looked at again."""
+
+from __future__ import annotations
+
+import heapq
+
+from sds_core.native import native
+
+NEVER = 1 << 62
+
+
+@native
+class Awaited:
+    """The next deadline of each message that awaits something.
+
+    What a deadline is for may have happened when it passes.
+    """
+
+    _heap: list[tuple[int, int]]
+    # The earliest deadline of each message; others in the heap do not count.
+    _due: dict[int, int]
+    _next_ms: int
+
+    def __init__(self) -> None:
+        self._heap = []
+        self._due = {}
+        self._next_ms = NEVER
+
+    def add(self, deadline_ms: int, key: int) -> None:
+        """Look at the message with this key after a deadline, Unix ms."""
+        known_ms = self._due.get(key)
+        if known_ms is None or deadline_ms < known_ms:
+            self._due[key] = deadline_ms
+            heapq.heappush(self._heap, (deadline_ms, key))
+            self._next_ms = min(self._next_ms, deadline_ms)
+
+    def forget(self, key: int) -> None:
+        """Do not look at a message any more."""
+        self._due.pop(key, None)
+
+    def take(self, clock_ms: int) -> tuple[int, int] | None:
+        """Remove and return a deadline before the clock, and the key of its message.
+
+        The earliest comes first; None if there is none.
+        """
+        while self._next_ms < clock_ms:
+            deadline_ms, key = heapq.heappop(self._heap)
+            self._next_ms = self._heap[0][0] if self._heap else NEVER
+            if self._due.get(key) == deadline_ms:
+                del self._due[key]
+                return deadline_ms, key
+        return None
