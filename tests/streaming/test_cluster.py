@@ -97,7 +97,7 @@ def started(
     with subprocess.Popen(
         [*program, "run", *arguments, *flags],
         cwd=directory,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, **environment, "PYTHONPATH": str(ROOT)},
@@ -112,9 +112,10 @@ def started(
 
 def report_of(process: subprocess.Popen[str], directory: Path) -> dict[str, Any]:
     """The report of a job that ends well."""
-    _, errors = process.communicate(timeout=LONG_S)
+    output, errors = process.communicate(timeout=LONG_S)
     assert process.returncode == 0, errors
-    assert f" rules: {describe()}\n" in errors
+    # spark-submit writes to its output what the program writes to standard error.
+    assert f" rules: {describe()}\n" in output + errors
     report: dict[str, Any] = json.loads((directory / "report.json").read_text())
     assert_identities(report)
     del report["generated_at"]

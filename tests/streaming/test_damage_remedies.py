@@ -164,7 +164,11 @@ def test_command_ends_with_code_2_and_one_line(
         check=False,
     )
     assert result.returncode == 2
-    lines = [line for line in result.stderr.splitlines() if "incubator" not in line]
+    lines = [
+        line
+        for line in result.stderr.splitlines()
+        if "incubator" not in line and " rules: " not in line
+    ]
     assert len(lines) == 1, result.stderr
     assert lines[0].startswith(f"sds-monitor: {checkpoint}/")
     assert "restore the checkpoint from a backup, or use a new --checkpoint" in lines[0]
