@@ -1,6 +1,6 @@
 """The compiled rules beside the same rules interpreted, on the same records.
 
-    python -m tests.support.forms [--minutes 200] [--frames 166000] [--seed 1]
+    python -m tests.support.forms [--minutes 200] [--frames 166000]
 
 Reads every scenario, cut to so many simulated minutes, and so many mutated frames of
 the recording, once in each form. Both must tell the same events, write the same states
@@ -35,27 +35,27 @@ from tests.support.monitor import Monitor, batches
 _BATCH = 500
 """Records of a batch; every state is packed and opened again between two of them."""
 
-_MOST = 20_000
-"""Records of a scenario, at most: `flood` has a hundred thousand in a minute."""
-
 _FORMS = ("compiled", "interpreted")
 
 
-def lines(minutes: int, frames: int, seed: int) -> Iterator[str]:
+def lines(minutes: int, frames: int, most: int, seed: int) -> Iterator[str]:
     """Yields for each source of records its name, their number and a hash of all told.
 
     Args:
         minutes: Most simulated minutes of a scenario.
         frames: Number of mutated frames.
+        most: Most records of a scenario.
         seed: Seed of the simulations and of the mutations.
     """
     yield "form compiled" if compiled.is_compiled() else "form interpreted"
     for name in scenario_names():
-        yield _told(name, list(_simulated(name, minutes, seed)))
+        yield _told(name, list(islice(_simulated(name, minutes, seed), most)))
     yield _told("mutated", list(_mutated(frames, Random(seed))))
 
 
-def differing(minutes: int, frames: int, seed: int = 1) -> list[tuple[str, ...]]:
+def differing(
+    minutes: int, frames: int, most: int, seed: int = 1
+) -> list[tuple[str, ...]]:
     """Return the lines that differ between the forms; see `lines`.
 
     Raises:
@@ -63,7 +63,8 @@ def differing(minutes: int, frames: int, seed: int = 1) -> list[tuple[str, ...]]
     """
     command = [
         sys.executable, "-m", "tests.support.forms", "--one",
-        f"--minutes={minutes}", f"--frames={frames}", f"--seed={seed}",
+        f"--minutes={minutes}", f"--frames={frames}", f"--most={most}",
+        f"--seed={seed}",
     ]  # fmt: skip
     running = [
         subprocess.Popen(
@@ -88,8 +89,7 @@ def differing(minutes: int, frames: int, seed: int = 1) -> list[tuple[str, ...]]
 def _simulated(name: str, minutes: int, seed: int) -> Iterator[TopicRecord]:
     simulation = simulation_of(load_scenario(name), seed, START_MS, PARTITIONS)
     end_ms = START_MS + minutes * 60_000
-    records = takewhile(lambda one: one.timestamp_ms <= end_ms, simulation.records)
-    return islice(records, _MOST)
+    return takewhile(lambda one: one.timestamp_ms <= end_ms, simulation.records)
 
 
 def _mutated(count: int, random: Random) -> Iterator[TopicRecord]:
@@ -128,15 +128,21 @@ def _parts(monitor: Monitor) -> Iterable[bytes]:
 @click.command(help=__doc__)
 @click.option("--minutes", default=200, show_default=True)
 @click.option("--frames", default=166_000, show_default=True)
+@click.option(
+    "--most",
+    default=20_000,
+    show_default=True,
+    help="Most records of a scenario: `flood` has a hundred thousand in a minute.",
+)
 @click.option("--seed", default=1, show_default=True)
 @click.option("--one", is_flag=True, help="Print the lines of this process's form.")
-def main(minutes: int, frames: int, seed: int, one: bool) -> None:
+def main(minutes: int, frames: int, most: int, seed: int, one: bool) -> None:
     """Compare the forms; exit code 1 if they differ."""
     if one:
-        for line in lines(minutes, frames, seed):
+        for line in lines(minutes, frames, most, seed):
             print(line, flush=True)
         return
-    found = differing(minutes, frames, seed)
+    found = differing(minutes, frames, most, seed)
     for pair in found:
         click.echo(f"differs: {' / '.join(pair)}")
     click.echo("the forms differ" if found else "the forms are alike, to the byte")
