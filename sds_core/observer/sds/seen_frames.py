@@ -110,7 +110,7 @@ def frames_of(digest: ChannelDigest) -> Iterator[SeenFrame]:
     """
     try:
         yield from _frames_of(digest)
-    except (IndexError, ValueError) as error:
+    except (IndexError, OverflowError, ValueError) as error:
         raise DamagedDigest(str(error)) from error
 
 
