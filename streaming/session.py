@@ -138,7 +138,7 @@ def make_session(
             True,
         )
         # A batch has few rows for the JVM. Spark would generate Java code for them in
-        # each task, and compile some of it anew in each batch.
+        # each task, and compile some of it again in each batch.
         .config("spark.sql.codegen.wholeStage", False)
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.python.worker.faulthandler.enabled", True)
