@@ -52,6 +52,13 @@ def test_unknown_message_and_one_that_was_looked_up_are_not_settled() -> None:
     assert not messages.name_settled(1, b"", 9)
 
 
+def test_hint_that_comes_with_a_later_naming_of_the_batch_is_not_lost() -> None:
+    """Whether the message was named before, without a hint, does not matter."""
+    messages = table(message(1))
+    assert messages.name_settled(1, b"", 8)
+    assert not messages.name_settled(1, b"hint", 9)
+
+
 def test_time_of_a_settled_message_is_in_the_columns_and_in_the_state() -> None:
     """The newest one, whether or not the message is looked up later."""
     messages = table(message(1), message(2), message(3))
