@@ -230,11 +230,6 @@ class Table(Generic[Entry]):
             return self._cells[0, self._first]
         return next(iter(self._added))
 
-    @property
-    def added(self) -> Iterable[Entry]:
-        """Entries that are not in the columns yet, in order."""
-        return self._added.values()
-
     def column(self, number: int) -> Column:
         """One column of all entries, shape (n,). Call `flush` first."""
         column: Column = self._block[number]

@@ -13,7 +13,6 @@ from sds_core.wire.bloom import (
     estimated_ids,
     false_positive_rate,
     filter_bits,
-    held,
     id_hashes,
     probes,
 )
@@ -78,7 +77,6 @@ __all__ = [
     "estimated_ids",
     "false_positive_rate",
     "filter_bits",
-    "held",
     "id_hashes",
     "kind_of",
     "outline_of",

@@ -130,42 +130,6 @@ def probes(
 _recent_probes = functools.lru_cache(maxsize=16_384)(probes)
 
 
-def held(
-    bits: bytes | bytearray | memoryview,
-    dialect: Dialect,
-    m_bits: int,
-    k: int,
-    hashes: np.ndarray,
-) -> np.ndarray:
-    """Return which of many ids a filter (probably) holds, as booleans of shape (n,).
-
-    An id is dropped at its first bit that is 0, so most ids that are not held cost one
-    probe.
-
-    Args:
-        bits: the filter's words, as `filter_bits` gives them.
-        dialect: dialect, which decides the order of bytes.
-        m_bits: bits in use, at least 1.
-        k: indices for each id.
-        hashes: `id_hashes` of the ids in the dialect, int64 of shape (n, 2).
-    """
-    octets = np.frombuffer(bits, np.uint8)
-    # The remainder of the least integer is negative in both libraries, as here.
-    residues = np.fmod(np.abs(hashes), m_bits)
-    left = np.arange(len(hashes))
-    for step in range(k):
-        indices = np.abs(residues[left, 0] + step * residues[left, 1]) % m_bits
-        places = indices >> 3
-        if dialect is _SPEC:
-            places ^= 7
-        left = left[octets[places] >> (indices & 7).astype(np.uint8) & 1 == 1]
-        if not len(left):
-            break
-    found = np.zeros(len(hashes), bool)
-    found[left] = True
-    return found
-
-
 def double_hash(hash_a: int, hash_b: int, m_bits: int, k: int) -> list[int]:
     """Return k indices in [0, m_bits) from two signed hashes.
 

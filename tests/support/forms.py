@@ -3,8 +3,8 @@
     python -m tests.support.forms [--minutes 200] [--frames 166000]
 
 Reads every scenario, cut to so many simulated minutes, and so many mutated frames of
-the recording, once in each form. Both must tell the same events, write the same states
-and give the same report after every batch, to the byte.
+the recording, once in each form. Both must give the same events, write the same states
+and make the same report after every batch, to the byte.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FORMS = ("compiled", "interpreted")
 
 
 def lines(minutes: int, frames: int, most: int, seed: int) -> Iterator[str]:
-    """Yields for each source of records its name, their number and a hash of all told.
+    """Yields name, number of records and hash of the results of each source.
 
     Args:
         minutes: Most simulated minutes of a scenario.
@@ -49,8 +49,8 @@ def lines(minutes: int, frames: int, most: int, seed: int) -> Iterator[str]:
     """
     yield "form compiled" if compiled.is_compiled() else "form interpreted"
     for name in scenario_names():
-        yield _told(name, list(islice(_simulated(name, minutes, seed), most)))
-    yield _told("mutated", list(_mutated(frames, Random(seed))))
+        yield _line_of(name, list(islice(_simulated(name, minutes, seed), most)))
+    yield _line_of("mutated", list(_mutated(frames, Random(seed))))
 
 
 def differing(
@@ -105,7 +105,7 @@ def _mutated(count: int, random: Random) -> Iterator[TopicRecord]:
         yield replace(record, value=value)
 
 
-def _told(name: str, records: Sequence[TopicRecord]) -> str:
+def _line_of(name: str, records: Sequence[TopicRecord]) -> str:
     monitor, digest = Monitor(restarts=True), hashlib.sha256()
     for batch, clock_ms in batches(records, _BATCH):
         monitor.read(batch, clock_ms)

@@ -26,7 +26,7 @@ for name in sys.argv[1:]:
 """
 
 
-def told(hash_seed: int) -> str:
+def hashes(hash_seed: int) -> str:
     """Hashes of the first records of every scenario."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *scenario_names()],
@@ -40,4 +40,4 @@ def told(hash_seed: int) -> str:
 
 def test_traffic_does_not_depend_on_the_order_of_sets() -> None:
     """Python gives the elements of sets another order in each process."""
-    assert told(1) == told(2)
+    assert hashes(1) == hashes(2)
