@@ -26,7 +26,7 @@ import click
 
 from benchmarks.context import Context, Row
 from benchmarks.data import cache_dir
-from benchmarks.disturbance import adopt_orphans, moment, share_of_others
+from benchmarks.disturbance import adopt_orphans, watched
 from benchmarks.goals import print_goals
 from benchmarks.guard import guard
 from benchmarks.results import (
@@ -125,19 +125,18 @@ def main(quick: bool, wanted: tuple[str, ...], add: bool, fail_fast: bool) -> No
 
 def _measure(context: Context, row: str, *, fail_fast: bool) -> None:
     """Measure a row, and whether other programs ran meanwhile."""
-    before = moment()
-    try:
-        ROWS[row](context)
-    except Exception as error:
-        # The other rows of a run of half an hour are worth having.
-        if fail_fast:
-            raise
-        context.run.problems[row] = f"{type(error).__name__}: {error}"[:2_000]
-        click.echo(f"  failed: {context.run.problems[row]}", err=True)
-    others = share_of_others(before, moment())
-    click.echo(f"  other programs: {others:.1%} of the cores", err=True)
-    if others > MOST_DISTURBED:
-        context.run.disturbed[row] = round(others, 3)
+    with watched() as others:
+        try:
+            ROWS[row](context)
+        except Exception as error:
+            # The other rows of a run of half an hour are worth having.
+            if fail_fast:
+                raise
+            context.run.problems[row] = f"{type(error).__name__}: {error}"[:2_000]
+            click.echo(f"  failed: {context.run.problems[row]}", err=True)
+    click.echo(f"  other programs: {others.share:.1%} of the cores", err=True)
+    if others.share > MOST_DISTURBED:
+        context.run.disturbed[row] = round(others.share, 3)
         click.echo("  DISTURBED: measure this row again", err=True)
 
 

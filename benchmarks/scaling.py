@@ -34,7 +34,7 @@ import click
 import psutil
 
 from benchmarks.data import Shape, records_of
-from benchmarks.disturbance import adopt_orphans, moment, share_of_others
+from benchmarks.disturbance import adopt_orphans, watched
 from benchmarks.processes import (
     TIMEOUT_S,
     ContenderFailed,
@@ -226,8 +226,7 @@ def main(quick: bool, publish: bool) -> None:
         "|---" * len(_HEAD) + "|",
     ]
     click.echo("\n".join(lines[2:]))
-    before = moment()
-    with EmbeddedBroker() as broker:
+    with watched() as others, EmbeddedBroker() as broker:
         topics: dict[int, KafkaSettings] = {}
         for size in SIZES:
             count = size.channels
@@ -242,11 +241,10 @@ def main(quick: bool, publish: bool) -> None:
                 )
             lines.append(f"| {' | '.join(measure(topics[count], size, batches))} |")
             click.echo(lines[-1])
-    others = share_of_others(before, moment())
-    click.echo(f"other programs: {others:.1%} of the cores", err=True)
+    click.echo(f"other programs: {others.share:.1%} of the cores", err=True)
     if not publish:
         return
-    if quick or others > MOST_DISTURBED:
+    if quick or others.share > MOST_DISTURBED:
         message = "not published: end other programs, and run again without --quick"
         raise click.ClickException(message)
     page = PAGE.read_text(encoding="utf-8")

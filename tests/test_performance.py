@@ -11,7 +11,7 @@ from benchmarks.__main__ import added
 from benchmarks.contenders.naive import Channel
 from benchmarks.contenders.same_semantics import Observer
 from benchmarks.data import Shape, as_read, mix, simulated_shard
-from benchmarks.disturbance import Moment, share_of_others
+from benchmarks.disturbance import share_of_others
 from benchmarks.goals import GOALS, Goal
 from benchmarks.goals import cells as cells_of
 from benchmarks.guard import FACTOR, RATIOS, ROW, compared
@@ -154,25 +154,29 @@ def test_row_that_failed_again_replaces_nothing() -> None:
 
 def test_cpu_time_of_other_programs_is_what_is_left() -> None:
     """Of two cores for ten seconds, 6 s were ours, and 4 s of another program."""
-    before, after = Moment(0.0, 100.0, 50.0), Moment(20.0, 110.0, 56.0)
-    assert share_of_others(before, after) == 0.2
+    assert share_of_others(busy_s=10.0, ours_s=6.0, cores_s=20.0) == 0.2
     # The counters of the machine and of processes are not read at the same moment.
-    assert share_of_others(before, Moment(20.0, 105.9, 56.0)) == 0.0
+    assert share_of_others(busy_s=5.9, ours_s=6.0, cores_s=20.0) == 0.0
 
 
-def test_cpu_time_of_orphans_is_ours() -> None:
-    """Spark ends its Python workers without waiting for them."""
-    spin = "import time\nwhile time.process_time() < 0.4: pass"
-    start = (
-        f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {spin!r}])"
+def test_cpu_time_of_workers_is_ours() -> None:
+    """Spark's daemon ignores SIGCHLD: the kernel drops the times of its workers."""
+    worker = "import time\nwhile time.process_time() < 0.5: pass\ntime.sleep(1)"
+    daemon = (
+        "import signal, subprocess, sys, time\n"
+        "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+        f"subprocess.Popen([sys.executable, '-c', {worker!r}])\n"
+        "time.sleep(3)"
     )
     measure = (
         "import subprocess, sys, time\n"
-        "from benchmarks.disturbance import adopt_orphans, moment\n"
+        "from benchmarks.disturbance import Usage, adopt_orphans\n"
         "adopt_orphans()\n"
-        "before = moment()\n"
-        f"subprocess.run([sys.executable, '-c', {start!r}])\n"
-        "while moment().ours_s - before.ours_s < 0.4: time.sleep(0.1)\n"
+        "usage = Usage()\n"
+        "usage.begin()\n"
+        f"daemon = subprocess.Popen([sys.executable, '-c', {daemon!r}])\n"
+        "while daemon.poll() is None: usage.look(); time.sleep(0.1)\n"
+        "sys.exit(usage.seconds < 0.5)\n"
     )
     subprocess.run([sys.executable, "-c", measure], check=True, timeout=60)
 
