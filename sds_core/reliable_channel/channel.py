@@ -134,7 +134,7 @@ class ReliableChannelCore:
             limits.queue,
             limits.queue_bytes,
         )
-        self._assembly = Assembly(options.segmentation)
+        self._assembly = Assembly(options.fitting_segmentation())
         self._sending = Sending(
             participant, self._assembly, self._outward, self._budget, random, options
         )

@@ -13,6 +13,7 @@ from typing import Final
 from sds_core.message_channel import Profile
 from sds_core.reliable_channel.rate_limit import RateLimitOptions
 from sds_core.reliable_channel.segmentation import SegmentationOptions
+from sds_core.reliable_channel.segmentation.options import HEADER_ROOM_BYTES
 from sds_core.reliable_channel.sync_timer import SyncMultipliers
 
 _NEVER_MS: Final = 2**50
@@ -104,7 +105,8 @@ class ReliableChannelOptions:
         timeout_for_lost_messages_ms: After which a missing message counts as
             irretrievable; None or 0 for never.
         possible_acks_threshold: Filters that make a possible acknowledgement count.
-        segmentation: How payloads are split; None to send each in one message.
+        segmentation: How payloads are split; None to send each in one message. A
+            segment is shorter than its option if a frame does not hold that.
         rate_limit: Budget of messages, for a network with RLN; None for no limit.
         retrieval: How missing messages are had.
         query_on_connect_after_ms: A query on connect is repeated after this time.
@@ -167,8 +169,21 @@ class ReliableChannelOptions:
             if value < least:
                 message = f"{option} is {value}, must be at least {least}"
                 raise ValueError(message)
-        # The participant checks what it is given; its error names its own option.
-        self.participant_profile()
+        # Both check what they are given; their errors name their own options.
+        self.fitting_segmentation()
+
+    def fitting_segmentation(self) -> SegmentationOptions | None:
+        """Return how payloads are split so that a frame holds each segment.
+
+        Raises:
+            ValueError: The participant does not allow a value, or a frame holds too
+                little.
+        """
+        longest = self.participant_profile().max_content_bytes - HEADER_ROOM_BYTES
+        segmentation = self.segmentation
+        if segmentation is None or segmentation.segment_bytes <= longest:
+            return segmentation
+        return replace(segmentation, segment_bytes=longest)
 
     def participant_profile(self) -> Profile:
         """Return the options of the SDS participant.
