@@ -304,15 +304,13 @@ class ReliableChannelCore:
         match event:
             case Send(payload):
                 self._sending.send(payload, now_ms, out)
-                self._restart_sync(self._options.sync_multipliers.content_sent)
+                self._sending.release(now_ms, out)
             case SendEphemeral(payload):
                 self._sending.send_ephemeral(payload, now_ms, out)
             case Arrived():
                 self._arrived([event], out)
             case Dispatched(number):
-                ended = self._outward.ended(number)
-                if ended is not None:
-                    self._sending.dispatched(*ended, now_ms, out)
+                self._dispatched(number, now_ms, out)
             case DispatchFailed():
                 self._dispatch_failed(event, now_ms, out)
             case StoreAnswered(_, messages):
@@ -382,6 +380,15 @@ class ReliableChannelCore:
             was_offline=connection.is_online and was_offline,
         )
 
+    def _dispatched(self, number: int, now_ms: int, out: Output) -> None:
+        ended = self._outward.ended(number)
+        if ended is None:
+            return
+        if ended[0].cause is Cause.CONTENT:
+            # Not at the `Send`, of which perhaps nothing reaches the network.
+            self._restart_sync(self._options.sync_multipliers.content_sent)
+        self._sending.dispatched(*ended, now_ms, out)
+
     def _dispatch_failed(
         self, failure: DispatchFailed, now_ms: int, out: Output
     ) -> None:
@@ -415,6 +422,8 @@ class ReliableChannelCore:
     def _sync(self, now_ms: int, out: Output) -> None:
         """Send a sync message, unless it would have to wait and so be out of date."""
         multipliers = self._options.sync_multipliers
+        # What is due in the same moment need not wait.
+        self._sending.release(now_ms, out)
         if not self._outward.allows(Cause.SYNC, now_ms):
             self._restart_sync(multipliers.sync_failed)
             return

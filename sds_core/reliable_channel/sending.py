@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from hashlib import sha256
 from random import Random
 
@@ -29,7 +30,7 @@ from sds_core.reliable_channel.events import (
 from sds_core.reliable_channel.inputs import DispatchFailed
 from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Output
-from sds_core.reliable_channel.outward import Outward, Queued
+from sds_core.reliable_channel.outward import Outward, Queued, Unframed
 from sds_core.reliable_channel.retries import Retries
 from sds_core.reliable_channel.segmentation import SegmentationError
 
@@ -92,7 +93,7 @@ class Sending:
     # -- calls by the application
 
     def send(self, payload: bytes, now_ms: int, out: Output) -> None:
-        """Put a message into frames, one for each chunk, which wait for `release`."""
+        """Split a message into chunks, which wait for `release`."""
         out.message_id = message_id = self._new_id(payload, now_ms)
         error, detail, contents = None, "", [payload]
         if not payload:
@@ -102,6 +103,16 @@ class Sending:
                 contents = self._assembly.split(payload)
             except SegmentationError as refused:
                 error, detail = SendError.SIZE_TOO_LARGE, str(refused)
+        longest, limit = (
+            max(map(len, contents)),
+            self._participant.profile.max_frame_bytes,
+        )
+        if not error and longest > limit:
+            # Others, too, are refused when they get no frame. Segments always do.
+            error, detail = (
+                SendError.SIZE_TOO_LARGE,
+                str(sds.FrameTooLarge(longest, limit)),
+            )
         if not error and not self._outward.has_room(len(contents), len(payload)):
             error = SendError.QUEUE_FULL
             detail = f"{len(self._outward)} frames wait already"
@@ -111,7 +122,7 @@ class Sending:
         message = Message(message_id, [""] * len(contents))
         self.chunks.add(message)
         for chunk, content in enumerate(contents):
-            self._send_chunk(message, chunk, content, now_ms, out)
+            self._outward.wait(Unframed(message_id, chunk, content))
         while len(self.chunks) > self._limits.messages:
             oldest = self.chunks.oldest()
             self._forget(oldest)
@@ -168,7 +179,8 @@ class Sending:
 
     def release(self, now_ms: int, out: Output) -> None:
         """Dispatch what the node and the rate limit allow."""
-        for dispatch in self._outward.release(now_ms):
+        frame = partial(self._frame, now_ms, out)
+        for dispatch in self._outward.release(now_ms, frame):
             out.dispatches.append(dispatch)
             sds_id = self._outward.sds_id(dispatch.number)
             if dispatch.cause is Cause.CONTENT:
@@ -231,23 +243,31 @@ class Sending:
 
     # -- helpers
 
-    def _send_chunk(
-        self, message: Message, chunk: int, content: bytes, now_ms: int, out: Output
-    ) -> None:
+    def _frame(self, now_ms: int, out: Output, unframed: Unframed) -> Queued | None:
+        """Put a chunk into an SDS message, and encrypt that; None if it fails."""
+        message, chunk = self.chunks.get(unframed.message_id), unframed.chunk
         try:
-            step = self._participant.send(content, now_ms)
+            step = self._participant.send(unframed.content, now_ms)
         except sds.FrameTooLarge as error:
-            self._fail(message, chunk, SendError.SIZE_TOO_LARGE, str(error), out)
-            return
+            if message is not None:
+                self._fail(message, chunk, SendError.SIZE_TOO_LARGE, str(error), out)
+            return None
         (broadcast,) = step.broadcasts
-        self.chunks.name(message, chunk, broadcast.message_id)
-        for dropped in self.retries.add(broadcast.message_id, broadcast.value):
-            out.events.append(LimitReached("retries", dropped))
-            self._give_up(dropped, out)
-        self._submit(broadcast, now_ms, out)
+        sds_id = broadcast.message_id
+        # A message that is no longer tracked is sent once, without events.
+        if message is not None:
+            self.chunks.name(message, chunk, sds_id)
+            for dropped in self.retries.add(sds_id, broadcast.value):
+                out.events.append(LimitReached("retries", dropped))
+                self._give_up(dropped, out)
         for event in step.events:
             if isinstance(event, sds.Evicted) and event.buffer is sds.Buffer.OUTGOING:
                 self.evicted(event.message_id, out)
+        try:
+            return self._outward.encrypted(Cause.CONTENT, sds_id, broadcast.value)
+        except EncryptionError as error:
+            self._fail_chunk(sds_id, SendError.ENCODING_FAILED, str(error), out)
+            return None
 
     def _submit(self, broadcast: sds.Broadcast, now_ms: int, out: Output) -> None:
         """Let a frame wait; one that cannot be encrypted is not sent."""
