@@ -143,7 +143,9 @@ class ReliableChannelCore:
         )
         self._inward = Inward(participant, content_topic, self._tape)
         self._fetching = Fetching(options, self._inward)
-        self._sync_timer = SyncTimer(options.sync_min_interval_ms, random)
+        self._sync_timer = SyncTimer(
+            options.sync_min_interval_ms, options.profile.sync_requests_factor, random
+        )
         self._sweep_ms: float = inf
         self._repair_ms: float = inf
 
@@ -182,7 +184,7 @@ class ReliableChannelCore:
             retry_ms,
             self._outward.next_ms(self._now_ms),
             self._fetching.next_ms,
-            self._sync_timer.next_ms,
+            self._sync_ms,
             self._sweep_ms,
             self._repair_ms,
             self._assembly.next_ms,
@@ -243,6 +245,7 @@ class ReliableChannelCore:
                     repair_ms=self._repair_ms,
                     sync_ms=self._sync_timer.next_ms,
                     latest_sync_ms=self._sync_timer.latest_ms,
+                    requests_sync_ms=self._sync_timer.requests_ms,
                     fetching=self._fetching.state(),
                 ),
             )
@@ -298,6 +301,7 @@ class ReliableChannelCore:
         self._repair_ms = running.repair_ms
         self._sync_timer.next_ms = running.sync_ms
         self._sync_timer.latest_ms = running.latest_sync_ms
+        self._sync_timer.requests_ms = running.requests_sync_ms
         self._fetching.restore(running.fetching)
 
     def _take(self, event: Input, now_ms: int, out: Output) -> None:
@@ -342,7 +346,7 @@ class ReliableChannelCore:
         out.events += self._assembly.expire(now_ms)
         if self._outward.is_online:
             self._sending.retry(now_ms, out)
-        if self._sync_timer.next_ms <= now_ms:
+        if self._sync_ms <= now_ms:
             self._sync(now_ms, out)
         self._sending.release(now_ms, out)
         if self._fetching.next_ms <= now_ms:
@@ -405,6 +409,10 @@ class ReliableChannelCore:
     @property
     def _repair_sweep_ms(self) -> int:
         return self._options.profile.repair_sweep_ms
+
+    @property
+    def _sync_ms(self) -> float:
+        return self._sync_timer.due_ms(self._participant.next_request_ms)
 
     def _sweep(self, now_ms: int, out: Output) -> None:
         """Sweep the incoming buffer and the repairs, each at its interval."""

@@ -6,6 +6,8 @@ change raises the version.
 
 from __future__ import annotations
 
+from math import inf
+
 import msgspec
 
 from sds_core.reliable_channel.assembly import StoredSegment
@@ -32,6 +34,8 @@ class RunningState(msgspec.Struct, array_like=True, kw_only=True):
     sync_ms: int | float
     latest_sync_ms: int | float
     fetching: FetchingState
+    # Of states before 0.15.0, which had no such time: not before the next frame.
+    requests_sync_ms: int | float = inf
 
 
 class ChannelState(msgspec.Struct, array_like=True, kw_only=True):

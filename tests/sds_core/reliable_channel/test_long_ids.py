@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -106,7 +107,7 @@ def test_mebibyte_is_sent_beside_the_longest_ids_and_hints() -> None:
     frames = [decode(one.message.payload) for one in content]
     assert len(frames) == 11
     assert max(len(one.message.payload) for one in output.dispatches) < 150 * 1024
-    for before, after in zip(frames, frames[1:], strict=False):
+    for before, after in pairwise(frames):
         assert after.causal_history[-1].message_id == before.message_id
 
 
