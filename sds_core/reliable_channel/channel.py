@@ -141,7 +141,9 @@ class ReliableChannelCore:
         self._intake = Intake(
             options.process_task_min_elapse_ms, limits.intake, limits.intake_bytes
         )
-        self._inward = Inward(participant, content_topic, self._tape)
+        self._inward = Inward(
+            participant, content_topic, pubsub_topic, self._tape, limits.ephemerals
+        )
         self._fetching = Fetching(options, self._inward)
         self._sync_timer = SyncTimer(
             options.sync_min_interval_ms, options.profile.sync_requests_factor, random
@@ -235,6 +237,7 @@ class ReliableChannelCore:
                 outward=self._outward.state(),
                 intake=self._intake.state(),
                 segments=self._assembly.state(),
+                ephemerals=self._inward.state(),
                 budget=self._budget.state(),
                 running=RunningState(
                     is_started=self.is_started,
@@ -288,6 +291,7 @@ class ReliableChannelCore:
         self._outward.restore(state.outward)
         self._intake.restore(state.intake)
         self._assembly.restore(state.segments)
+        self._inward.restore(state.ephemerals)
         self._budget.restore(state.budget)
         self._restore_running(state.running)
         return self
@@ -312,14 +316,14 @@ class ReliableChannelCore:
             case SendEphemeral(payload):
                 self._sending.send_ephemeral(payload, now_ms, out)
             case Arrived():
-                self._arrived([event], out)
+                self._arrived([event], now_ms, out)
             case Dispatched(number):
                 self._dispatched(number, now_ms, out)
             case DispatchFailed():
                 self._dispatch_failed(event, now_ms, out)
             case StoreAnswered(_, messages):
                 if self._fetching.answered(event, out):
-                    self._arrived(messages, out)
+                    self._arrived(messages, now_ms, out)
             case StoreFailed(number):
                 self._fetching.failed(number)
             case ConnectionChanged():
@@ -338,10 +342,7 @@ class ReliableChannelCore:
 
     def _do_due(self, now_ms: int, out: Output) -> None:
         for arrived in self._intake.take(now_ms):
-            events, unusable = self._inward.receive(arrived, now_ms)
-            self._report(events, now_ms, out)
-            if unusable is not None:
-                out.events.append(unusable)
+            self._receive(arrived, now_ms, out)
         self._sweep(now_ms, out)
         out.events += self._assembly.expire(now_ms)
         if self._outward.is_online:
@@ -369,10 +370,19 @@ class ReliableChannelCore:
         self._fetching.stop()
         self._sync_timer.stop()
 
-    def _arrived(self, messages: Iterable[Arrived], out: Output) -> None:
+    def _receive(self, arrived: Arrived, now_ms: int, out: Output) -> None:
+        events, unusable = self._inward.receive(arrived, now_ms)
+        self._report(events, now_ms, out)
+        if unusable is not None:
+            out.events.append(unusable)
+
+    def _arrived(self, messages: Iterable[Arrived], now_ms: int, out: Output) -> None:
         if not self.is_started:
             return
         for arrived in messages:
+            if self._inward.is_ephemeral(arrived):
+                self._receive(arrived, now_ms, out)
+                continue
             dropped = self._intake.add(arrived)
             out.events += [LimitReached("intake")] * dropped
 

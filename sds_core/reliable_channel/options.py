@@ -56,6 +56,8 @@ class Limits:
             goes, and without one a new message is refused.
         intake, intake_bytes: Received messages before they are processed; the oldest
             goes, which SDS then finds missing.
+        ephemerals: Received ephemeral messages whose copies are recognised; the oldest
+            goes.
         missing: Missing messages that SDS tracks; the oldest counts as lost.
         hashes_per_query: Missing messages that one query names.
         pages_per_query, page_size: Of the query on connect.
@@ -68,6 +70,7 @@ class Limits:
     queue_bytes: int = 134_217_728
     intake: int = 1_000
     intake_bytes: int = 67_108_864
+    ephemerals: int = 1_000
     missing: int = 10_000
     # More hashes do not fit into the head of a request to a node's REST API.
     hashes_per_query: int = 50

@@ -53,6 +53,7 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
         segments: Segments of incomplete payloads.
         budget: State of the rate limit.
         running: Timers and connections. A journal continues from them.
+        ephemerals: Waku hashes of received ephemeral messages, oldest first.
     """
 
     content_topic: str
@@ -66,6 +67,7 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
     segments: list[StoredSegment]
     budget: bytes
     running: RunningState
+    ephemerals: list[bytes] = []
 
 
 _decoder = msgspec.msgpack.Decoder(ChannelState)
