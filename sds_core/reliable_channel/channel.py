@@ -45,6 +45,7 @@ from sds_core.reliable_channel.inputs import (
 )
 from sds_core.reliable_channel.intake import Intake
 from sds_core.reliable_channel.inward import Inward
+from sds_core.reliable_channel.message_ids import new_message_id
 from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Output
 from sds_core.reliable_channel.outward import Outward
@@ -173,6 +174,19 @@ class ReliableChannelCore:
         """Messages that others named and that have not arrived, first named first."""
         return self._participant.missing
 
+    def new_message_id(self, payload: bytes, now_ms: int, random: Random) -> str:
+        """Return an id for a message before it is sent: `Send(payload, message_id)`.
+
+        So an application can await the events of a message from the first on.
+
+        Args:
+            payload: The whole payload.
+            now_ms: Unix ms.
+            random: Source of what distinguishes equal payloads; not the channel's.
+        """
+        identity = self.channel_id, self.sender_id
+        return new_message_id(*identity, payload, now_ms, random)
+
     # -- time
 
     @property
@@ -204,9 +218,14 @@ class ReliableChannelCore:
 
         Raises:
             NotStarted: A send before `Start`; nothing changes.
+            MessageIdRefused: A send with an id that is too long, or that of another
+                message; nothing changes.
         """
-        if isinstance(event, Send | SendEphemeral) and not self.is_started:
-            raise NotStarted(self.channel_id)
+        if isinstance(event, Send | SendEphemeral):
+            if not self.is_started:
+                raise NotStarted(self.channel_id)
+            if event.message_id:
+                self._sending.check_id(event.message_id)
         self._now_ms = now_ms = max(now_ms, self._now_ms)
         self._tape.replay(ciphertexts)
         out = Output()
@@ -310,11 +329,11 @@ class ReliableChannelCore:
 
     def _take(self, event: Input, now_ms: int, out: Output) -> None:
         match event:
-            case Send(payload):
-                self._sending.send(payload, now_ms, out)
+            case Send(payload, message_id):
+                self._sending.send(payload, message_id, now_ms, out)
                 self._sending.release(now_ms, out)
-            case SendEphemeral(payload):
-                self._sending.send_ephemeral(payload, now_ms, out)
+            case SendEphemeral(payload, message_id):
+                self._sending.send_ephemeral(payload, message_id, now_ms, out)
             case Arrived():
                 self._arrived([event], now_ms, out)
             case Dispatched(number):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from hashlib import sha256
 from random import Random
 
 from sds_core import message_channel as sds
 from sds_core.message_channel import Cause
+from sds_core.message_channel.checks import check_name
 from sds_core.reliable_channel.assembly import Assembly
 from sds_core.reliable_channel.budget import Budget
 from sds_core.reliable_channel.chunks import Chunks, Message, Stage
 from sds_core.reliable_channel.encryption import EncryptionError
+from sds_core.reliable_channel.errors import MessageIdRefused
 from sds_core.reliable_channel.events import (
     ChunkInfo,
     DropReason,
@@ -28,6 +29,7 @@ from sds_core.reliable_channel.events import (
     SendingMessageIrrecoverableError,
 )
 from sds_core.reliable_channel.inputs import DispatchFailed
+from sds_core.reliable_channel.message_ids import new_message_id
 from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Output
 from sds_core.reliable_channel.outward import Outward, Queued, Unframed
@@ -35,6 +37,7 @@ from sds_core.reliable_channel.retries import Retries
 from sds_core.reliable_channel.segmentation import SegmentationError
 
 _ONE_CHUNK = ChunkInfo((0,), 1)
+_MOST_ID_CHARACTERS = 256
 
 
 class Sending:
@@ -92,9 +95,22 @@ class Sending:
 
     # -- calls by the application
 
-    def send(self, payload: bytes, now_ms: int, out: Output) -> None:
+    def check_id(self, message_id: str) -> None:
+        """Check an id that the application gives to a message.
+
+        Raises:
+            MessageIdRefused: It is too long, no text, or that of another message.
+        """
+        try:
+            check_name("message_id", message_id, _MOST_ID_CHARACTERS)
+        except ValueError as error:
+            raise MessageIdRefused(message_id, str(error)) from error
+        if self.chunks.get(message_id) is not None:
+            raise MessageIdRefused(message_id, "another message has it")
+
+    def send(self, payload: bytes, given_id: str, now_ms: int, out: Output) -> None:
         """Split a message into chunks, which wait for `release`."""
-        out.message_id = message_id = self._new_id(payload, now_ms)
+        out.message_id = message_id = given_id or self._new_id(payload, now_ms)
         error, detail, contents = None, "", [payload]
         if not payload:
             error = SendError.EMPTY_PAYLOAD
@@ -128,9 +144,11 @@ class Sending:
             self._forget(oldest)
             out.events.append(LimitReached("messages", oldest.message_id))
 
-    def send_ephemeral(self, payload: bytes, now_ms: int, out: Output) -> None:
+    def send_ephemeral(
+        self, payload: bytes, given_id: str, now_ms: int, out: Output
+    ) -> None:
         """Put a message into a frame that is dispatched now or never."""
-        out.message_id = self._new_id(payload, now_ms)
+        out.message_id = given_id or self._new_id(payload, now_ms)
         if not self._assembly.is_one_chunk(payload):
             detail = f"{len(payload)} bytes; an ephemeral message is never segmented"
             out.events.append(_failed(out, SendError.SIZE_TOO_LARGE, detail))
@@ -144,7 +162,7 @@ class Sending:
             out.events.append(_failed(out, SendError.SIZE_TOO_LARGE, str(error)))
             return
         (broadcast,) = step.broadcasts
-        out.message_id = broadcast.message_id
+        out.message_id = given_id or broadcast.message_id
         if not self._outward.is_online:
             out.events.append(
                 _failed(out, SendError.SENDING_FAILED, "the node is offline")
@@ -157,7 +175,8 @@ class Sending:
         if reason is not None:
             out.events.append(EphemeralMessageDropped(out.message_id, reason))
             return
-        self._submit(broadcast, now_ms, out)
+        # Only its events need an id, and they have this one.
+        self._submit(broadcast._replace(message_id=out.message_id), now_ms, out)
 
     # -- what SDS wants sent, and what becomes of it
 
@@ -340,18 +359,14 @@ class Sending:
             self._stop(sds_id)
 
     def _new_id(self, payload: bytes, now_ms: int) -> str:
-        """Return an id by the payload, which equal payloads do not share."""
-        hashed = sha256()
-        for part in (
-            self._participant.channel_id.encode(),
-            self._participant.participant_id.encode(),
-            now_ms.to_bytes(8, "big"),
-            self._random.getrandbits(128).to_bytes(16, "big"),
+        participant = self._participant
+        return new_message_id(
+            participant.channel_id,
+            participant.participant_id,
             payload,
-        ):
-            hashed.update(len(part).to_bytes(8, "big"))
-            hashed.update(part)
-        return hashed.hexdigest()
+            now_ms,
+            self._random,
+        )
 
 
 def _error(
