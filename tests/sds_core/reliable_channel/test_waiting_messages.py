@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,9 @@ QUIET = replace(OPTIONS, sync_min_interval_ms=0)
 SEGMENTED = replace(QUIET, segmentation=SMALL_SEGMENTS)
 PAYLOAD = bytes(number % 251 for number in range(5 * SMALL_SEGMENTS.share_bytes))
 LATER_MS = START_MS + MINUTE
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "snapshots" / "reliable-channel-v1.bin"
+"""Of a channel of 0.14.0 with one message under way, and three chunks that wait."""
 
 
 def frames_of(
@@ -150,6 +154,27 @@ def test_waiting_messages_survive_a_restart() -> None:
     sending = of_kind(output.events, SendingMessage)
     assert sending[0] == SendingMessage(first, ChunkInfo((0,), 1))
     assert sending[-1] == SendingMessage(second, ChunkInfo((0, 1, 2, 3, 4), 5))
+
+
+def test_state_of_0_14_0_continues() -> None:
+    """Its waiting messages were framed already: they go out as they are."""
+    restored = ReliableChannelCore.restore(
+        GOLDEN.read_bytes(),
+        pubsub_topic=SHARD,
+        options=replace(SEGMENTED, sync_min_interval_ms=30_000),
+    )
+    restored.apply(Restarted(), START_MS)
+    restored.apply(Start(), START_MS)
+    alice_id = restored.apply(Send(b"new"), START_MS).message_id
+    output = restored.apply(ONLINE, START_MS + 1)
+    frames = frames_of(output.dispatches)
+    assert len(frames) == 5
+    assert [len(frame.causal_history) for frame in frames] == list(range(5))
+    new = frames[-1].causal_history
+    hashes = [one.message_hash for one in output.dispatches]
+    assert [one.retrieval_hint for one in new] == hashes[:4]
+    sending = of_kind(output.events, SendingMessage)
+    assert sending[-1] == SendingMessage(alice_id, ChunkInfo((0,), 1))
 
 
 def test_messages_under_way_at_a_restart_go_before_those_that_wait() -> None:
