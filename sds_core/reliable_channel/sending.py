@@ -162,7 +162,6 @@ class Sending:
             out.events.append(_failed(out, SendError.SIZE_TOO_LARGE, str(error)))
             return
         (broadcast,) = step.broadcasts
-        out.message_id = given_id or broadcast.message_id
         if not self._outward.is_online:
             out.events.append(
                 _failed(out, SendError.SENDING_FAILED, "the node is offline")
