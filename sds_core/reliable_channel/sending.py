@@ -116,19 +116,9 @@ class Sending:
             error = SendError.EMPTY_PAYLOAD
         else:
             try:
-                contents = self._assembly.split(payload)
-            except SegmentationError as refused:
+                contents = self._split(payload)
+            except (SegmentationError, sds.FrameTooLarge) as refused:
                 error, detail = SendError.SIZE_TOO_LARGE, str(refused)
-        longest, limit = (
-            max(map(len, contents)),
-            self._participant.profile.max_frame_bytes,
-        )
-        if not error and longest > limit:
-            # Others, too, are refused when they get no frame. Segments always do.
-            error, detail = (
-                SendError.SIZE_TOO_LARGE,
-                str(sds.FrameTooLarge(longest, limit)),
-            )
         if not error and not self._outward.has_room(len(contents), len(payload)):
             error = SendError.QUEUE_FULL
             detail = f"{len(self._outward)} frames wait already"
@@ -260,6 +250,22 @@ class Sending:
         self._give_up(sds_id, out)
 
     # -- helpers
+
+    def _split(self, payload: bytes) -> list[bytes]:
+        """Return the contents of a message's chunks.
+
+        Without segmentation, a content may turn out to be too long for its frame only
+        when it gets that; a frame holds every segment.
+
+        Raises:
+            PayloadTooLarge: There would be too many segments.
+            FrameTooLarge: No frame holds the content.
+        """
+        contents = self._assembly.split(payload)
+        limit = self._participant.profile.max_frame_bytes
+        if len(contents[0]) > limit:
+            raise sds.FrameTooLarge(len(contents[0]), limit)
+        return contents
 
     def _frame(self, now_ms: int, out: Output, unframed: Unframed) -> Queued | None:
         """Put a chunk into an SDS message, and encrypt that; None if it fails."""
