@@ -156,6 +156,7 @@ def run(live: Callable[[], Awaitable[None]]) -> None:
 
 
 class TestSend:
+    @pytest.mark.rule("rc-retry-interval")
     @pytest.mark.parametrize(
         "fault", [*FAULTS, pytest.param(raises(SendFailed("busy")), id="documented")]
     )
@@ -217,6 +218,7 @@ class TestSend:
 
         run(live)
 
+    @pytest.mark.rule("rc-stop")
     def test_stop_does_not_wait_for_ever(self) -> None:
         """What was under way is sent after the next start."""
 
@@ -262,6 +264,7 @@ class TestQuery:
         pytest.param(hang, id="hang"),
     )
 
+    @pytest.mark.rule("rc-connect")
     @pytest.mark.parametrize("fault", FAULTS)
     def test_query_on_connect_is_made_again(self, fault: Fault) -> None:
         """After any error."""
@@ -274,6 +277,7 @@ class TestQuery:
 
         run(live)
 
+    @pytest.mark.rule("rc-retrieve-query")
     @pytest.mark.parametrize("fault", FAULTS)
     def test_query_for_missing_messages_is_made_again(self, fault: Fault) -> None:
         """After any error; the store has what they ask for."""
@@ -317,6 +321,7 @@ class TestSubscribe:
 
         run(live)
 
+    @pytest.mark.rule("rc-is-started", "rc-start")
     def test_start_that_failed_can_be_repeated(self) -> None:
         """The channel is not started between."""
 
