@@ -38,7 +38,7 @@ class NodeState:
         self.records.put(Record(peer, message_id, kind, 0, self.epoch + 1))
 
     def request(self, peer: bytes, message_id: bytes) -> bool:
-        """Request a message, unless a record stands; False if too many are requested."""
+        """Have a message requested; returns False if too many are requested already."""
         if self.records.get(peer, message_id) is not None:
             return True
         if self.records.request_count(peer) >= self.options.max_requests:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from sds_core.mvds.events import Acknowledged, Delivered, Refused, RefusedReason
@@ -116,3 +118,18 @@ def test_refused_ephemeral_message_is_not_acknowledged() -> None:
     assert bob.tick().payloads == {}
     bob.add_group(OTHER, [b"alice"])
     assert bob.records == ()
+
+
+def test_long_ids_of_foreign_groups_take_no_memory() -> None:
+    """A peer may send any id of a group that is none of ours."""
+    _, bob = acquainted(Options(), Options(max_requests=100))
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            message = Message(bytes(10**6), number, b"")
+            bob.receive(b"alice", Payload(messages=(message,)))
+            del message
+        grown_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert grown_bytes < 10**6
