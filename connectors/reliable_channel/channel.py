@@ -60,7 +60,7 @@ STOP_WAIT_S = 5.0
 
 _Answer = TypeVar("_Answer")
 
-Handler = Callable[[Any], None]
+Handler = Callable[[Any], object]
 """Takes an event; called in the event loop, and must not block it."""
 
 
@@ -245,8 +245,9 @@ class ReliableChannel:
         try:
             await asyncio.wait([opening])
         except asyncio.CancelledError:
-            self._end()
-            self._give_up(self._calls)
+            if opening is self._opening:
+                self._end()
+                self._give_up(self._calls)
             raise
         if not opening.cancelled():
             opening.result()
