@@ -346,7 +346,8 @@ class TestSubscribe:
 
         async def live() -> None:
             go_on = asyncio.Event()
-            node = FaultyNode(**{when: [go_on.wait]})
+            faults: dict[str, list[Fault]] = {when: [go_on.wait]}
+            node = FaultyNode(**faults)
             alice = await idle_on(node)
             starting = asyncio.create_task(alice.start())
             await until(lambda: when in node.calls)
