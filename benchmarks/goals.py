@@ -156,7 +156,7 @@ OTHERS = (
         why=_STATE,
     ),
     Goal(
-        "a frame made to hurt, by a normal one",
+        "a hostile record, by a normal frame of its size",
         _found(HOSTILE),
         *(8, 4, "x"),
         why="each unknown id begins a gap, and a normal frame brings one",

@@ -74,7 +74,7 @@ def semantics(shape: Shape) -> float:
 
 
 def hostile(name: str) -> float:
-    """A frame made to hurt, by a normal one of its size."""
+    """A hostile record, by a normal frame of its size."""
     return times_normal(SHAPES[name]())
 
 

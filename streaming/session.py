@@ -38,7 +38,7 @@ _RECORDING_TIMEOUT_S = 300
 
 def archive_of_spark(java: Path) -> ClassArchive:
     """Return the archive of the classes of Spark's JVM, which need not exist."""
-    return ClassArchive.of("spark", PREPARED, java, [JARS], "two jobs")
+    return ClassArchive.of("spark", PREPARED, java, [JARS], "two jobs, no code")
 
 
 def record_archive(archive: ClassArchive, use: Callable[[SparkSession], None]) -> None:

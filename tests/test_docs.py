@@ -312,12 +312,15 @@ def test_scenario_example_is_valid() -> None:
     assert scenario.channels[0].channel_ids() == ["room-1", "room-2"]
 
 
-@pytest.mark.parametrize(("number", "lines"), [(0, 15), (1, 25)])
+@pytest.mark.parametrize(("number", "lines"), [(1, 15), (2, 25)])
 @pytest.mark.parametrize("name", ["participant.md", "mvds.md"])
 def test_participant_example_prints_what_the_page_says(
     name: str, number: int, lines: int, tmp_path: Path
 ) -> None:
-    """Each has few lines of code; the second one stores its state."""
+    """Each has few lines of code; the second one stores its state.
+
+    The page's first one is a file: tests/test_quick_start.py.
+    """
     page = ROOT / "docs" / name
     example = blocks(page, "python")[number]
     output = blocks(page, "text")[number]

@@ -6,7 +6,7 @@ from benchmarks.context import Context
 from benchmarks.hostile_cost import times_genuine
 from tests.support.hostile.combined import SHAPES, TRIPLE, Names, pairs
 
-ROW = "a frame made to hurt"
+ROW = "a hostile record"
 
 _DEAREST = 8
 """Shapes that are measured in pairs too; `python -m benchmarks.hostile_cost` measures

@@ -1,1 +1,1 @@
-"""SDS participants in an event loop."""
+"""SDS participants and MVDS nodes in an event loop."""

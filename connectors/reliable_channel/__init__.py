@@ -4,6 +4,7 @@ from connectors.reliable_channel.channel import (
     ReliableChannel,
     create_reliable_channel,
 )
+from connectors.reliable_channel.memory import MemoryNode
 from connectors.reliable_channel.node import (
     Listener,
     QueryFailed,
@@ -14,6 +15,7 @@ from connectors.reliable_channel.node import (
 
 __all__ = [
     "Listener",
+    "MemoryNode",
     "QueryFailed",
     "ReliableChannel",
     "SendFailed",

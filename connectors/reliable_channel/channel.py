@@ -11,18 +11,14 @@ import logging
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import partial
 from math import inf
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
-from connectors.reliable_channel.node import (
-    QueryFailed,
-    SendFailed,
-    Unsubscribe,
-    WakuNode,
-)
+from connectors.reliable_channel.node import QueryFailed, SendFailed, WakuNode
+from connectors.reliable_channel.subscription import Subscription
 from sds_core.reliable_channel import (
     LIP_173_NAMES,
     Advance,
@@ -55,7 +51,16 @@ _log = logging.getLogger("sds-monitor")
 
 _NS_PER_MS = 1_000_000
 
-Handler = Callable[[Any], None]
+NODE_TIMEOUT_S = 60.0
+"""A node that has not answered a call by then is taken to have failed: a frame would
+wait for its retry, and a query for the next one, for as long as the call takes."""
+
+STOP_WAIT_S = 5.0
+"""Most accepted messages come back within a second or two."""
+
+_Answer = TypeVar("_Answer")
+
+Handler = Callable[[Any], object]
 """Takes an event; called in the event loop, and must not block it."""
 
 
@@ -102,8 +107,11 @@ async def create_reliable_channel(
     encryption: Encryption | None = None,
     storage: ChannelStorage | None = None,
     now_ms: Callable[[], int] | None = None,
+    node_timeout_s: float = NODE_TIMEOUT_S,
 ) -> ReliableChannel:
     """Create a channel, or continue a stored one, and start it unless told otherwise.
+
+    It returns a channel, or raises an error and leaves nothing that runs.
 
     Args:
         waku_node: Sends and receives.
@@ -115,10 +123,13 @@ async def create_reliable_channel(
         storage: Holds the channel, so that it continues after a restart; None if it
             ends with the process.
         now_ms: Clock, Unix ms; the system's if absent.
+        node_timeout_s: Time for each call of the node, s.
 
     Raises:
         StateError: What is stored cannot be continued, or is of another channel.
         ValueError: An id is empty or too long, or an option is out of its range.
+        TimeoutError: The node did not subscribe in time.
+        Exception: What else the node raises when it subscribes.
     """
     options = ReliableChannelOptions() if options is None else options
     clock = Clock() if now_ms is None else now_ms
@@ -150,7 +161,9 @@ async def create_reliable_channel(
         machine = StoredChannel.open(storage, create, restore)
         unconfirmed = machine.unconfirmed
         machine.apply(Restarted(), clock())
-    channel = ReliableChannel(waku_node, machine, content_topic, clock, unconfirmed)
+    channel = ReliableChannel(
+        waku_node, machine, content_topic, clock, unconfirmed, node_timeout_s
+    )
     if options.auto_start:
         await channel.start()
     return channel
@@ -169,6 +182,7 @@ class ReliableChannel:
         content_topic: str,
         now_ms: Callable[[], int],
         unconfirmed: list[Event],
+        node_timeout_s: float,
     ) -> None:
         self._node = waku_node
         self._machine = machine
@@ -176,10 +190,13 @@ class ReliableChannel:
         self._content_topic = content_topic
         self._now_ms = now_ms
         self._unconfirmed = unconfirmed
+        self._node_timeout_s = node_timeout_s
         self._handlers: defaultdict[str, list[Handler]] = defaultdict(list)
-        self._tasks: set[asyncio.Task[None]] = set()
+        # Calls of the node that are under way -> what is applied if one is given up.
+        self._calls: dict[asyncio.Task[None], Input | None] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._unsubscribe: Unsubscribe | None = None
+        self._subscription: Subscription | None = None
+        self._opening: asyncio.Task[None] | None = None
         self._connection: ConnectionChanged | None = None
         self._is_broken = False
 
@@ -208,23 +225,47 @@ class ReliableChannel:
         return self._apply(SendEphemeral(message_payload)).message_id
 
     async def start(self) -> None:
-        """Subscribe to the content topic, and begin to sync, retry and query."""
-        if self.is_started():
-            return
-        unconfirmed, self._unconfirmed = self._unconfirmed, []
-        self._emit(unconfirmed)
-        self._apply(Start())
-        self._unsubscribe = await self._node.subscribe(self._content_topic, self)
+        """Subscribe to the content topic, and begin to sync, retry and query.
 
-    async def stop(self) -> None:
-        """Stop all that; what is under way to the network is waited for."""
-        if self._unsubscribe is not None:
-            self._unsubscribe()
-            self._unsubscribe = None
-        self._connection = None
-        if not self._is_broken:
-            self._apply(Stop())
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        If it is started already, or being started, the call waits for the subscription.
+        It returns early if `stop` gives up a subscription that is pending.
+
+        Raises:
+            TimeoutError: The node did not subscribe in time; the channel is stopped.
+            Exception: What else the node raises; the channel is stopped.
+        """
+        if not self.is_started():
+            unconfirmed, self._unconfirmed = self._unconfirmed, []
+            self._emit(unconfirmed)
+            self._apply(Start())
+            self._subscription = Subscription(self._node, self._content_topic, self)
+            self._opening = self._run(self._open(self._subscription))
+        opening = self._opening
+        assert opening is not None  # noqa: S101 - made by the first start
+        try:
+            await asyncio.wait([opening])
+        except asyncio.CancelledError:
+            if opening is self._opening:
+                self._end()
+                self._give_up(self._calls)
+            raise
+        if not opening.cancelled():
+            opening.result()
+
+    async def stop(self, *, wait_s: float = STOP_WAIT_S) -> None:
+        """Stop all that.
+
+        Args:
+            wait_s: How long to wait for what is under way to the network, s. What then
+                has no answer is given up: it is sent again after the next start.
+        """
+        self._end()
+        # Calls of a later start are not meant.
+        if calls := set(self._calls):
+            _, unanswered = await asyncio.wait(calls, timeout=wait_s)
+            self._give_up(unanswered)
+            if unanswered:
+                await asyncio.wait(unanswered, timeout=STOP_WAIT_S)
 
     def is_started(self) -> bool:
         """Return whether the channel is started, and has not failed since."""
@@ -270,6 +311,18 @@ class ReliableChannel:
 
     # -- the loop
 
+    def _end(self) -> None:
+        """End everything periodic, and hear the node no more."""
+        self._end_subscription()
+        self._connection = None
+        if not self._is_broken:
+            self._apply(Stop())
+
+    def _end_subscription(self) -> None:
+        if self._subscription is not None:
+            self._subscription.end()
+            self._subscription = None
+
     def _take(self, event: Input) -> None:
         """Apply an input that no call of the application waits for."""
         if self._is_broken:
@@ -292,14 +345,13 @@ class ReliableChannel:
             self._is_broken = True
             if self._timer is not None:
                 self._timer.cancel()
-            if self._unsubscribe is not None:
-                self._unsubscribe()
-                self._unsubscribe = None
+            self._end_subscription()
             raise
         for dispatch in output.dispatches:
-            self._run(self._dispatch(dispatch))
+            given_up = DispatchFailed(dispatch.number, None, "the channel was stopped")
+            self._run(self._dispatch(dispatch), given_up)
         for request in output.queries:
-            self._run(self._query(request))
+            self._run(self._query(request), StoreFailed(request.number))
         self._plan()
         self._emit(output.events)
         return output
@@ -330,24 +382,76 @@ class ReliableChannel:
         else:
             self._plan()
 
-    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+    # -- calls of the node
+
+    def _run(
+        self, work: Coroutine[Any, Any, None], given_up: Input | None = None
+    ) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._calls[task] = given_up
+        task.add_done_callback(self._calls.pop)
+        return task
+
+    def _give_up(self, calls: Iterable[asyncio.Task[None]]) -> None:
+        """Cancel calls of the node, but for the one from which this is called."""
+        for call in set(calls) - {asyncio.current_task()}:
+            call.cancel()
+            given_up = self._calls[call]
+            if given_up is not None:
+                self._take(given_up)
+
+    async def _answer(self, call: Awaitable[_Answer]) -> _Answer:
+        """Return what the node answers.
+
+        Raises:
+            TimeoutError: It does not answer in time.
+            Exception: What else the node raises.
+        """
+        try:
+            async with asyncio.timeout(self._node_timeout_s):
+                return await call
+        except TimeoutError as error:
+            message = f"no answer of the node within {self._node_timeout_s} s"
+            raise TimeoutError(message) from error
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            message = "the node cancelled its own call"
+            raise ConnectionAbortedError(message) from error
+
+    async def _open(self, subscription: Subscription) -> None:
+        try:
+            await self._answer(subscription.open())
+        except BaseException:
+            if subscription is self._subscription:
+                self._end()
+                self._give_up(self._calls)
+            raise
 
     async def _dispatch(self, dispatch: Dispatch) -> None:
+        ended: Input = Dispatched(dispatch.number)
         try:
-            await self._node.send(dispatch.message)
+            await self._answer(self._node.send(dispatch.message))
         except SendFailed as error:
-            self._take(DispatchFailed(dispatch.number, error.error, str(error)))
-        else:
-            self._take(Dispatched(dispatch.number))
+            ended = DispatchFailed(dispatch.number, error.error, str(error))
+        except Exception as error:
+            # As if the interface named it: without an answer the frame is not retried.
+            self._log_failure("send", error)
+            ended = DispatchFailed(dispatch.number, None, repr(error))
+        self._take(ended)
 
     async def _query(self, request: StoreRequest) -> None:
+        ended: Input = StoreFailed(request.number)
         try:
-            page = await self._node.query(self._content_topic, request)
+            page = await self._answer(self._node.query(self._content_topic, request))
+            ended = StoreAnswered(request.number, list(page.messages), page.cursor)
         except QueryFailed:
-            self._take(StoreFailed(request.number))
-        else:
-            answer = StoreAnswered(request.number, list(page.messages), page.cursor)
-            self._take(answer)
+            pass
+        except Exception as error:
+            self._log_failure("query", error)
+        self._take(ended)
+
+    def _log_failure(self, call: str, error: Exception) -> None:
+        channel_id = self._core.channel_id
+        _log.warning("channel %r: %s failed", channel_id, call, exc_info=error)

@@ -85,8 +85,10 @@ class RestNode:
         def unsubscribe() -> None:
             on_topic[content_topic].remove(listener)
             if not any(on_topic.values()):
-                self._pollers.pop(topic).cancel()
                 del self._listeners[topic]
+                # The node may be closed already.
+                if poller := self._pollers.pop(topic, None):
+                    poller.cancel()
 
         return unsubscribe
 

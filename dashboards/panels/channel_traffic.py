@@ -78,8 +78,8 @@ def traffic() -> list[Panel]:
                 "something else (ids that are hashes of the text alone do that), "
                 "and entries pushed out of the monitor's memory before their time "
                 "(the channel is too busy for it; its figures are then too low). What "
-                "the limits on the cost of a frame left out: somebody sends frames "
-                "made to hurt.",
+                "the limits on the cost of a frame left out: somebody sends hostile "
+                "frames.",
             ),
             per_step("sds_message_id_collisions_total", CHANNEL, "id collisions"),
             per_step("sds_remembered_evicted_total", CHANNEL, "evicted"),

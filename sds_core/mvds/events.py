@@ -94,6 +94,9 @@ class RefusedReason(StrEnum):
 class Refused(_Event, frozen=True):
     """A record of a peer has no effect, or not the usual one.
 
+    A refused MESSAGE is acknowledged: its sender takes it for delivered. One of a group
+    that is not shared with its sender is requested when the group is shared.
+
     Attributes:
         reason: The reason, for counters.
         sender: The peer.

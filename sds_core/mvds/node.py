@@ -80,7 +80,8 @@ class Node:
     def add_group(self, group_id: bytes, peers: Iterable[bytes] = ()) -> None:
         """Join a group, or add peers to it.
 
-        Later messages of the group go to these peers, earlier ones if they ask.
+        Later messages of the group go to these peers, earlier ones if they ask. Those
+        that they sent too early, and that were refused, are requested.
 
         Raises:
             BadGroupId: The id does not have `Options.group_id_bytes`.
@@ -94,7 +95,7 @@ class Node:
             raise BadPeerId(self.peer_id)
         self._state.groups.add(group_id)
         for peer in peers:
-            self._state.groups.add_peer(group_id, peer)
+            self._state.share(group_id, peer)
 
     def remove_peer(self, group_id: bytes, peer: bytes) -> None:
         """Remove a peer from a group, with the records for it in that group."""
@@ -108,6 +109,7 @@ class Node:
                     state.records.remove(peer, record.message_id)
         if not is_known:
             state.outbox.remove(peer)
+            state.foreign.remove(peer)
 
     def append(
         self,

@@ -58,7 +58,8 @@ class Options:
         max_known_ids: Ids of messages that are recognised as known, so that copies are
             acknowledged but not delivered again; the oldest is forgotten first.
         max_requests: REQUEST records in the state for one peer; further offers of the
-            peer are refused until some are answered.
+            peer are refused until some are answered. As many of its refused messages
+            are requested when their group is shared.
         max_acks: Acknowledgements for one peer that wait for the next payload. Further
             ones are left out: the peer sends such a message again.
         max_parents: Parents of a received message, or it is refused; at most as many

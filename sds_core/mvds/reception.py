@@ -86,9 +86,9 @@ class Reception:
         if record is not None and record.type is RecordType.REQUEST:
             self._state.records.remove(self._sender, one)
         if reason := _refusal(message, self._state.options, self._shares):
-            self._events.append(Refused(reason, self._sender, one))
+            self._refuse(reason, one, message)
             return
-        if message.metadata is not None and message.metadata.ephemeral:
+        if _is_ephemeral(message):
             resolver = self._state.resolver
             self._events.append(resolver.ephemeral(one, message, self._sender))
             return
@@ -106,6 +106,19 @@ class Reception:
                 if parent not in self._state.store:
                     self._request(parent)
         self._state.drop_surplus(self._events)
+
+    def _refuse(self, reason: RefusedReason, one: bytes, message: Message) -> None:
+        """Acknowledge a message that is not taken.
+
+        The document acknowledges every MESSAGE that is received, and nothing else ends
+        its retransmission. A group may be shared later: see `foreign.py`.
+        """
+        self._events.append(Refused(reason, self._sender, one))
+        if _is_ephemeral(message):
+            return
+        self._acknowledge(self._sender, one)
+        if reason is RefusedReason.FOREIGN_GROUP:
+            self._state.foreign.add(self._sender, message.group_id, one)
 
     def _pass_on(self, one: bytes, group_id: bytes) -> None:
         """Acknowledge a new message to those who offered it; offer it to the others."""
@@ -131,17 +144,16 @@ class Reception:
             self._events.append(Refused(RefusedReason.TOO_MANY_ACKS, peer, one))
 
     def _request(self, one: bytes) -> None:
-        records = self._state.records
-        if records.get(self._sender, one) is not None:
-            return
-        if records.request_count(self._sender) >= self._state.options.max_requests:
+        if not self._state.request(self._sender, one):
             reason = RefusedReason.TOO_MANY_REQUESTS
             self._events.append(Refused(reason, self._sender, one))
-        else:
-            self._state.put(self._sender, one, RecordType.REQUEST)
 
     def _shares(self, group_id: bytes) -> bool:
         return self._state.groups.shares(self._sender, group_id)
+
+
+def _is_ephemeral(message: Message) -> bool:
+    return message.metadata is not None and message.metadata.ephemeral
 
 
 def _refusal(

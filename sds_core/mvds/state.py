@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from sds_core.mvds.changes import ChangeLog, Changes
 from sds_core.mvds.events import Event, Forgotten, GaveUp
+from sds_core.mvds.foreign import ForeignMessages
 from sds_core.mvds.groups import Groups
 from sds_core.mvds.message_store import MessageStore
 from sds_core.mvds.options import Options
@@ -30,10 +31,27 @@ class NodeState:
         self.store = MessageStore(options, self.log.mark_message)
         self.resolver = Resolver(options, self.store)
         self.outbox = Outbox(options)
+        self.foreign = ForeignMessages(options.max_requests)
 
     def put(self, peer: bytes, message_id: bytes, kind: RecordType) -> None:
         """Send a record to a peer from the next epoch on, in place of any other."""
         self.records.put(Record(peer, message_id, kind, 0, self.epoch + 1))
+
+    def request(self, peer: bytes, message_id: bytes) -> bool:
+        """Have a message requested; returns False if too many are requested already."""
+        if self.records.get(peer, message_id) is not None:
+            return True
+        if self.records.request_count(peer) >= self.options.max_requests:
+            return False
+        self.put(peer, message_id, RecordType.REQUEST)
+        return True
+
+    def share(self, group_id: bytes, peer: bytes) -> None:
+        """Add a peer to a group, and request what was refused before."""
+        self.groups.add_peer(group_id, peer)
+        for message_id in self.foreign.take(peer, group_id):
+            if message_id not in self.store:
+                self.request(peer, message_id)
 
     def give_up(self, record: Record, events: list[Event]) -> None:
         """Send a record no more."""

@@ -10,8 +10,9 @@ from sds_core.observer.columns import Column
 _MANY = 4_096
 """From this number of rows on, a few searches step over the column."""
 
-_ROWS_PER_SEARCH = 20
-"""To index this many rows takes about as long as to step over a column once."""
+_ROWS_PER_SEARCH = 200
+"""A search of many steps over the column as long as there was only one for so many
+rows: to make the index takes as long as to step over the column a few times."""
 
 
 @native
@@ -27,14 +28,15 @@ class RowIndex:
     _count: int
     _mask: int
     # Of all keys: who chooses ids so that they share slots must know every other key.
-    _factor: int
+    _seed: Uint64
     _searches: int
     _is_made: bool
 
     def __init__(self, keys: Column) -> None:
         self._keys = view(keys)
         self._count = len(keys)
-        self._mask = self._searches = self._factor = 0
+        self._mask = self._searches = 0
+        self._seed = uint64(0)
         self._is_made = False
 
     def get(self, key: int) -> int | None:
@@ -48,7 +50,7 @@ class RowIndex:
             return -1
         if not self._is_made:
             self._searches += 1
-            if self._count >= _MANY and self._searches * 200 < self._count:
+            if self._count >= _MANY and self._searches * _ROWS_PER_SEARCH < self._count:
                 return self._stepped_over(key)
             self._make()
         slot: int = self._slot(key)
@@ -59,9 +61,16 @@ class RowIndex:
             slot = (slot + 1) & self._mask
 
     def _slot(self, key: int) -> int:
-        """Where a key belongs: high bits of its product with the factor."""
-        mixed: Uint64 = uint64(uint64(key) * uint64(self._factor))
-        return mixed >> 32 & self._mask
+        """Where a key belongs, by a 64-bit mixer (moremur, Evensen 2019).
+
+        Keys that follow each other, such as sequence numbers, are spread too.
+        """
+        first: Uint64 = 0x3C79AC492BA7B653
+        second: Uint64 = 0x1C69B3F74AC4AE35
+        mixed: Uint64 = uint64(key) ^ self._seed
+        mixed = uint64((mixed ^ mixed >> 27) * first)
+        mixed = uint64((mixed ^ mixed >> 33) * second)
+        return (mixed ^ mixed >> 27) & self._mask
 
     def _stepped_over(self, key: int) -> int:
         row: int
@@ -78,8 +87,7 @@ class RowIndex:
         self._mask = size - 1
         row: int
         for row in range(self._count):
-            self._factor ^= self._keys[row]
-        self._factor |= 1
+            self._seed ^= uint64(self._keys[row])
         for row in range(self._count):
             slot: int = self._slot(self._keys[row])
             while self._slots[slot]:

@@ -179,6 +179,21 @@ def test_channel_starts_by_itself_unless_told_otherwise(waku: ConformanceNode) -
     asyncio.run(live())
 
 
+def test_channel_stops_after_its_node_is_closed(
+    waku: ConformanceNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An application may end them in either order."""
+
+    async def live() -> None:
+        async with rest_node(waku) as node:
+            channel = await create_reliable_channel(node, CHANNEL, "alice", TOPIC)
+        await channel.stop()
+        assert not channel.is_started()
+
+    asyncio.run(live())
+    assert "failed to unsubscribe" not in caplog.text
+
+
 @pytest.mark.rule("rc-connect", "rc-retrieve-hash")
 def test_late_participant_gets_the_past_from_the_store(waku: ConformanceNode) -> None:
     """By query on connect, and by hash what the history names."""

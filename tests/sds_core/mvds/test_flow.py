@@ -177,3 +177,17 @@ def test_groups_are_independent() -> None:
     alice.add_group(other, [b"carol"])
     alice.append(GROUP, b"hello", 1)
     assert list(alice.tick().payloads) == [b"bob"]
+
+
+@pytest.mark.rule("mvds-flow-every")
+def test_each_epoch_has_payloads_with_what_is_new() -> None:
+    """Reactions to what arrived in the epoch before, and new records."""
+    alice, bob = pair(BATCH)
+    for epoch in range(1, 6):
+        sent = [node.append(GROUP, b"%d" % epoch, epoch) for node in (alice, bob)]
+        payloads = alice.tick().payloads, bob.tick().payloads
+        for (payload,), own in zip(map(dict.values, payloads), sent, strict=True):
+            assert list(map(message_id, payload.messages)) == [own]
+            assert len(payload.acks) == (1 if epoch > 1 else 0)
+        alice.receive(b"bob", payloads[1][b"alice"])
+        bob.receive(b"alice", payloads[0][b"bob"])

@@ -1,0 +1,181 @@
+"""Runs a node of MVDS in asyncio: owns its epochs and the times of its messages.
+
+async with NodeDriver(node, send=…, on_event=…, storage=…) as driver:
+    driver.append(group_id, b"The kettle is on.")
+    …                                   # and driver.receive(…) for each payload
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from types import TracebackType
+from typing import Self
+
+from sds_core.mvds.changes import Storage
+from sds_core.mvds.events import Event
+from sds_core.mvds.node import Node
+from sds_core.mvds.node_errors import MessageExists
+from sds_core.mvds.options import Mode
+from sds_core.mvds.payload import decode, encode
+
+_log = logging.getLogger("sds-monitor")
+
+
+def unix_s() -> int:
+    """Return the time, Unix s: what deployed nodes write into messages."""
+    return time.time_ns() // 1_000_000_000
+
+
+class NodeDriver:
+    """Gives a node its epochs, and its results to storage, application and transport.
+
+    After each call the change is stored, then events are given to the application, then
+    payloads to the transport. Payloads to different peers go out side by side.
+
+    A payload is lost if the transport raises an error, or if the one before it to the
+    same peer is still being sent: the node sends its records again, except
+    acknowledgements, which the peer asks for by sending its message again.
+
+    Args:
+        node: The node; others may only read it, and change its groups.
+        send: Sends the bytes of one payload to a peer.
+        on_event: Takes one event. An error that it raises goes to the caller; in an
+            epoch it ends the driver (see `wait_closed`).
+        storage: Stores what changes; None if the node ends with the process.
+        epoch_s: Length of an epoch, s.
+        clock_s: Returns Unix s.
+        sleep: Waits for so many seconds.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        *,
+        send: Callable[[bytes, bytes], Awaitable[None]],
+        on_event: Callable[[Event], None] = lambda _: None,
+        storage: Storage | None = None,
+        epoch_s: float = 1.0,
+        clock_s: Callable[[], int] = unix_s,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._node = node
+        self._send = send
+        self._on_event = on_event
+        self._storage = storage
+        self._epoch_s = epoch_s
+        self._clock_s = clock_s
+        self._sleep = sleep
+        self._sending: dict[bytes, asyncio.Task[None]] = {}
+        self._epochs: asyncio.Task[None] | None = None
+        if storage is not None:
+            node.record_changes()
+
+    async def __aenter__(self) -> Self:
+        """Begin the epochs; the first one comes at once."""
+        self._epochs = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End the epochs; raise the error that ended them before, if there is none.
+
+        Payloads that are being sent are cancelled.
+        """
+        tasks = list(self._sending.values())
+        if self._epochs is not None:
+            tasks.append(self._epochs)
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        if error is None:
+            self._store()
+            if results and isinstance(results[-1], Exception):
+                raise results[-1]
+
+    def append(
+        self,
+        group_id: bytes,
+        body: bytes,
+        *,
+        mode: Mode | None = None,
+        ephemeral: bool = False,
+    ) -> bytes:
+        """Send a message to all peers of a group, from the next epoch on.
+
+        Its timestamp is the time in Unix seconds; the next free second if the group has
+        a message with this time and body, since both would have one id.
+
+        Returns:
+            The message's id, before any event has it.
+
+        Raises:
+            UnknownGroup: The node is not in the group.
+            MessageTooLarge: It is longer than `Options.max_message_bytes`.
+        """
+        timestamp = self._clock_s()
+        while True:
+            try:
+                message_id = self._node.append(
+                    group_id, body, timestamp, mode=mode, ephemeral=ephemeral
+                )
+            except MessageExists:
+                timestamp += 1
+            else:
+                self._store()
+                return message_id
+
+    def receive(self, sender: bytes, value: bytes) -> None:
+        """Take a payload of a peer, whom the transport has authenticated.
+
+        Raises:
+            NotAPayload: The bytes are something else.
+            ValueTooLarge: There are too many of them.
+        """
+        self._take(self._node.receive(sender, decode(value)))
+
+    async def wait_closed(self) -> None:
+        """Wait until the driver ends; raise the error that ended it."""
+        if self._epochs is not None:
+            await self._epochs
+
+    async def _run(self) -> None:
+        while True:
+            step = self._node.tick()
+            self._take(step.events)
+            for peer, payload in step.payloads.items():
+                if peer not in self._sending:
+                    self._begin(peer, encode(payload))
+            await self._sleep(self._epoch_s)
+
+    def _begin(self, peer: bytes, value: bytes) -> None:
+        task = asyncio.create_task(self._deliver(peer, value))
+        self._sending[peer] = task
+        task.add_done_callback(lambda _: self._sending.pop(peer))
+
+    async def _deliver(self, peer: bytes, value: bytes) -> None:
+        try:
+            await self._send(peer, value)
+        except Exception as error:
+            # As lost as on the way: a peer that cannot be reached ends nothing.
+            mistake = None if isinstance(error, OSError) else error
+            _log.warning(
+                "a payload to peer %r is lost: %r", peer, error, exc_info=mistake
+            )
+
+    def _take(self, events: Iterable[Event]) -> None:
+        self._store()
+        for event in events:
+            self._on_event(event)
+
+    def _store(self) -> None:
+        if self._storage is not None:
+            changes = self._node.take_changes()
+            if changes is not None:
+                self._storage.store(changes)

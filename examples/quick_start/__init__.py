@@ -1,0 +1,1 @@
+"""One program for each library, as the pages show it; each runs by itself."""
