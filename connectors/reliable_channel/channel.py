@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import partial
 from math import inf
-from random import Random
+from random import Random, SystemRandom
 from typing import Any, TypeVar
 
 from connectors.reliable_channel.node import QueryFailed, SendFailed, WakuNode
@@ -31,6 +31,7 @@ from sds_core.reliable_channel import (
     Event,
     EventName,
     Input,
+    MessageIdRefused,
     NotStarted,
     Output,
     ReliableChannelCore,
@@ -46,6 +47,7 @@ from sds_core.reliable_channel import (
 )
 from sds_core.reliable_channel.journal import ChannelStorage, StoredChannel
 from sds_core.waku import WakuMessage
+from sds_core.wire import HistoryEntry
 
 _log = logging.getLogger("sds-monitor")
 
@@ -202,27 +204,44 @@ class ReliableChannel:
 
     # -- the document's functions
 
-    def send(self, message_payload: bytes) -> str:
+    def new_message_id(self, message_payload: bytes) -> str:
+        """Return an id for `send` or `send_ephemeral`.
+
+        The first event of a message comes before they return.
+        """
+        return self._core.new_message_id(
+            message_payload, self._now_ms(), SystemRandom()
+        )
+
+    def send(self, message_payload: bytes, *, message_id: str = "") -> str:
         """Send a message, again until it is acknowledged or given up.
+
+        Args:
+            message_payload: What to send.
+            message_id: Its id, by `new_message_id` or otherwise unique; empty for one
+                that the channel makes.
 
         Returns:
             Its id, which all of its events have. Errors of the payload are events.
 
         Raises:
             NotStarted: The channel is not started.
+            MessageIdRefused: The id is too long, or that of another message.
         """
-        return self._apply(Send(message_payload)).message_id
+        return self._apply(Send(message_payload, message_id)).message_id
 
-    def send_ephemeral(self, message_payload: bytes) -> str:
-        """Send a message once, without reliability.
+    def send_ephemeral(self, message_payload: bytes, *, message_id: str = "") -> str:
+        """Send a message once, without reliability; arguments and errors as above.
 
         Returns:
             Its id, which its one event has.
-
-        Raises:
-            NotStarted: The channel is not started.
         """
-        return self._apply(SendEphemeral(message_payload)).message_id
+        return self._apply(SendEphemeral(message_payload, message_id)).message_id
+
+    @property
+    def missing(self) -> tuple[HistoryEntry, ...]:
+        """Messages that others named and that have not arrived, first named first."""
+        return self._core.missing
 
     async def start(self) -> None:
         """Subscribe to the content topic, and begin to sync, retry and query.
@@ -338,7 +357,7 @@ class ReliableChannel:
             raise RuntimeError(message)
         try:
             output = self._machine.apply(event, self._now_ms())
-        except NotStarted:
+        except (MessageIdRefused, NotStarted):
             raise
         except Exception:
             # What is stored is older than the state: a restart continues from there.

@@ -292,6 +292,11 @@ class MessageChannel:
         """Dependencies that were named but not received, first noticed first."""
         return tuple(one.entry for one in self._incoming.missing.values())
 
+    @property
+    def next_request_ms(self) -> float:
+        """When the next frame is to carry a repair request, Unix ms; inf if never."""
+        return self._repairer.requests.due_ms
+
     def frame_of(self, message_id: str, now_ms: int) -> bytes | None:
         """Return a message's frame for a peer that asks the application for it.
 

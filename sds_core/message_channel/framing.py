@@ -12,7 +12,7 @@ from sds_core.message_channel.parts import Parts
 from sds_core.wire import Frame, HistoryEntry, encode
 
 _ENTRY_OVERHEAD_BYTES = 16
-"""Lower bound for the tags and lengths of a history entry and its fields."""
+"""Upper bound for the tags and lengths of a history entry and its fields."""
 
 _NONCE_BYTES = 16
 
@@ -38,35 +38,41 @@ class FrameBuilder:
     ) -> tuple[bytes, list[HistoryEntry]]:
         """Return the bytes of a content or sync frame, and its repair requests.
 
+        The causal history gives way to the content, its first entries before its last.
+
         Raises:
-            FrameTooLarge: The frame would be longer than the profile allows; the state
-                is unchanged then.
+            FrameTooLarge: The frame would be longer than the profile allows, even
+                without a history; the state is unchanged then.
         """
         requested = self._requests.due(now_ms)
+        limit = self._profile.max_frame_bytes
         frame = Frame.build(
             self._profile.dialect,
             message_id=message_id,
             channel_id=self._channel_id,
             sender_id=self._participant_id,
             lamport=lamport,
-            causal_history=self._causal_history(),
+            causal_history=self._causal_history(limit // 4),
             bloom_filter=self._bloom.to_wire(),
             repair_request=requested,
             content=content,
         )
-        value = self.encoded(frame)
+        value = encode(frame)
+        if len(value) > limit:
+            bare = self.encoded(frame._replace(causal_history=()))
+            history = self._causal_history(min(limit // 4, limit - len(bare)))
+            value = encode(frame._replace(causal_history=history))
         self._lamport.value = lamport
         self._requests.carried(requested)
         return value, requested
 
-    def _causal_history(self) -> list[HistoryEntry]:
-        """Return the last entries of the log that fit into a quarter of a frame.
+    def _causal_history(self, room: int) -> list[HistoryEntry]:
+        """Return the last entries of the log that fit into so many bytes.
 
         Others choose the length of their ids and hints; without a limit they could
-        leave no room for our content.
+        make each frame of ours as long as the longest.
         """
         entries = self._log.last(self._profile.causal_history_size)
-        room = self._profile.max_frame_bytes // 4
         for fitting, entry in enumerate(reversed(entries)):
             room -= _ENTRY_OVERHEAD_BYTES + len(entry.retrieval_hint)
             room -= len(entry.message_id.encode()) + len(entry.sender_id.encode())

@@ -237,11 +237,12 @@ class Profile:
     def max_content_bytes(self) -> int:
         """Length up to which a content always fits into a frame.
 
-        A quarter of the frame is for the causal history. A longer content may fit if
-        the history is short; `send` raises `FrameTooLarge` if it does not.
+        It leaves room for one entry of the causal history, however long; the history
+        has more entries as far as they fit. A longer content may fit; `send` raises
+        `FrameTooLarge` if it does not.
         """
-        history = self.max_frame_bytes // 4
-        return max(0, self.max_frame_bytes - history - self._overhead_bytes())
+        room = self.max_frame_bytes - self._overhead_bytes() - self._entry_bytes()
+        return max(0, room)
 
     def _least_frame_bytes(self) -> int:
         """Return the length that leaves room for all fields except content."""
@@ -250,10 +251,13 @@ class Profile:
     def _overhead_bytes(self) -> int:
         """Return the most bytes of all fields but causal history and content."""
         filters = [self.bloom, self.bloom_rolled or self.bloom]
-        longest_id = 4 * self.id_limit
-        request = 2 * longest_id + self.hint_limit + 32
-        rest = 3 * longest_id + self.requests_per_message * request + 1_024
+        requests = self.requests_per_message * self._entry_bytes()
+        rest = 3 * 4 * self.id_limit + requests + 1_024
         return max(one.length_bytes for one in filters) + rest
+
+    def _entry_bytes(self) -> int:
+        """Return the most bytes of one entry of a causal history, or one request."""
+        return 2 * 4 * self.id_limit + self.hint_limit + 32
 
     @classmethod
     def spec(cls) -> Profile:

@@ -92,6 +92,12 @@ class RepairRequests:
         return len(self._waiting) > 0
 
     @property
+    def due_ms(self) -> float:
+        """Least T_req of the entries that wait to be carried, Unix ms; else inf."""
+        first = self._waiting.first()
+        return inf if first is None else first[0]
+
+    @property
     def next_ms(self) -> float:
         """When the next entry expires, Unix ms; inf if none does."""
         # Requests that are sent once do not expire.

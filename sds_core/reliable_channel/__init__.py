@@ -12,6 +12,7 @@ from sds_core.reliable_channel.encryption import (
     EncryptionError,
 )
 from sds_core.reliable_channel.errors import (
+    MessageIdRefused,
     NotStarted,
     ReliableChannelError,
     StateError,
@@ -85,6 +86,7 @@ __all__ = [
     "LimitReached",
     "Limits",
     "MessageAcknowledged",
+    "MessageIdRefused",
     "MessagePossiblyAcknowledged",
     "MessageReceived",
     "MessageSent",

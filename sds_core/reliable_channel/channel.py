@@ -45,6 +45,7 @@ from sds_core.reliable_channel.inputs import (
 )
 from sds_core.reliable_channel.intake import Intake
 from sds_core.reliable_channel.inward import Inward
+from sds_core.reliable_channel.message_ids import new_message_id
 from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Output
 from sds_core.reliable_channel.outward import Outward
@@ -134,16 +135,20 @@ class ReliableChannelCore:
             limits.queue,
             limits.queue_bytes,
         )
-        self._assembly = Assembly(options.segmentation)
+        self._assembly = Assembly(options.fitting_segmentation())
         self._sending = Sending(
             participant, self._assembly, self._outward, self._budget, random, options
         )
         self._intake = Intake(
             options.process_task_min_elapse_ms, limits.intake, limits.intake_bytes
         )
-        self._inward = Inward(participant, content_topic, self._tape)
+        self._inward = Inward(
+            participant, content_topic, pubsub_topic, self._tape, limits.ephemerals
+        )
         self._fetching = Fetching(options, self._inward)
-        self._sync_timer = SyncTimer(options.sync_min_interval_ms, random)
+        self._sync_timer = SyncTimer(
+            options.sync_min_interval_ms, options.profile.sync_requests_factor, random
+        )
         self._sweep_ms: float = inf
         self._repair_ms: float = inf
 
@@ -169,6 +174,19 @@ class ReliableChannelCore:
         """Messages that others named and that have not arrived, first named first."""
         return self._participant.missing
 
+    def new_message_id(self, payload: bytes, now_ms: int, random: Random) -> str:
+        """Return an id for a message before it is sent: `Send(payload, message_id)`.
+
+        So an application can await the events of a message from the first on.
+
+        Args:
+            payload: The whole payload.
+            now_ms: Unix ms.
+            random: Source of what distinguishes equal payloads; not the channel's.
+        """
+        identity = self.channel_id, self.sender_id
+        return new_message_id(*identity, payload, now_ms, random)
+
     # -- time
 
     @property
@@ -182,7 +200,7 @@ class ReliableChannelCore:
             retry_ms,
             self._outward.next_ms(self._now_ms),
             self._fetching.next_ms,
-            self._sync_timer.next_ms,
+            self._sync_ms,
             self._sweep_ms,
             self._repair_ms,
             self._assembly.next_ms,
@@ -200,9 +218,14 @@ class ReliableChannelCore:
 
         Raises:
             NotStarted: A send before `Start`; nothing changes.
+            MessageIdRefused: A send with an id that is too long, or that of another
+                message; nothing changes.
         """
-        if isinstance(event, Send | SendEphemeral) and not self.is_started:
-            raise NotStarted(self.channel_id)
+        if isinstance(event, Send | SendEphemeral):
+            if not self.is_started:
+                raise NotStarted(self.channel_id)
+            if event.message_id:
+                self._sending.check_id(event.message_id)
         self._now_ms = now_ms = max(now_ms, self._now_ms)
         self._tape.replay(ciphertexts)
         out = Output()
@@ -233,6 +256,7 @@ class ReliableChannelCore:
                 outward=self._outward.state(),
                 intake=self._intake.state(),
                 segments=self._assembly.state(),
+                ephemerals=self._inward.state(),
                 budget=self._budget.state(),
                 running=RunningState(
                     is_started=self.is_started,
@@ -243,6 +267,7 @@ class ReliableChannelCore:
                     repair_ms=self._repair_ms,
                     sync_ms=self._sync_timer.next_ms,
                     latest_sync_ms=self._sync_timer.latest_ms,
+                    requests_sync_ms=self._sync_timer.requests_ms,
                     fetching=self._fetching.state(),
                 ),
             )
@@ -285,6 +310,7 @@ class ReliableChannelCore:
         self._outward.restore(state.outward)
         self._intake.restore(state.intake)
         self._assembly.restore(state.segments)
+        self._inward.restore(state.ephemerals)
         self._budget.restore(state.budget)
         self._restore_running(state.running)
         return self
@@ -298,26 +324,25 @@ class ReliableChannelCore:
         self._repair_ms = running.repair_ms
         self._sync_timer.next_ms = running.sync_ms
         self._sync_timer.latest_ms = running.latest_sync_ms
+        self._sync_timer.requests_ms = running.requests_sync_ms
         self._fetching.restore(running.fetching)
 
     def _take(self, event: Input, now_ms: int, out: Output) -> None:
         match event:
-            case Send(payload):
-                self._sending.send(payload, now_ms, out)
-                self._restart_sync(self._options.sync_multipliers.content_sent)
-            case SendEphemeral(payload):
-                self._sending.send_ephemeral(payload, now_ms, out)
+            case Send(payload, message_id):
+                self._sending.send(payload, message_id, now_ms, out)
+                self._sending.release(now_ms, out)
+            case SendEphemeral(payload, message_id):
+                self._sending.send_ephemeral(payload, message_id, now_ms, out)
             case Arrived():
-                self._arrived([event], out)
+                self._arrived([event], now_ms, out)
             case Dispatched(number):
-                ended = self._outward.ended(number)
-                if ended is not None:
-                    self._sending.dispatched(*ended, now_ms, out)
+                self._dispatched(number, now_ms, out)
             case DispatchFailed():
                 self._dispatch_failed(event, now_ms, out)
             case StoreAnswered(_, messages):
                 if self._fetching.answered(event, out):
-                    self._arrived(messages, out)
+                    self._arrived(messages, now_ms, out)
             case StoreFailed(number):
                 self._fetching.failed(number)
             case ConnectionChanged():
@@ -336,15 +361,12 @@ class ReliableChannelCore:
 
     def _do_due(self, now_ms: int, out: Output) -> None:
         for arrived in self._intake.take(now_ms):
-            events, unusable = self._inward.receive(arrived, now_ms)
-            self._report(events, now_ms, out)
-            if unusable is not None:
-                out.events.append(unusable)
+            self._receive(arrived, now_ms, out)
         self._sweep(now_ms, out)
         out.events += self._assembly.expire(now_ms)
         if self._outward.is_online:
             self._sending.retry(now_ms, out)
-        if self._sync_timer.next_ms <= now_ms:
+        if self._sync_ms <= now_ms:
             self._sync(now_ms, out)
         self._sending.release(now_ms, out)
         if self._fetching.next_ms <= now_ms:
@@ -367,10 +389,19 @@ class ReliableChannelCore:
         self._fetching.stop()
         self._sync_timer.stop()
 
-    def _arrived(self, messages: Iterable[Arrived], out: Output) -> None:
+    def _receive(self, arrived: Arrived, now_ms: int, out: Output) -> None:
+        events, unusable = self._inward.receive(arrived, now_ms)
+        self._report(events, now_ms, out)
+        if unusable is not None:
+            out.events.append(unusable)
+
+    def _arrived(self, messages: Iterable[Arrived], now_ms: int, out: Output) -> None:
         if not self.is_started:
             return
         for arrived in messages:
+            if self._inward.is_ephemeral(arrived):
+                self._receive(arrived, now_ms, out)
+                continue
             dropped = self._intake.add(arrived)
             out.events += [LimitReached("intake")] * dropped
 
@@ -381,6 +412,15 @@ class ReliableChannelCore:
             has_store=connection.has_store,
             was_offline=connection.is_online and was_offline,
         )
+
+    def _dispatched(self, number: int, now_ms: int, out: Output) -> None:
+        ended = self._outward.ended(number)
+        if ended is None:
+            return
+        if ended[0].cause is Cause.CONTENT:
+            # Not at the `Send`, of which perhaps nothing reaches the network.
+            self._restart_sync(self._options.sync_multipliers.content_sent)
+        self._sending.dispatched(*ended, now_ms, out)
 
     def _dispatch_failed(
         self, failure: DispatchFailed, now_ms: int, out: Output
@@ -399,6 +439,10 @@ class ReliableChannelCore:
     def _repair_sweep_ms(self) -> int:
         return self._options.profile.repair_sweep_ms
 
+    @property
+    def _sync_ms(self) -> float:
+        return self._sync_timer.due_ms(self._participant.next_request_ms)
+
     def _sweep(self, now_ms: int, out: Output) -> None:
         """Sweep the incoming buffer and the repairs, each at its interval."""
         if self._sweep_ms <= now_ms:
@@ -415,6 +459,8 @@ class ReliableChannelCore:
     def _sync(self, now_ms: int, out: Output) -> None:
         """Send a sync message, unless it would have to wait and so be out of date."""
         multipliers = self._options.sync_multipliers
+        # What is due in the same moment need not wait.
+        self._sending.release(now_ms, out)
         if not self._outward.allows(Cause.SYNC, now_ms):
             self._restart_sync(multipliers.sync_failed)
             return

@@ -29,7 +29,7 @@ class Message(msgspec.Struct, array_like=True):
 
     Attributes:
         message_id: Id for the application.
-        sds_ids: Ids of its chunks, by index; empty for one that has no frame.
+        sds_ids: Ids of its chunks, by index; empty for one that has no frame yet.
         stages: For each `Stage`, the chunks of which it is true.
     """
 
@@ -79,6 +79,10 @@ class Chunks:
         """Record the SDS id of a chunk of a tracked message."""
         message.sds_ids[chunk] = sds_id
         self._message_of[sds_id] = (message, chunk)
+
+    def get(self, message_id: str) -> Message | None:
+        """Return a message; None if it is not tracked."""
+        return self._messages.get(message_id)
 
     def find(self, sds_id: str) -> tuple[Message, int] | None:
         """Return the message and the index of a chunk; None if it is not tracked."""

@@ -2,6 +2,7 @@
 
     ReliableChannelError
     ├── NotStarted
+    ├── MessageIdRefused (a ValueError)
     └── StateError (a ValueError)
 
 What goes wrong later is an event. Segmentation and encryption have errors of their own.
@@ -20,6 +21,20 @@ class NotStarted(ReliableChannelError):
     def __init__(self, channel_id: str) -> None:
         super().__init__(f"channel {channel_id!r:.80} is not started: call start()")
         self.channel_id = channel_id
+
+
+class MessageIdRefused(ReliableChannelError, ValueError):
+    """The application gives a message an id that it cannot have; nothing is sent.
+
+    Attributes:
+        message_id: The id.
+        detail: Why not.
+    """
+
+    def __init__(self, message_id: str, detail: str) -> None:
+        super().__init__(f"id {message_id!r:.80} is refused: {detail}")
+        self.message_id = message_id
+        self.detail = detail
 
 
 class StateError(ReliableChannelError, ValueError):

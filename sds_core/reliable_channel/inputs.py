@@ -25,15 +25,23 @@ class Stop(_Input, frozen=True):
 
 
 class Send(_Input, frozen=True):
-    """The application sends a message."""
+    """The application sends a message.
+
+    Attributes:
+        payload: What it sends.
+        message_id: An id of its choice, which no other message of this sender has;
+            empty for a new one. See `ReliableChannelCore.new_message_id`.
+    """
 
     payload: bytes
+    message_id: str = ""
 
 
 class SendEphemeral(_Input, frozen=True):
-    """The application sends a message without reliability."""
+    """The application sends a message without reliability; attributes as above."""
 
     payload: bytes
+    message_id: str = ""
 
 
 class Arrived(_Input, frozen=True):

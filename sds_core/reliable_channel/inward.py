@@ -1,6 +1,8 @@
 """The way in: a Waku message is decrypted, and its frame goes to SDS.
 
-What SDS delivers, in causal order, is a payload or a segment of one.
+What SDS delivers, in causal order, is a payload or a segment of one. Ephemeral messages
+are outside of that order. SDS remembers none of them, so copies are recognised here: by
+the Waku hash, because deployed libraries give equal contents one SDS id.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from sds_core.reliable_channel.events import (
 )
 from sds_core.reliable_channel.inputs import Arrived
 from sds_core.reliable_channel.tape import TapedEncryption
-from sds_core.wire import UndecodableFrame, decode
+from sds_core.wire import Frame, FrameKind, UndecodableFrame, decode
 
 
 class Inward:
@@ -24,20 +26,35 @@ class Inward:
     Args:
         participant: The SDS participant.
         content_topic: Messages of other topics are ignored.
+        pubsub_topic: On which the node relays them.
         encryption: Decrypts every frame.
+        limit: Ephemeral messages whose copies are recognised; the oldest goes.
     """
 
-    __slots__ = ("_content_topic", "_encryption", "_participant")
+    __slots__ = (
+        "_content_topic",
+        "_encryption",
+        "_ephemerals",
+        "_limit",
+        "_participant",
+        "_pubsub_topic",
+    )
 
     def __init__(
         self,
         participant: sds.MessageChannel,
         content_topic: str,
+        pubsub_topic: str,
         encryption: TapedEncryption,
+        limit: int,
     ) -> None:
         self._participant = participant
         self._content_topic = content_topic
+        self._pubsub_topic = pubsub_topic
         self._encryption = encryption
+        self._limit = limit
+        # Their Waku hashes, in order of arrival.
+        self._ephemerals: dict[bytes, None] = {}
 
     def receive(
         self, arrived: Arrived, now_ms: int
@@ -58,21 +75,55 @@ class Inward:
                 sds.IgnoredReason.TOO_LARGE,
             ):
                 return (), UnusableMessage(Unusable.BAD_FRAME, event.detail)
+            if isinstance(event, sds.EphemeralReceived) and self._is_copy(arrived):
+                return (), None
         return step.events, None
+
+    def is_ephemeral(self, arrived: Arrived) -> bool:
+        """Return whether a message is to be received without waiting for others.
+
+        The frame says it. The Waku message's flag does not: others set it for repairs.
+        """
+        frame = self._read(arrived)
+        return frame is not None and frame.kind is FrameKind.EPHEMERAL
 
     def is_of_channel(self, arrived: Arrived) -> bool:
         """Return whether a message of another participant names a causal history.
 
         Only then does it say what came before it, and a query on connect can stop.
         """
-        if arrived.message.content_topic != self._content_topic:
-            return False
-        try:
-            frame = decode(self._encryption.decrypt(arrived.message.payload))
-        except (EncryptionError, UndecodableFrame):
-            return False
+        frame = self._read(arrived)
         return (
-            frame.channel_id == self._participant.channel_id
+            frame is not None
+            and frame.channel_id == self._participant.channel_id
             and frame.sender_id != self._participant.participant_id
             and bool(frame.causal_history)
         )
+
+    def state(self) -> list[bytes]:
+        """Return the hashes of received ephemeral messages, for a snapshot."""
+        return list(self._ephemerals)
+
+    def restore(self, ephemerals: list[bytes]) -> None:
+        """Restore the result of `state`."""
+        self._ephemerals = dict.fromkeys(ephemerals)
+
+    def _read(self, arrived: Arrived) -> Frame | None:
+        """Return the frame of a message; None if there is none for this channel."""
+        if arrived.message.content_topic != self._content_topic:
+            return None
+        try:
+            return decode(self._encryption.decrypt(arrived.message.payload))
+        except (EncryptionError, UndecodableFrame):
+            return None
+
+    def _is_copy(self, arrived: Arrived) -> bool:
+        """Return whether an ephemeral message has arrived before, and remember it."""
+        # Not the hash that came with it, which not every copy has.
+        message_hash = arrived.message.hash_on(self._pubsub_topic)
+        if message_hash in self._ephemerals:
+            return True
+        self._ephemerals[message_hash] = None
+        if len(self._ephemerals) > self._limit:
+            del self._ephemerals[next(iter(self._ephemerals))]
+        return False

@@ -13,6 +13,7 @@ from typing import Final
 from sds_core.message_channel import Profile
 from sds_core.reliable_channel.rate_limit import RateLimitOptions
 from sds_core.reliable_channel.segmentation import SegmentationOptions
+from sds_core.reliable_channel.segmentation.options import HEADER_ROOM_BYTES
 from sds_core.reliable_channel.sync_timer import SyncMultipliers
 
 _NEVER_MS: Final = 2**50
@@ -55,6 +56,8 @@ class Limits:
             goes, and without one a new message is refused.
         intake, intake_bytes: Received messages before they are processed; the oldest
             goes, which SDS then finds missing.
+        ephemerals: Received ephemeral messages whose copies are recognised; the oldest
+            goes.
         missing: Missing messages that SDS tracks; the oldest counts as lost.
         hashes_per_query: Missing messages that one query names.
         pages_per_query, page_size: Of the query on connect.
@@ -67,6 +70,7 @@ class Limits:
     queue_bytes: int = 134_217_728
     intake: int = 1_000
     intake_bytes: int = 67_108_864
+    ephemerals: int = 1_000
     missing: int = 10_000
     # More hashes do not fit into the head of a request to a node's REST API.
     hashes_per_query: int = 50
@@ -104,7 +108,8 @@ class ReliableChannelOptions:
         timeout_for_lost_messages_ms: After which a missing message counts as
             irretrievable; None or 0 for never.
         possible_acks_threshold: Filters that make a possible acknowledgement count.
-        segmentation: How payloads are split; None to send each in one message.
+        segmentation: How payloads are split; None to send each in one message. A
+            segment is shorter than its option if a frame does not hold that.
         rate_limit: Budget of messages, for a network with RLN; None for no limit.
         retrieval: How missing messages are had.
         query_on_connect_after_ms: A query on connect is repeated after this time.
@@ -167,8 +172,21 @@ class ReliableChannelOptions:
             if value < least:
                 message = f"{option} is {value}, must be at least {least}"
                 raise ValueError(message)
-        # The participant checks what it is given; its error names its own option.
-        self.participant_profile()
+        # Both check what they are given; their errors name their own options.
+        self.fitting_segmentation()
+
+    def fitting_segmentation(self) -> SegmentationOptions | None:
+        """Return how payloads are split so that a frame holds each segment.
+
+        Raises:
+            ValueError: The participant does not allow a value, or a frame holds too
+                little.
+        """
+        longest = self.participant_profile().max_content_bytes - HEADER_ROOM_BYTES
+        segmentation = self.segmentation
+        if segmentation is None or segmentation.segment_bytes <= longest:
+            return segmentation
+        return replace(segmentation, segment_bytes=longest)
 
     def participant_profile(self) -> Profile:
         """Return the options of the SDS participant.

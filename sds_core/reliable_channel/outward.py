@@ -1,8 +1,9 @@
-"""The way out: a frame is encrypted, waits for the rate limit, and is dispatched.
+"""The way out: what waits for node and rate limit is dispatched in order.
 
 The rate limiter is below SDS, although the document draws it above: retries, sync
 messages and repairs begin in SDS and spend the same budget, so only here are all
-counted. Frames that wait keep the place in the log that they had when they were made.
+counted. New content waits without a frame and gets it when it is dispatched: its causal
+history then names what was dispatched before it by the hash that a store has.
 
 While the node is offline everything waits. What is dispatched gets its time and its
 Waku hash then: stores refuse messages whose time is more than 20 s off.
@@ -11,6 +12,7 @@ Waku hash then: stores refuse messages whose time is more than 20 s off.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterator
 from math import inf
 
 import msgspec
@@ -46,6 +48,20 @@ class Queued(msgspec.Struct, array_like=True, frozen=True):
     payload: bytes
 
 
+class Unframed(msgspec.Struct, array_like=True, frozen=True):
+    """A chunk of a message of ours that has no frame yet.
+
+    Attributes:
+        message_id: The id that `send` returned.
+        chunk: Index of the chunk.
+        content: Content of its SDS message.
+    """
+
+    message_id: str
+    chunk: int
+    content: bytes
+
+
 class OutwardState(msgspec.Struct, array_like=True):
     """For a snapshot; those under way by their numbers."""
 
@@ -53,6 +69,7 @@ class OutwardState(msgspec.Struct, array_like=True):
     again: list[Queued]
     under_way: dict[int, tuple[Queued, bytes]]
     number: int
+    unframed: list[Unframed] = []
 
 
 class Outward:
@@ -63,7 +80,7 @@ class Outward:
         pubsub_topic: On which the node relays it.
         encryption: Encrypts every frame.
         budget: The rate limit.
-        limit: Most frames that wait.
+        limit: Most frames and chunks that wait.
         limit_bytes: Their size together.
 
     Attributes:
@@ -83,6 +100,7 @@ class Outward:
         "_number",
         "_pubsub_topic",
         "_under_way",
+        "_unframed",
         "is_online",
         "waits_for_budget",
     )
@@ -103,6 +121,7 @@ class Outward:
         self._limit = limit
         self._limit_bytes = limit_bytes
         self._first: deque[Queued] = deque()
+        self._unframed: deque[Unframed] = deque()
         self._again: deque[Queued] = deque()
         self._bytes = 0
         self._under_way: dict[int, tuple[Queued, bytes]] = {}
@@ -111,8 +130,8 @@ class Outward:
         self.waits_for_budget = False
 
     def __len__(self) -> int:
-        """Return the number of frames that wait."""
-        return len(self._first) + len(self._again)
+        """Return the number of frames and chunks that wait."""
+        return len(self._first) + len(self._unframed) + len(self._again)
 
     def next_ms(self, now_ms: int) -> float:
         """When waiting frames may go, Unix ms; inf if none waits for a time."""
@@ -135,6 +154,19 @@ class Outward:
             and self._budget.allows(_URGENCY[cause], now_ms)
         )
 
+    def wait(self, unframed: Unframed) -> None:
+        """Let a chunk wait for its frame."""
+        self._bytes += len(unframed.content)
+        self._unframed.append(unframed)
+
+    def encrypted(self, cause: Cause, sds_id: str, frame: bytes) -> Queued:
+        """Return a frame as it is dispatched.
+
+        Raises:
+            EncryptionError: It cannot be encrypted.
+        """
+        return Queued(cause, sds_id, self._encryption.encrypt(frame))
+
     def submit(self, cause: Cause, sds_id: str, frame: bytes) -> str | None:
         """Encrypt a frame and let it wait for `release`.
 
@@ -144,7 +176,7 @@ class Outward:
         Raises:
             EncryptionError: It cannot be encrypted.
         """
-        queued = Queued(cause, sds_id, self._encryption.encrypt(frame))
+        queued = self.encrypted(cause, sds_id, frame)
         dropped = None
         if not self.has_room(1, len(queued.payload)) and self._again:
             old = self._again.popleft()
@@ -167,21 +199,43 @@ class Outward:
         ]
         if len(kept) < len(self._again):
             self._again = deque(kept)
-            self._bytes = sum(len(one.payload) for one in (*self._first, *kept))
+            self._bytes = self._waiting_bytes()
 
-    def release(self, now_ms: int) -> list[Dispatch]:
-        """Return what the node and the budget allow to dispatch now, in order."""
-        released: list[Dispatch] = []
+    def release(
+        self, now_ms: int, frame: Callable[[Unframed], Queued | None]
+    ) -> Iterator[Dispatch]:
+        """Yield what the node and the budget allow to dispatch now, in order.
+
+        Args:
+            now_ms: Unix ms.
+            frame: Returns the frame of a chunk, when everything before it is
+                dispatched; None if it has none, and is not sent.
+        """
         self.waits_for_budget = False
-        if not self.is_online:
-            return released
-        for queue in (self._first, self._again):
-            while queue:
-                if not self._budget.take(_URGENCY[queue[0].cause], now_ms):
-                    self.waits_for_budget = True
-                    break
-                released.append(self._dispatch(queue.popleft(), now_ms))
-        return released
+        while self.is_online and len(self):
+            urgency = self._next_urgency()
+            if not self._budget.allows(urgency, now_ms):
+                self.waits_for_budget = True
+                return
+            queued = self._next(frame)
+            if queued is not None:
+                self._budget.take(urgency, now_ms)
+                yield self._dispatch(queued, now_ms)
+
+    def _next_urgency(self) -> Urgency:
+        if self._first:
+            return _URGENCY[self._first[0].cause]
+        return Urgency.FIRST if self._unframed else Urgency.AGAIN
+
+    def _next(self, frame: Callable[[Unframed], Queued | None]) -> Queued | None:
+        """Remove and return what is dispatched next."""
+        if self._first or not self._unframed:
+            queued = (self._first or self._again).popleft()
+            self._bytes -= len(queued.payload)
+            return queued
+        unframed = self._unframed.popleft()
+        self._bytes -= len(unframed.content)
+        return frame(unframed)
 
     def sds_id(self, number: int) -> str:
         """Return the id inside a frame under way.
@@ -209,7 +263,11 @@ class Outward:
     def state(self) -> OutwardState:
         """Return what waits and what is under way, for a snapshot."""
         return OutwardState(
-            list(self._first), list(self._again), dict(self._under_way), self._number
+            list(self._first),
+            list(self._again),
+            dict(self._under_way),
+            self._number,
+            list(self._unframed),
         )
 
     def restore(self, state: OutwardState) -> None:
@@ -218,10 +276,14 @@ class Outward:
         self._again.extend(state.again)
         self._under_way = dict(state.under_way)
         self._number = state.number
-        self._bytes = sum(len(one.payload) for one in (*self._first, *self._again))
+        self._unframed.extend(state.unframed)
+        self._bytes = self._waiting_bytes()
+
+    def _waiting_bytes(self) -> int:
+        framed = sum(len(one.payload) for one in (*self._first, *self._again))
+        return framed + sum(len(one.content) for one in self._unframed)
 
     def _dispatch(self, queued: Queued, now_ms: int) -> Dispatch:
-        self._bytes -= len(queued.payload)
         self._number += 1
         message = WakuMessage(
             queued.payload,

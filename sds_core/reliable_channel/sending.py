@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import sha256
+from functools import partial
 from random import Random
 
 from sds_core import message_channel as sds
 from sds_core.message_channel import Cause
+from sds_core.message_channel.checks import check_name
 from sds_core.reliable_channel.assembly import Assembly
 from sds_core.reliable_channel.budget import Budget
 from sds_core.reliable_channel.chunks import Chunks, Message, Stage
 from sds_core.reliable_channel.encryption import EncryptionError
+from sds_core.reliable_channel.errors import MessageIdRefused
 from sds_core.reliable_channel.events import (
     ChunkInfo,
     DropReason,
@@ -27,13 +29,15 @@ from sds_core.reliable_channel.events import (
     SendingMessageIrrecoverableError,
 )
 from sds_core.reliable_channel.inputs import DispatchFailed
+from sds_core.reliable_channel.message_ids import new_message_id
 from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Output
-from sds_core.reliable_channel.outward import Outward, Queued
+from sds_core.reliable_channel.outward import Outward, Queued, Unframed
 from sds_core.reliable_channel.retries import Retries
 from sds_core.reliable_channel.segmentation import SegmentationError
 
 _ONE_CHUNK = ChunkInfo((0,), 1)
+_MOST_ID_CHARACTERS = 256
 
 
 class Sending:
@@ -91,16 +95,29 @@ class Sending:
 
     # -- calls by the application
 
-    def send(self, payload: bytes, now_ms: int, out: Output) -> None:
-        """Put a message into frames, one for each chunk, which wait for `release`."""
-        out.message_id = message_id = self._new_id(payload, now_ms)
+    def check_id(self, message_id: str) -> None:
+        """Check an id that the application gives to a message.
+
+        Raises:
+            MessageIdRefused: It is too long, no text, or that of another message.
+        """
+        try:
+            check_name("message_id", message_id, _MOST_ID_CHARACTERS)
+        except ValueError as error:
+            raise MessageIdRefused(message_id, str(error)) from error
+        if self.chunks.get(message_id) is not None:
+            raise MessageIdRefused(message_id, "another message has it")
+
+    def send(self, payload: bytes, given_id: str, now_ms: int, out: Output) -> None:
+        """Split a message into chunks, which wait for `release`."""
+        out.message_id = message_id = given_id or self._new_id(payload, now_ms)
         error, detail, contents = None, "", [payload]
         if not payload:
             error = SendError.EMPTY_PAYLOAD
         else:
             try:
-                contents = self._assembly.split(payload)
-            except SegmentationError as refused:
+                contents = self._split(payload)
+            except (SegmentationError, sds.FrameTooLarge) as refused:
                 error, detail = SendError.SIZE_TOO_LARGE, str(refused)
         if not error and not self._outward.has_room(len(contents), len(payload)):
             error = SendError.QUEUE_FULL
@@ -111,15 +128,17 @@ class Sending:
         message = Message(message_id, [""] * len(contents))
         self.chunks.add(message)
         for chunk, content in enumerate(contents):
-            self._send_chunk(message, chunk, content, now_ms, out)
+            self._outward.wait(Unframed(message_id, chunk, content))
         while len(self.chunks) > self._limits.messages:
             oldest = self.chunks.oldest()
             self._forget(oldest)
             out.events.append(LimitReached("messages", oldest.message_id))
 
-    def send_ephemeral(self, payload: bytes, now_ms: int, out: Output) -> None:
+    def send_ephemeral(
+        self, payload: bytes, given_id: str, now_ms: int, out: Output
+    ) -> None:
         """Put a message into a frame that is dispatched now or never."""
-        out.message_id = self._new_id(payload, now_ms)
+        out.message_id = given_id or self._new_id(payload, now_ms)
         if not self._assembly.is_one_chunk(payload):
             detail = f"{len(payload)} bytes; an ephemeral message is never segmented"
             out.events.append(_failed(out, SendError.SIZE_TOO_LARGE, detail))
@@ -133,7 +152,6 @@ class Sending:
             out.events.append(_failed(out, SendError.SIZE_TOO_LARGE, str(error)))
             return
         (broadcast,) = step.broadcasts
-        out.message_id = broadcast.message_id
         if not self._outward.is_online:
             out.events.append(
                 _failed(out, SendError.SENDING_FAILED, "the node is offline")
@@ -146,7 +164,8 @@ class Sending:
         if reason is not None:
             out.events.append(EphemeralMessageDropped(out.message_id, reason))
             return
-        self._submit(broadcast, now_ms, out)
+        # Only its events need an id, and they have this one.
+        self._submit(broadcast._replace(message_id=out.message_id), now_ms, out)
 
     # -- what SDS wants sent, and what becomes of it
 
@@ -168,7 +187,8 @@ class Sending:
 
     def release(self, now_ms: int, out: Output) -> None:
         """Dispatch what the node and the rate limit allow."""
-        for dispatch in self._outward.release(now_ms):
+        frame = partial(self._frame, now_ms, out)
+        for dispatch in self._outward.release(now_ms, frame):
             out.dispatches.append(dispatch)
             sds_id = self._outward.sds_id(dispatch.number)
             if dispatch.cause is Cause.CONTENT:
@@ -231,23 +251,47 @@ class Sending:
 
     # -- helpers
 
-    def _send_chunk(
-        self, message: Message, chunk: int, content: bytes, now_ms: int, out: Output
-    ) -> None:
+    def _split(self, payload: bytes) -> list[bytes]:
+        """Return the contents of a message's chunks.
+
+        Without segmentation, a content may turn out to be too long for its frame only
+        when it gets that; a frame holds every segment.
+
+        Raises:
+            PayloadTooLarge: There would be too many segments.
+            FrameTooLarge: No frame holds the content.
+        """
+        contents = self._assembly.split(payload)
+        limit = self._participant.profile.max_frame_bytes
+        if len(contents[0]) > limit:
+            raise sds.FrameTooLarge(len(contents[0]), limit)
+        return contents
+
+    def _frame(self, now_ms: int, out: Output, unframed: Unframed) -> Queued | None:
+        """Put a chunk into an SDS message, and encrypt that; None if it fails."""
+        message, chunk = self.chunks.get(unframed.message_id), unframed.chunk
         try:
-            step = self._participant.send(content, now_ms)
+            step = self._participant.send(unframed.content, now_ms)
         except sds.FrameTooLarge as error:
-            self._fail(message, chunk, SendError.SIZE_TOO_LARGE, str(error), out)
-            return
+            if message is not None:
+                self._fail(message, chunk, SendError.SIZE_TOO_LARGE, str(error), out)
+            return None
         (broadcast,) = step.broadcasts
-        self.chunks.name(message, chunk, broadcast.message_id)
-        for dropped in self.retries.add(broadcast.message_id, broadcast.value):
-            out.events.append(LimitReached("retries", dropped))
-            self._give_up(dropped, out)
-        self._submit(broadcast, now_ms, out)
+        sds_id = broadcast.message_id
+        # A message that is no longer tracked is sent once, without events.
+        if message is not None:
+            self.chunks.name(message, chunk, sds_id)
+            for dropped in self.retries.add(sds_id, broadcast.value):
+                out.events.append(LimitReached("retries", dropped))
+                self._give_up(dropped, out)
         for event in step.events:
             if isinstance(event, sds.Evicted) and event.buffer is sds.Buffer.OUTGOING:
                 self.evicted(event.message_id, out)
+        try:
+            return self._outward.encrypted(Cause.CONTENT, sds_id, broadcast.value)
+        except EncryptionError as error:
+            self._fail_chunk(sds_id, SendError.ENCODING_FAILED, str(error), out)
+            return None
 
     def _submit(self, broadcast: sds.Broadcast, now_ms: int, out: Output) -> None:
         """Let a frame wait; one that cannot be encrypted is not sent."""
@@ -320,18 +364,14 @@ class Sending:
             self._stop(sds_id)
 
     def _new_id(self, payload: bytes, now_ms: int) -> str:
-        """Return an id by the payload, which equal payloads do not share."""
-        hashed = sha256()
-        for part in (
-            self._participant.channel_id.encode(),
-            self._participant.participant_id.encode(),
-            now_ms.to_bytes(8, "big"),
-            self._random.getrandbits(128).to_bytes(16, "big"),
+        participant = self._participant
+        return new_message_id(
+            participant.channel_id,
+            participant.participant_id,
             payload,
-        ):
-            hashed.update(len(part).to_bytes(8, "big"))
-            hashed.update(part)
-        return hashed.hexdigest()
+            now_ms,
+            self._random,
+        )
 
 
 def _error(

@@ -6,6 +6,8 @@ change raises the version.
 
 from __future__ import annotations
 
+from math import inf
+
 import msgspec
 
 from sds_core.reliable_channel.assembly import StoredSegment
@@ -32,6 +34,8 @@ class RunningState(msgspec.Struct, array_like=True, kw_only=True):
     sync_ms: int | float
     latest_sync_ms: int | float
     fetching: FetchingState
+    # Of states before 0.15.0, which had no such time: not before the next frame.
+    requests_sync_ms: int | float = inf
 
 
 class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
@@ -49,6 +53,7 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
         segments: Segments of incomplete payloads.
         budget: State of the rate limit.
         running: Timers and connections. A journal continues from them.
+        ephemerals: Waku hashes of received ephemeral messages, oldest first.
     """
 
     content_topic: str
@@ -62,6 +67,7 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
     segments: list[StoredSegment]
     budget: bytes
     running: RunningState
+    ephemerals: list[bytes] = []
 
 
 _decoder = msgspec.msgpack.Decoder(ChannelState)

@@ -1,7 +1,9 @@
 """When the next sync message is due (document, "Synchronisation messages").
 
 All participants share the work: each draws a random time, and traffic of others, which
-says the same as a sync message, has it drawn again.
+says the same as a sync message, has it drawn again. Requests for repair are said by
+nobody else: when one is due, nothing puts the sync message off that carries it (SDS-R
+guide, "Periodic Sync Messages").
 
 It replaces the timer of the SDS participant (`sds_core.message_channel.sync`), which a
 channel turns off. That one follows SDS: its limit grows with the group, and it never
@@ -55,33 +57,58 @@ class SyncTimer:
 
     Args:
         interval_ms: `sync_min_interval_ms`; 0 for no sync messages.
+        requests_factor: Time from one frame of ours to a sync message with requests, as
+            a factor on the time drawn.
         random: Source of the times.
 
     Attributes:
         next_ms: When the next one is due, Unix ms; inf if never.
         latest_ms: Until when traffic of others may put it off, Unix ms.
+        requests_ms: From when on one may be sent for requests, Unix ms; inf if never.
     """
 
-    __slots__ = ("_interval_ms", "_random", "latest_ms", "next_ms")
+    __slots__ = (
+        "_interval_ms",
+        "_random",
+        "_requests_factor",
+        "latest_ms",
+        "next_ms",
+        "requests_ms",
+    )
 
-    def __init__(self, interval_ms: int, random: Random) -> None:
+    def __init__(
+        self, interval_ms: int, requests_factor: float, random: Random
+    ) -> None:
         self._interval_ms = interval_ms
+        self._requests_factor = requests_factor
         self._random = random
         self.next_ms: float = inf
         self.latest_ms: float = inf
+        self.requests_ms: float = inf
+
+    def due_ms(self, request_ms: float) -> float:
+        """Return when a sync message is due, Unix ms; inf if never.
+
+        Args:
+            request_ms: When the next request for repair is due, Unix ms; inf if never.
+        """
+        return min(self.next_ms, max(request_ms, self.requests_ms))
 
     def restart(self, multiplier: float, now_ms: int) -> None:
         """Draw anew after a frame of ours, or one that could not be sent."""
         if not self._interval_ms:
             return
-        self.next_ms = now_ms + self._drawn_ms(multiplier)
+        drawn_ms = self._drawn_ms(multiplier)
+        self.next_ms = now_ms + drawn_ms
+        # At least 1 ms, as below.
+        self.requests_ms = now_ms + max(1, int(drawn_ms * self._requests_factor))
         self.latest_ms = max(
             self.next_ms, now_ms + MOST_POSTPONEMENT * self._interval_ms
         )
 
     def stop(self) -> None:
         """Plan no sync message."""
-        self.next_ms = self.latest_ms = inf
+        self.next_ms = self.latest_ms = self.requests_ms = inf
 
     def put_off(self, multiplier: float, now_ms: int) -> None:
         """Draw anew after a frame of another, within the limit."""

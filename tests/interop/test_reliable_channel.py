@@ -19,12 +19,14 @@ from sds_core.reliable_channel import (
     MessageReceived,
     MessageSent,
     ReliableChannelOptions,
+    SegmentationOptions,
     Send,
     SendingMessage,
 )
+from sds_core.reliable_channel.segmentation import Reassembler, Segmenter
 from sds_core.simulation.reliable_network import ReliableNetwork
 from sds_core.wire import decode
-from tests.support.frames import MINUTE, SECOND
+from tests.support.frames import MINUTE, SECOND, START_MS
 from tests.support.interop.pia import network_of_pia
 from tests.support.interop.sdk_host import SdkHost, node_with_sdk
 from tests.support.reliable_channel import CHANNEL, SHARD, TOPIC, emitted
@@ -34,14 +36,22 @@ pytestmark = [pytest.mark.node, pytest.mark.slow]
 JS_WAKU = ReliableChannelOptions.js_waku()
 ONE = ChunkInfo((0,), 1)
 
+PUBLIC_KEYS = ("02" + "c0" * 32, "03" + "fe" * 32)
+"""Sender ids of 66 characters."""
+
+MEBIBYTE = bytes(number % 251 for number in range(2**20))
+
 
 class OpenPair(Protocol):
     """A function that opens a channel of two."""
 
     def __call__(
-        self, loss: float = 0.0, options: ReliableChannelOptions = JS_WAKU
+        self,
+        loss: float = 0.0,
+        options: ReliableChannelOptions = JS_WAKU,
+        ids: tuple[str, str] = ("pia", "jane"),
     ) -> tuple[ReliableNetwork, SdkHost]:
-        """Open a channel with ours, "pia", and a js one, "jane"."""
+        """Open a channel with ours, "pia", and a js one, with these sender ids."""
 
 
 @pytest.fixture
@@ -51,12 +61,15 @@ def open_pair() -> Iterator[OpenPair]:
     with ExitStack() as stack:
 
         def open_one(
-            loss: float = 0.0, options: ReliableChannelOptions = JS_WAKU
+            loss: float = 0.0,
+            options: ReliableChannelOptions = JS_WAKU,
+            ids: tuple[str, str] = ("pia", "jane"),
         ) -> tuple[ReliableNetwork, SdkHost]:
-            net = network_of_pia(options, participants=4, loss=loss)
+            ours, theirs = ids
+            net = network_of_pia(options, participants=4, loss=loss, sender_id=ours)
             host = SdkHost(node, net, CHANNEL, TOPIC, SHARD)
             stack.enter_context(host)
-            host.enter("jane")
+            host.enter(theirs)
             return net, host
 
         yield open_one
@@ -176,3 +189,50 @@ def test_syncs_of_each_are_understood(open_pair: OpenPair) -> None:
             entry.message_id: entry.retrieval_hint for entry in syncs[-1].causal_history
         }
         assert hints == hashes, name
+
+
+def spoken(segments: list[bytes]) -> list[bytes]:
+    """Return the payloads that an application of js makes of what it receives."""
+    reassembler = Reassembler(SegmentationOptions())
+    found = [reassembler.add(one, START_MS, PUBLIC_KEYS[0]) for one in segments]
+    return [one.payload for one in found if one.payload is not None]
+
+
+@pytest.mark.parametrize("history", [0, 200])
+def test_mebibyte_by_participants_with_long_ids(
+    open_pair: OpenPair, history: int
+) -> None:
+    """Each sends 1 MiB to the other, at first, or when histories are full.
+
+    The application of js splits and joins: the SDK does neither. Its history does not
+    give way, so its segments are shorter: with 200 entries and a filter, 102,400 bytes
+    would not fit into the 150 KB of the network.
+    """
+    net, host = open_pair(options=ReliableChannelOptions(), ids=PUBLIC_KEYS)
+    jane = PUBLIC_KEYS[1]
+    for number in range(history // 2):
+        net.apply("pia", Send(b"%d" % number))
+        host.say(jane, b"%d" % number)
+        host.run(100)
+    host.run(5 * SECOND)
+    ours = net.apply("pia", Send(MEBIBYTE)).message_id
+    host.run(10 * SECOND)
+    assert spoken(host.received(jane))[-1] == MEBIBYTE
+    segmenter = Segmenter(SegmentationOptions(segment_bytes=92_160))
+    theirs = [host.say(jane, one) for one in segmenter.split(MEBIBYTE)]
+    host.run(5 * MINUTE)
+    assert payloads(net)[-1] == MEBIBYTE
+    assert payloads(net).count(MEBIBYTE) == 1
+    sizes = [len(one.dispatch.message.payload) for one in net.transmissions]
+    assert max(sizes) < 150 * 1024
+    named = [
+        len(decode(one.dispatch.message.payload).causal_history)
+        for one in net.transmissions
+        if one.dispatch.cause is Cause.CONTENT
+    ]
+    assert max(named) >= history
+    acknowledged = emitted(net, "pia", MessageAcknowledged)
+    assert [one for one in acknowledged if one.message_id == ours][
+        -1
+    ].chunk_info.is_complete
+    assert all("message-acknowledged" in host.names(jane, one) for one in theirs)

@@ -16,8 +16,8 @@ from sds_core.wire.segment_header import SegmentLayout
 MOST_SEGMENTS: Final = 256
 """Data and parity segments of one payload together, in every layout."""
 
-_HEADER_ROOM_BYTES = 128
-"""nim-segmentation keeps so much of a segment free for its header."""
+HEADER_ROOM_BYTES: Final = 128
+"""No header of a segment is longer: nim-segmentation keeps so much free for it."""
 
 _RATE_STEPS = 1_000_000
 """The parity rate is a fraction of this, as in nim-segmentation: with floating point
@@ -30,8 +30,9 @@ class SegmentationOptions:
 
     Attributes:
         layout: Field layout that is written; all three are read.
-        segment_bytes: Greatest length of a segment, from which the share of the payload
-            follows: see `share_bytes`. All participants should use one value.
+        segment_bytes: Most bytes of the payload in one segment, to which the header is
+            added; see `share_bytes`. nim-segmentation counts a header of up to 128
+            bytes in: its 102,400 are 102,272 here.
         parity_rate: Parity segments as a share of the data segments, in [0, 1]; 0 for
             none. nim-segmentation has 0 as well, status-go and LIP-243 0.125.
         parity_from: Fewest data segments that get parity. Parity of one segment is a
@@ -44,8 +45,9 @@ class SegmentationOptions:
     """
 
     layout: SegmentLayout = SegmentLayout.NIM_SEGMENTATION
-    # RELIABLE-CHANNEL-API, "Message segmentation"; the last four are the defaults of
-    # nim-segmentation, and the 150 KB of 64/WAKU2-NETWORK.
+    # RELIABLE-CHANNEL-API, "Message segmentation": 102,400 bytes of user payload. The
+    # last four are the defaults of nim-segmentation, and the 150 KB of
+    # 64/WAKU2-NETWORK.
     segment_bytes: int = 102_400
     parity_rate: float = 0.0
     parity_from: int = 2
@@ -61,9 +63,9 @@ class SegmentationOptions:
             ValueError: An option is out of its range.
         """
         at_least = {
-            "segment_bytes": _HEADER_ROOM_BYTES + LEOPARD_ALIGNMENT_BYTES,
+            "segment_bytes": LEOPARD_ALIGNMENT_BYTES,
             "parity_from": 1,
-            "max_segment_bytes": self.segment_bytes,
+            "max_segment_bytes": self.segment_bytes + HEADER_ROOM_BYTES,
             "max_sets": 1,
             "max_buffered_bytes": self.max_segment_bytes,
             "idle_timeout_ms": 1,
@@ -86,12 +88,9 @@ class SegmentationOptions:
     def share_bytes(self) -> int:
         """Length of the payload's share in each data segment but the last.
 
-        With nim-segmentation it leaves room for the header, and Leopard-RS needs a
-        multiple of 64; in the others `segment_bytes` is the share alone.
+        It is `segment_bytes`; Leopard-RS needs a multiple of 64.
         """
         share = self.segment_bytes
-        if self.layout is SegmentLayout.NIM_SEGMENTATION:
-            share -= _HEADER_ROOM_BYTES
         if self.code is ErasureCode.LEOPARD:
             share -= share % LEOPARD_ALIGNMENT_BYTES
         return share

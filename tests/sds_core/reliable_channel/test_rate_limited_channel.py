@@ -26,7 +26,7 @@ from sds_core.reliable_channel import (
 )
 from sds_core.reliable_channel.budget import Budget, Unlimited, Urgency
 from sds_core.reliable_channel.events import DropReason
-from sds_core.reliable_channel.outward import Outward
+from sds_core.reliable_channel.outward import Outward, Queued, Unframed
 from sds_core.reliable_channel.rate_limit import RateLimit
 from sds_core.reliable_channel.tape import TapedEncryption
 from tests.support.frames import MINUTE, START_MS
@@ -196,14 +196,21 @@ def test_everything_is_sent_in_order_within_its_class_and_the_budget(
     outward.is_online = True
     now_ms = START_MS
     released = []
+
+    def frame(chunk: Unframed) -> Queued:
+        return outward.encrypted(Cause.CONTENT, chunk.message_id, chunk.content)
+
     for number, (passed_ms, cause) in enumerate(frames):
         now_ms += passed_ms
-        outward.submit(cause, str(number), b"%d" % number)
-        released += [(now_ms, one) for one in outward.release(now_ms)]
+        if cause is Cause.CONTENT:
+            outward.wait(Unframed(str(number), 0, b"%d" % number))
+        else:
+            outward.submit(cause, str(number), b"%d" % number)
+        released += [(now_ms, one) for one in outward.release(now_ms, frame)]
     while len(outward):
         assert outward.next_ms(now_ms) > now_ms
         now_ms = int(outward.next_ms(now_ms))
-        released += [(now_ms, one) for one in outward.release(now_ms)]
+        released += [(now_ms, one) for one in outward.release(now_ms, frame)]
     numbers = [(int(one.message.payload), one.cause) for _, one in released]
     assert sorted(numbers) == [(at, cause) for at, (_, cause) in enumerate(frames)]
     for is_content in (True, False):

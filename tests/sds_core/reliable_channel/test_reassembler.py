@@ -241,7 +241,7 @@ def test_a_changed_segment_gives_an_error_and_no_payload(
 
 def test_a_segment_of_another_length_is_a_changed_one() -> None:
     """Parity is only of segments of one length."""
-    options = replace(SMALL, parity_rate=0.5)
+    options = replace(SMALL, segment_bytes=64, parity_rate=0.5)
     segments = Segmenter(options).split(payload_of(options, 4))
     shorter = Segmenter(options).split(payload_of(options, 3, -1) + b"longer")[3]
     # The header of the second segment, with a share that is too short.
@@ -465,7 +465,7 @@ def test_the_least_recently_updated_payload_makes_room_for_a_new_one() -> None:
 @pytest.mark.rule("rc-seg-partial")
 def test_bytes_are_limited_as_payloads_are() -> None:
     """The oldest go until a new segment fits."""
-    options = replace(SMALL, segment_bytes=4_096, max_buffered_bytes=10_000)
+    options = replace(SMALL, segment_bytes=3_968, max_buffered_bytes=9_800)
     share = options.share_bytes
     payloads = [payload_of(options, 2, more) for more in (-1, -2, -3)]
     reassembler = Reassembler(options)
@@ -479,7 +479,7 @@ def test_bytes_are_limited_as_payloads_are() -> None:
 def test_the_limits_themselves_are_allowed() -> None:
     """One set, or two, of just so many bytes."""
     options = replace(
-        SMALL, layout=LIP, max_segment_bytes=300, max_buffered_bytes=2 * 192
+        SMALL, layout=LIP, max_segment_bytes=320, max_buffered_bytes=2 * 192
     )
     payloads = [payload_of(options, 3, more) for more in (-1, -2)]
     first, second = (Segmenter(options).split(one) for one in payloads)
@@ -493,7 +493,7 @@ def test_the_limits_themselves_are_allowed() -> None:
 
 def test_what_made_room_for_a_bad_segment_is_reported_later() -> None:
     """An error has no progress to carry it."""
-    options = replace(SMALL, segment_bytes=4_096, max_buffered_bytes=10_000)
+    options = replace(SMALL, segment_bytes=3_968, max_buffered_bytes=9_800)
     first, second = (payload_of(options, 2, more) for more in (-1, 0))
     reassembler = Reassembler(options)
     reassembler.add(Segmenter(options).split(first)[0], START_MS)
@@ -507,7 +507,9 @@ def test_what_made_room_for_a_bad_segment_is_reported_later() -> None:
 
 def test_a_payload_that_can_never_be_held_is_refused_at_once() -> None:
     """By the length in its first segment."""
-    options = replace(SMALL, max_segment_bytes=192, max_buffered_bytes=192)
+    options = replace(
+        SMALL, segment_bytes=64, max_segment_bytes=192, max_buffered_bytes=192
+    )
     reassembler = Reassembler(options)
     other = Segmenter(options).split(payload_of(options, 2))[0]
     reassembler.add(other, START_MS)
@@ -518,7 +520,7 @@ def test_a_payload_that_can_never_be_held_is_refused_at_once() -> None:
 
 def test_a_set_that_grows_over_the_limit_is_dropped_alone() -> None:
     """Other layouts do not tell the length beforehand."""
-    options = replace(SMALL, layout=LIP, max_segment_bytes=300, max_buffered_bytes=500)
+    options = replace(SMALL, layout=LIP, max_segment_bytes=320, max_buffered_bytes=500)
     segments = Segmenter(options).split(payload_of(options, 4))
     reassembler = Reassembler(options)
     reassembler.add(Segmenter(options).split(payload_of(options, 2, -190))[1], START_MS)

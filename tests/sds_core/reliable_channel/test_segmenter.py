@@ -70,12 +70,22 @@ def test_a_mebibyte_has_eleven_segments_of_about_100_kb(
 
 
 @pytest.mark.rule("rc-seg-room", "rc-seg-overhead")
-def test_nim_segments_are_no_longer_than_their_option() -> None:
-    """128 bytes are for the header, and the share is a multiple of 64."""
-    options = SegmentationOptions(parity_rate=0.125)
-    assert options.share_bytes == 102_272
-    longest = max(map(len, Segmenter(options).split(bytes(MEBIBYTE))))
-    assert options.share_bytes < longest <= options.segment_bytes
+@pytest.mark.parametrize("layout", SegmentLayout)
+def test_header_of_a_segment_has_at_most_128_bytes(layout: SegmentLayout) -> None:
+    """Also that of a payload with as many segments as there can be."""
+    options = SegmentationOptions(layout=layout, parity_rate=0.125)
+    segments = Segmenter(options).split(bytes(options.max_payload_bytes))
+    longest = max(map(len, segments))
+    assert options.share_bytes < longest <= options.segment_bytes + 128
+
+
+@pytest.mark.rule("rc-seg-unsegmented", "rc-seg-target")
+@pytest.mark.parametrize("layout", SegmentLayout)
+def test_payload_of_100_kb_is_not_segmented(layout: SegmentLayout) -> None:
+    """Up to 102,400 bytes, in every layout; one byte more takes two segments."""
+    segmenter = Segmenter(SegmentationOptions(layout=layout))
+    for length, count in ((102_272, 1), (102_273, 1), (102_400, 1), (102_401, 2)):
+        assert len(segmenter.split(bytes(length))) == count
 
 
 @pytest.mark.parametrize("options", EVERY_LAYOUT, ids=lambda one: one.layout)
@@ -169,11 +179,11 @@ def test_a_payload_beyond_the_limit_is_refused(
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("segment_bytes", 191),
+        ("segment_bytes", 63),
         ("parity_rate", 1.01),
         ("parity_rate", -0.01),
         ("parity_from", 0),
-        ("max_segment_bytes", 191),
+        ("max_segment_bytes", 319),
         ("max_sets", 0),
         ("max_buffered_bytes", 4_095),
         ("idle_timeout_ms", 0),

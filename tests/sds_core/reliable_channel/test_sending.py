@@ -17,6 +17,7 @@ from sds_core.reliable_channel import (
     MessagePossiblyAcknowledged,
     MessageReceived,
     MessageSent,
+    ReliableChannelOptions,
     Send,
     SendEphemeral,
     SendError,
@@ -257,6 +258,17 @@ def test_ephemeral_message_that_needs_two_segments_is_rejected() -> None:
     error = only(output, SendingMessageIrrecoverableError)
     assert error.error is SendError.SIZE_TOO_LARGE
     assert alice.apply(SendEphemeral(bytes(SHARE)), START_MS).dispatches
+
+
+@pytest.mark.rule("rc-seg-unsegmented", "rc-life-sending")
+@pytest.mark.parametrize("length", [102_272, 102_273, 102_400])
+def test_payload_of_100_kb_is_one_message(length: int) -> None:
+    """An ephemeral one is not rejected."""
+    alice = started(options=ReliableChannelOptions())
+    output = alice.apply(Send(bytes(length)), START_MS)
+    assert output.events == [SendingMessage(output.message_id, ONE)]
+    (dispatch,) = alice.apply(SendEphemeral(bytes(length)), START_MS).dispatches
+    assert dispatch.message.ephemeral
 
 
 @pytest.mark.rule("rc-ephemeral-error")

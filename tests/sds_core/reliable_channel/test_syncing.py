@@ -12,6 +12,7 @@ from sds_core.message_channel import Cause
 from sds_core.reliable_channel import (
     Advance,
     Arrived,
+    Dispatched,
     DispatchFailed,
     MessageAcknowledged,
     ReliableChannelCore,
@@ -52,7 +53,7 @@ class Highest(Random):
 @pytest.mark.rule("rc-sync-periodic", "rc-sync-interval", "rc-default-sync")
 def test_time_to_the_next_sync_is_random_within_the_interval() -> None:
     """Over the whole interval, and no longer."""
-    timer = SyncTimer(INTERVAL_MS, Random(1))
+    timer = SyncTimer(INTERVAL_MS, 0.3, Random(1))
     drawn = []
     for _ in range(200):
         timer.restart(1.0, START_MS)
@@ -75,7 +76,7 @@ def test_multipliers_are_those_of_the_document() -> None:
 
 def longest_ms(restarts: str, multiplier: float) -> float:
     """Time to the next sync after something happened, if the greatest is drawn."""
-    timer = SyncTimer(INTERVAL_MS, Highest())
+    timer = SyncTimer(INTERVAL_MS, 0.3, Highest())
     timer.restart(2.0, START_MS)
     getattr(timer, restarts)(multiplier, START_MS)
     return timer.next_ms - START_MS
@@ -102,9 +103,16 @@ def speaker() -> ReliableChannelCore:
         random=Highest(),
         options=OPTIONS,
     )
-    for event in (Start(), ONLINE, Send(b"tea")):
+    for event in (Start(), ONLINE):
         made.apply(event, START_MS)
+    say(made, b"tea", START_MS)
     return made
+
+
+def say(alone: ReliableChannelCore, payload: bytes, now_ms: int) -> None:
+    """Have a channel send a message, which the network accepts."""
+    (dispatch,) = alone.apply(Send(payload), now_ms).dispatches
+    alone.apply(Dispatched(dispatch.number), now_ms)
 
 
 def first_sync_ms(alone: ReliableChannelCore) -> float:
@@ -120,8 +128,21 @@ def first_sync_ms(alone: ReliableChannelCore) -> float:
 def test_content_of_ours_puts_the_sync_off_for_an_interval() -> None:
     """From its sending on."""
     alice = speaker()
-    alice.apply(Send(b"more"), START_MS + 10 * SECOND)
+    say(alice, b"more", START_MS + 10 * SECOND)
     assert first_sync_ms(alice) == 10 * SECOND + INTERVAL_MS
+
+
+@pytest.mark.rule("rc-sync-sent")
+@pytest.mark.parametrize("payload", [b"", b"refused by the network"])
+def test_failed_sends_do_not_put_the_sync_off(payload: bytes) -> None:
+    """Those that are refused at once, and those that the network does not accept."""
+    alice = speaker()
+    found = []
+    for now_ms in range(START_MS, START_MS + INTERVAL_MS + 1, SECOND):
+        for one in alice.apply(Send(payload), now_ms).dispatches:
+            found.append(one.cause)
+            alice.apply(DispatchFailed(one.number), now_ms)
+    assert found.count(Cause.SYNC) == 1
 
 
 @pytest.mark.rule("rc-sync-received", "rc-map-1d")
@@ -146,7 +167,7 @@ def test_sync_that_is_due_offline_waits_for_two_intervals() -> None:
 @pytest.mark.rule("rc-sync-interval")
 def test_traffic_of_others_does_not_put_a_sync_off_for_ever() -> None:
     """A listener of one steady speaker would never acknowledge anything."""
-    timer = SyncTimer(INTERVAL_MS, Highest())
+    timer = SyncTimer(INTERVAL_MS, 0.3, Highest())
     timer.restart(1.0, START_MS)
     now_ms = START_MS
     while timer.next_ms > now_ms:

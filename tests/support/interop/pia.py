@@ -17,7 +17,11 @@ from tests.support.reliable_channel import CHANNEL, SHARD, TOPIC
 
 
 def network_of_pia(
-    options: ReliableChannelOptions, *, participants: int, loss: float
+    options: ReliableChannelOptions,
+    *,
+    participants: int,
+    loss: float,
+    sender_id: str = "pia",
 ) -> ReliableNetwork:
     """Return a network with our channel "pia", which is started.
 
@@ -25,6 +29,7 @@ def network_of_pia(
         options: Options of the channel.
         participants: Most participants, with pia.
         loss: Share of what is lost on each link.
+        sender_id: Id of pia.
     """
     net = ReliableNetwork(
         start_ms=START_MS,
@@ -34,7 +39,7 @@ def network_of_pia(
     )
     ours = ReliableChannelCore(
         CHANNEL,
-        "pia",
+        sender_id,
         TOPIC,
         pubsub_topic=SHARD,
         now_ms=START_MS,

@@ -36,7 +36,7 @@ PROFILE = replace(Profile.spec(), bloom=BloomParameters(100, 0.01))
 
 OPTIONS = ReliableChannelOptions(profile=PROFILE)
 
-SMALL_SEGMENTS = SegmentationOptions(segment_bytes=320, max_segment_bytes=2_048)
+SMALL_SEGMENTS = SegmentationOptions(segment_bytes=192, max_segment_bytes=2_048)
 """Shares of 192 bytes."""
 
 OneEvent = TypeVar("OneEvent", bound=Event)

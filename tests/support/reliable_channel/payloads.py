@@ -10,7 +10,7 @@ from sds_core.reliable_channel.segmentation import SegmentationOptions, SegmentL
 SMALL = SegmentationOptions(
     segment_bytes=192, max_segment_bytes=4_096, max_buffered_bytes=65_536
 )
-"""Data segments of 64 bytes with nim-segmentation, of 192 with the others."""
+"""Data segments of 192 bytes."""
 
 EVERY_LAYOUT = [replace(SMALL, layout=layout) for layout in SegmentLayout]
 
