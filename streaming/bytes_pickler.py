@@ -4,8 +4,7 @@ Spark pickles the state of a group before it gives it to Python. Its pickler wri
 bytes as a text, one character at a time. With large states this was most of the JVM's
 work: with 200 channels that each remember an hour, 1,000 of the 1,145 samples that Java
 Flight Recorder took were in the pickler. Here a class of our own pickles bytes by the
-opcode that pickle has for them. Spark's own compiler, Janino, compiles it when a
-session starts.
+opcode that pickle has for them.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark.sql import SparkSession
+
+from streaming.janino import compiled
 
 _CLASS = "BytesPickler"
 _SPARKS = "org.apache.spark.sql.execution.python.EvaluatePython$BytesWrapper"
@@ -35,13 +36,10 @@ public final class {_CLASS} implements net.razorvine.pickle.IObjectPickler {{
 def use_bytes_pickler(spark: SparkSession) -> None:
     """Have the JVM of the driver, which runs the tasks of a local session, use it."""
     jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
-    loader = jvm.Thread.currentThread().getContextClassLoader()
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(loader)
-    compiler.cook(_SOURCE)
-    pickler = compiler.getClassLoader().loadClass(_CLASS).newInstance()
+    pickler = compiled(jvm, _CLASS, _SOURCE).newInstance()
     # Spark registers its own once, at the first use: ours must come after them.
     python = jvm.org.apache.spark.sql.execution.python
     getattr(getattr(python, "EvaluatePython$"), "MODULE$").registerPicklers()
+    loader = jvm.Thread.currentThread().getContextClassLoader()
     wrapper = loader.loadClass(_SPARKS)
     jvm.net.razorvine.pickle.Pickler.registerCustomPickler(wrapper, pickler)

@@ -23,6 +23,7 @@ from connectors.scratch import claim_scratch
 from streaming.bytes_pickler import use_bytes_pickler
 from streaming.executors import has_executors, send_code
 from streaming.failure import JobFailed, cause_of
+from streaming.local_files import use_files_as_made
 from streaming.master import find_unreachable
 from streaming.settings import SessionSettings
 from streaming.spark_home import JARS, PREPARED, use_home
@@ -191,6 +192,8 @@ def make_session(
     _search_no_packages(spark)
     if settings.is_cluster:
         send_code(spark.sparkContext, scratch)
+    else:
+        use_files_as_made(spark)
     accumulators: Any = spark.sparkContext._accumulatorServer  # noqa: SLF001 - has no option
     # It prints a traceback if the JVM ends, which the command reports in one line.
     accumulators.handle_error = lambda request, client_address: None

@@ -87,7 +87,16 @@ def test_first_fault_gives_the_reason(first: int) -> None:
 
 
 @pytest.mark.parametrize("letter", ["x", "频"])
-@pytest.mark.parametrize("headers", [(), HEARTBEAT[2:], (("seq", b"4"), BAD)])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        (),
+        HEARTBEAT[2:],
+        (("seq", b"4"), BAD),
+        (("seq", b"4"), ("waku-hash", b"0x" + b"5e" * 32)),
+    ],
+    ids=["none", "heartbeat", "bad", "usual"],
+)
 def test_tap_has_at_most_512_characters(letter: str, headers: Any) -> None:
     """More are a reason of their own, also for a heartbeat, and name no tap."""
     long, longest = (("observer", (letter * n).encode()) for n in (513, 512))
