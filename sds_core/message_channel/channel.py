@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from random import Random
+from typing import Final
 
 from sds_core.message_channel import changes as change_records
 from sds_core.message_channel import snapshot, snapshot_fit
@@ -28,6 +29,7 @@ from sds_core.message_channel.events import (
     Step,
 )
 from sds_core.message_channel.framing import FrameBuilder
+from sds_core.message_channel.incoming import HINTS_KEPT
 from sds_core.message_channel.parts import Parts
 from sds_core.message_channel.profile import Profile
 from sds_core.message_channel.reception import Reception, ignored
@@ -67,7 +69,10 @@ class MessageChannel:
         profile: Behaviour where the documents leave a choice.
         next_deadline_ms: When `advance` must be called next, Unix ms; every call
             updates it.
+        HINTS_KEPT: Number of retrieval hints of a missing message that are kept.
     """
+
+    HINTS_KEPT: Final = HINTS_KEPT
 
     def __init__(
         self,
@@ -183,7 +188,10 @@ class MessageChannel:
         was_asked_for = frame.message_id in self._repairer.responses
         step = self._reception.receive(frame, value, retrieval_hint, now_ms)
         event = step.events[0]
-        if isinstance(event, Ignored):
+        if (
+            isinstance(event, Ignored)
+            and event.reason is not IgnoredReason.OLDER_THAN_LOG
+        ):
             self._done_without_effect(event, retrieval_hint, now_ms, was_asked_for)
         elif not isinstance(event, EphemeralReceived):
             self._done(Call.RECEIVED, now_ms, value=value, hint=retrieval_hint)
@@ -289,8 +297,20 @@ class MessageChannel:
 
     @property
     def missing(self) -> tuple[HistoryEntry, ...]:
-        """Dependencies that were named but not received, first noticed first."""
+        """Dependencies that were named but not received, first noticed first.
+
+        With the newest retrieval hint of each; `retrieval_hints_of` has more.
+        """
         return tuple(one.entry for one in self._incoming.missing.values())
+
+    def retrieval_hints_of(self, message_id: str) -> tuple[bytes, ...]:
+        """Return up to `HINTS_KEPT` hints of a missing message, newest first.
+
+        Each copy of a message has its own, and not every copy reached a cache. Empty if
+        the message is not missing.
+        """
+        missing = self._incoming.missing.get(message_id)
+        return () if missing is None else missing.hints
 
     def frame_of(self, message_id: str, now_ms: int) -> bytes | None:
         """Return a message's frame for a peer that asks the application for it.

@@ -68,7 +68,8 @@ class Delivery:
                 events.append(Missing(*plain, named_by))
             elif (completed := incoming.learn(plain)) is not None:
                 self._repairer.requests.learn(completed)
-            events += self._repairer.named(*incoming.missing[dependency], now_ms)
+            missing = incoming.missing[dependency]
+            events += self._repairer.named(missing.entry, missing.since_ms, now_ms)
         while len(incoming.missing) > self._profile.missing_limit:
             oldest = next(iter(incoming.missing))
             events.append(Evicted(Buffer.MISSING, oldest))

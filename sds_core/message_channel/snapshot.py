@@ -34,7 +34,10 @@ VERSION = 1
 
 
 class OutgoingState(msgspec.Struct, array_like=True):
-    """One entry of the outgoing buffer; `retry_ms` None if it is not sent again."""
+    """One entry of the outgoing buffer; `retry_ms` None if it is not sent again.
+
+    `filters` is None in older snapshots.
+    """
 
     message_id: str
     value: bytes
@@ -43,6 +46,7 @@ class OutgoingState(msgspec.Struct, array_like=True):
     retry_ms: int | None
     is_possibly_acknowledged: bool
     seen_by: list[str]
+    filters: int | None = None
 
 
 class WaitingState(msgspec.Struct, array_like=True):
@@ -83,6 +87,8 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
     own_frame_ms: int | None = None
     last_ms: int | None = None
     owed_to: str = ""
+    forgotten_lamports: list[int] | None = None
+    horizon: tuple[int, str] | None = None
 
 
 _decoder = msgspec.msgpack.Decoder(State)
@@ -134,6 +140,8 @@ def state_of(parts: Parts) -> State:
         own_frame_ms=parts.sync.own_frame_ms,
         last_ms=parts.uptime.last_ms,
         owed_to=parts.sync.owed_to,
+        forgotten_lamports=list(parts.log.forgotten.values()),
+        horizon=parts.log.horizon,
     )
 
 
@@ -162,7 +170,13 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
         Uptime(state.last_ms),
     )
     parts.lamport.value = state.lamport
-    parts.log.restore(state.log_keys, state.log_entries, state.forgotten)
+    parts.log.restore(
+        state.log_keys,
+        state.log_entries,
+        state.forgotten,
+        state.forgotten_lamports,
+        state.horizon,
+    )
     _restore_bloom(parts.bloom, state)
     _restore_outgoing(parts.outgoing, state)
     parts.incoming.restore(
@@ -197,6 +211,7 @@ def _outgoing_state(buffer: OutgoingBuffer) -> list[OutgoingState]:
             _time_or_none(message.retry_ms),
             message.is_possibly_acknowledged,
             sorted(message.seen_by),
+            message.filters,
         )
         for message_id, message in buffer.messages.items()
     ]
@@ -211,6 +226,7 @@ def _restore_outgoing(buffer: OutgoingBuffer, state: State) -> None:
         message.attempts = one.attempts
         message.is_possibly_acknowledged = one.is_possibly_acknowledged
         message.seen_by = set(one.seen_by)
+        message.filters = len(one.seen_by) if one.filters is None else one.filters
         messages[one.message_id] = message
     buffer.restore(messages)
 
