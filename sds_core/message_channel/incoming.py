@@ -77,6 +77,7 @@ class IncomingBuffer:
             naming.
         circles_due_ms: when to search for messages that wait for each other, Unix ms.
         lost: ids that were given up; dependencies on them count as met.
+        received: number of messages that arrived.
     """
 
     __slots__ = (
@@ -86,6 +87,7 @@ class IncomingBuffer:
         "circles_due_ms",
         "lost",
         "missing",
+        "received",
         "waiting",
     )
 
@@ -98,6 +100,7 @@ class IncomingBuffer:
         self.missing: OrderedDict[str, MissingDependency] = OrderedDict()
         self.lost: OrderedDict[str, None] = OrderedDict()
         self.circles_due_ms: float = inf
+        self.received = 0
         self._waiters: dict[str, list[str]] = {}
 
     @property
@@ -165,6 +168,11 @@ class IncomingBuffer:
 
     def arrived(self, message_id: str) -> None:
         """Record that a message arrived: it is neither missing nor lost any more."""
+        self.received += 1
+        self.is_had(message_id)
+
+    def is_had(self, message_id: str) -> None:
+        """Record that a message is neither missing nor lost any more."""
         self.missing.pop(message_id, None)
         self.lost.pop(message_id, None)
 

@@ -89,6 +89,7 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
     owed_to: str = ""
     forgotten_lamports: list[int] | None = None
     horizon: tuple[int, str] | None = None
+    received: int | None = None
 
 
 _decoder = msgspec.msgpack.Decoder(State)
@@ -142,6 +143,7 @@ def state_of(parts: Parts) -> State:
         owed_to=parts.sync.owed_to,
         forgotten_lamports=list(parts.log.forgotten.values()),
         horizon=parts.log.horizon,
+        received=incoming.received,
     )
 
 
@@ -185,6 +187,7 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
         state.lost,
         inf if state.circles_due_ms is None else state.circles_due_ms,
     )
+    parts.incoming.received = _received(state)
     repairer = parts.repairer
     repairer.requests.restore(state.requests)
     repairer.responses.restore(state.responses)
@@ -193,6 +196,14 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     repairer.budget.given = state.answers_given
     parts.changes.number = state.changes
     return parts
+
+
+def _received(state: State) -> int:
+    """Return how many messages arrived; up to 0.14, as far as the log knows."""
+    if state.received is not None:
+        return state.received
+    others = sum(one.sender_id != state.participant_id for one in state.log_entries)
+    return others + len(state.waiting)
 
 
 def _time_or_none(time_ms: float) -> int | None:
