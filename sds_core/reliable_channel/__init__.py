@@ -10,6 +10,7 @@ from sds_core.reliable_channel.encryption import (
     ChaChaEncryption,
     Encryption,
     EncryptionError,
+    EncryptionScope,
 )
 from sds_core.reliable_channel.errors import (
     NotStarted,
@@ -76,6 +77,7 @@ __all__ = [
     "DropReason",
     "Encryption",
     "EncryptionError",
+    "EncryptionScope",
     "EphemeralMessageDropped",
     "Event",
     "EventName",

@@ -32,6 +32,7 @@ from sds_core.reliable_channel.outputs import Output
 from sds_core.reliable_channel.outward import Outward, Queued
 from sds_core.reliable_channel.retries import Retries
 from sds_core.reliable_channel.segmentation import SegmentationError
+from sds_core.reliable_channel.tape import TapedEncryption
 
 _ONE_CHUNK = ChunkInfo((0,), 1)
 
@@ -42,6 +43,7 @@ class Sending:
     Args:
         participant: The SDS participant.
         assembly: Splits payloads.
+        contents: Encrypts every content of a frame.
         outward: The way out.
         budget: The rate limit, which the way out takes from.
         random: Source of what distinguishes ids of equal messages.
@@ -56,6 +58,7 @@ class Sending:
     __slots__ = (
         "_assembly",
         "_budget",
+        "_contents",
         "_limits",
         "_outward",
         "_participant",
@@ -69,6 +72,7 @@ class Sending:
         self,
         participant: sds.MessageChannel,
         assembly: Assembly,
+        contents: TapedEncryption,
         outward: Outward,
         budget: Budget,
         random: Random,
@@ -76,6 +80,7 @@ class Sending:
     ) -> None:
         self._participant = participant
         self._assembly = assembly
+        self._contents = contents
         self._outward = outward
         self._budget = budget
         self._random = random
@@ -99,9 +104,12 @@ class Sending:
             error = SendError.EMPTY_PAYLOAD
         else:
             try:
-                contents = self._assembly.split(payload)
+                segments = self._assembly.split(payload)
+                contents = [self._contents.encrypt(one) for one in segments]
             except SegmentationError as refused:
                 error, detail = SendError.SIZE_TOO_LARGE, str(refused)
+            except EncryptionError as refused:
+                error, detail = SendError.ENCODING_FAILED, str(refused)
         if not error and not self._outward.has_room(len(contents), len(payload)):
             error = SendError.QUEUE_FULL
             detail = f"{len(self._outward)} frames wait already"
@@ -125,9 +133,14 @@ class Sending:
             out.events.append(_failed(out, SendError.SIZE_TOO_LARGE, detail))
             return
         try:
-            step = self._participant.send_ephemeral(payload, now_ms)
+            # An empty one stays empty, and is refused below.
+            content = payload and self._contents.encrypt(payload)
+            step = self._participant.send_ephemeral(content, now_ms)
         except sds.EmptyContent:
             out.events.append(_failed(out, SendError.EMPTY_PAYLOAD))
+            return
+        except EncryptionError as error:
+            out.events.append(_failed(out, SendError.ENCODING_FAILED, str(error)))
             return
         except sds.FrameTooLarge as error:
             out.events.append(_failed(out, SendError.SIZE_TOO_LARGE, str(error)))
