@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from sds_core.message_channel.events import (
     Acknowledged,
@@ -63,19 +63,33 @@ SITUATIONS = (
 HISTORY_SIZES = (2, 5, 10, 20)
 CLOCKS = (LamportRule.COUNT, LamportRule.FOLLOW_CLOCK)
 
+
+def _share(
+    base: Literal["default", "spec", "js_sds", "nim_sds"], **options: object
+) -> ProfileShare:
+    """Return a share with the profile's own acknowledgements."""
+    return ProfileShare(base=base, overrides={"possible_acks_capped": False, **options})
+
+
+_SPEC = Profile.spec()
+SPEC_SHARE = _share(
+    "spec",
+    requests_taken_per_message=_SPEC.requests_taken_per_message,
+    after_request=str(_SPEC.after_request),
+    repair_retention_ms=_SPEC.repair_retention_ms,
+)
+
 PROFILES = (
+    SPEC_SHARE,
     *(
-        ProfileShare(
-            base="default",
-            overrides={"lamport_rule": str(rule), "causal_history_size": size},
-        )
+        _share("default", lamport_rule=str(rule), causal_history_size=size)
         for rule in CLOCKS
         for size in HISTORY_SIZES
     ),
-    ProfileShare(base="js_sds"),
-    ProfileShare(base="nim_sds"),
+    _share("js_sds"),
+    _share("nim_sds"),
 )
-"""The default with other clocks and histories, and the libraries' profiles."""
+"""The documents', the default with other clocks and histories, the libraries'."""
 
 _NAMES = {
     Profile(): "`Profile()`",

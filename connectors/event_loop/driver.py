@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import Self
 
@@ -107,6 +107,15 @@ class ChannelDriver:
         """Store how a message of ours can be fetched again."""
         self._channel.note_retrieval_hint(message_id, hint)
         self._store(self._channel)
+
+    async def mark_dependencies_met(self, message_ids: Iterable[str]) -> None:
+        """Count messages as received that the application has from elsewhere.
+
+        Raises:
+            ValueError: An id is empty, too long, or not valid Unicode text.
+        """
+        step = self._channel.mark_dependencies_met(message_ids, self._now_ms())
+        await self._perform(step)
 
     async def wait_closed(self) -> None:
         """Wait until the driver ends; raise the error that ended it."""

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from connectors.reliable_channel.node import QueryFailed, SendFailed, WakuNode
 from connectors.reliable_channel.subscription import Subscription
+from sds_core.message_channel import SyncStatus
 from sds_core.reliable_channel import (
     LIP_173_NAMES,
     Advance,
@@ -289,6 +290,10 @@ class ReliableChannel:
     def is_started(self) -> bool:
         """Return whether the channel is started, and has not failed since."""
         return self._core.is_started and not self._is_broken
+
+    def sync_status(self) -> SyncStatus:
+        """Return how many chunks were received, are missing, and are lost."""
+        return self._core.sync_status
 
     # -- events
 

@@ -47,6 +47,7 @@ from sds_core.message_channel.profile import (
     LogOrder,
     Profile,
 )
+from sds_core.message_channel.sync_status import SyncStatus
 from sds_core.repair_timing import RepairHash
 
 __all__ = [
@@ -88,4 +89,5 @@ __all__ = [
     "Step",
     "SyncReceived",
     "SyncSent",
+    "SyncStatus",
 ]

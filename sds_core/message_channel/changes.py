@@ -24,6 +24,7 @@ class Call(StrEnum):
     """The call that changed the state.
 
     COPY: a frame without effect, but for a cancelled answer or a learned hint.
+    MET: the application has a message from elsewhere.
     RESUMED: the first call after a restart, whatever else it did.
     """
 
@@ -31,6 +32,7 @@ class Call(StrEnum):
     RECEIVED = "received"
     COPY = "copy"
     HINT = "hint"
+    MET = "met"
     SWEEP_INCOMING = "sweep incoming"
     SWEEP_OUTGOING = "sweep outgoing"
     SWEEP_REPAIRS = "sweep repairs"

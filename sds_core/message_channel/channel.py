@@ -11,8 +11,9 @@ from the network raises an error or takes more memory than the profile's limits 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from random import Random
+from typing import Final
 
 from sds_core.message_channel import changes as change_records
 from sds_core.message_channel import snapshot, snapshot_fit
@@ -28,6 +29,7 @@ from sds_core.message_channel.events import (
     Step,
 )
 from sds_core.message_channel.framing import FrameBuilder
+from sds_core.message_channel.incoming import HINTS_KEPT
 from sds_core.message_channel.parts import Parts
 from sds_core.message_channel.profile import Profile
 from sds_core.message_channel.reception import Reception, ignored
@@ -35,6 +37,7 @@ from sds_core.message_channel.replay import Replay
 from sds_core.message_channel.sending import Sending
 from sds_core.message_channel.sweeps import Sweeps
 from sds_core.message_channel.sync import SyncTimer
+from sds_core.message_channel.sync_status import SyncStatus
 from sds_core.message_channel.uptime import Uptime
 from sds_core.wire import (
     Frame,
@@ -67,7 +70,14 @@ class MessageChannel:
         profile: Behaviour where the documents leave a choice.
         next_deadline_ms: When `advance` must be called next, Unix ms; every call
             updates it.
+        hint_provider: Returns the retrieval hint of a message, empty if it has none;
+            None by default. Before each frame it is asked for those messages of the
+            causal history whose hint is not known; it must raise no error. As
+            `onRetrievalHint` of nim-sds.
+        HINTS_KEPT: Number of retrieval hints of a missing message that are kept.
     """
+
+    HINTS_KEPT: Final = HINTS_KEPT
 
     def __init__(
         self,
@@ -98,9 +108,11 @@ class MessageChannel:
         self._sync = parts.sync
         self._changes = parts.changes
         self._uptime = parts.uptime
+        self.hint_provider: Callable[[str], bytes] | None = None
         frames, delivery = FrameBuilder(parts), Delivery(parts)
         self._sending = Sending(parts, frames, random)
         self._reception = Reception(parts, delivery)
+        self._delivery = delivery
         self._sweeps = Sweeps(parts, delivery, frames, random)
         self._plan()
 
@@ -124,6 +136,7 @@ class MessageChannel:
             FrameTooLarge: The frame would be longer than the profile allows.
         """
         self._at(now_ms)
+        self._ask_for_hints()
         step = self._sending.send(content, now_ms, message_id)
         self._done(Call.SENT, now_ms, value=step.broadcasts[0].value)
         return step
@@ -149,6 +162,41 @@ class MessageChannel:
         """
         if self._reception.note_hint(message_id, hint):
             self._done(Call.HINT, 0, hint=hint, message_id=message_id)
+
+    def mark_dependencies_met(self, message_ids: Iterable[str], now_ms: int) -> Step:
+        """Count messages as received that the application has from elsewhere.
+
+        For example from its own storage, or because it wants none of what came before
+        it joined. What waits only for them is delivered. They are no longer missing or
+        lost, the filter holds them, and a copy that arrives is a duplicate; they enter
+        no log and no causal history. Messages in the log or the incoming buffer are
+        left as they are. As `markDependenciesMet` of nim-sds.
+
+        Raises:
+            ValueError: An id is empty, too long, or not valid Unicode text; nothing
+                changes.
+        """
+        message_ids = tuple(message_ids)
+        for message_id in message_ids:
+            check_name("message_id", message_id, self.profile.id_limit)
+        self._at(now_ms)
+        events: list[Event] = []
+        for message_id in message_ids:
+            delivered = self._delivery.met_elsewhere(message_id, now_ms)
+            if delivered is not None:
+                events += delivered
+                self._done(Call.MET, now_ms, message_id=message_id)
+        return Step((), events)
+
+    def _ask_for_hints(self) -> None:
+        """Store the provider's hints of messages in the next causal history."""
+        if self.hint_provider is None:
+            return
+        for entry in self._log.last(self.profile.causal_history_size):
+            if not entry.retrieval_hint:
+                hint = self.hint_provider(entry.message_id)
+                if hint:
+                    self.note_retrieval_hint(entry.message_id, hint)
 
     # -- calls by the transport
 
@@ -183,7 +231,10 @@ class MessageChannel:
         was_asked_for = frame.message_id in self._repairer.responses
         step = self._reception.receive(frame, value, retrieval_hint, now_ms)
         event = step.events[0]
-        if isinstance(event, Ignored):
+        if (
+            isinstance(event, Ignored)
+            and event.reason is not IgnoredReason.OLDER_THAN_LOG
+        ):
             self._done_without_effect(event, retrieval_hint, now_ms, was_asked_for)
         elif not isinstance(event, EphemeralReceived):
             self._done(Call.RECEIVED, now_ms, value=value, hint=retrieval_hint)
@@ -256,6 +307,7 @@ class MessageChannel:
         request is due.
         """
         self._at(now_ms)
+        self._ask_for_hints()
         step = self._sweeps.sync(now_ms)
         self._done(Call.SYNC, now_ms)
         return step
@@ -289,13 +341,31 @@ class MessageChannel:
 
     @property
     def missing(self) -> tuple[HistoryEntry, ...]:
-        """Dependencies that were named but not received, first noticed first."""
+        """Dependencies that were named but not received, first noticed first.
+
+        With the newest retrieval hint of each; `retrieval_hints_of` has more.
+        """
         return tuple(one.entry for one in self._incoming.missing.values())
 
     @property
     def next_request_ms(self) -> float:
         """When the next frame is to carry a repair request, Unix ms; inf if never."""
         return self._repairer.requests.due_ms
+
+    def retrieval_hints_of(self, message_id: str) -> tuple[bytes, ...]:
+        """Return up to `HINTS_KEPT` hints of a missing message, newest first.
+
+        Each copy of a message has its own, and not every copy reached a cache. Empty if
+        the message is not missing.
+        """
+        missing = self._incoming.missing.get(message_id)
+        return () if missing is None else missing.hints
+
+    @property
+    def sync_status(self) -> SyncStatus:
+        """How many messages were received, are missing, and are lost."""
+        incoming = self._incoming
+        return SyncStatus(incoming.received, len(incoming.missing), len(incoming.lost))
 
     def frame_of(self, message_id: str, now_ms: int) -> bytes | None:
         """Return a message's frame for a peer that asks the application for it.
@@ -373,7 +443,9 @@ class MessageChannel:
         snapshot_fit.check_fit(state, profile)
         self = cls.__new__(cls)
         self._set_up(snapshot.restored(state, profile, random), random)
-        replay = Replay(self._parts, self._sending, self._reception, self._sweeps)
+        replay = Replay(
+            self._parts, self._sending, self._reception, self._delivery, self._sweeps
+        )
         for one in changes:
             replay.repeat(change_records.unpack(one))
         self._plan()

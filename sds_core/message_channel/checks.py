@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sds_core.message_channel.events import Ignored, IgnoredReason
-from sds_core.message_channel.incoming import IncomingBuffer
 from sds_core.message_channel.lamport import LamportTimestamp
-from sds_core.message_channel.local_log import LocalLog
 from sds_core.message_channel.profile import Profile
 from sds_core.wire import Frame, FrameKind, HistoryEntryLike
 
@@ -52,8 +50,6 @@ def refusal(
     now_ms: int,
     profile: Profile,
     lamport: LamportTimestamp,
-    log: LocalLog,
-    incoming: IncomingBuffer,
 ) -> Ignored | None:
     """Return why a frame must have no effect; None if it may have one.
 
@@ -63,8 +59,6 @@ def refusal(
         now_ms: Unix ms.
         profile: The receiving participant's options, limits among them.
         lamport: The receiving participant's Lamport timestamp.
-        log: The receiving participant's local log.
-        incoming: The receiving participant's incoming buffer.
     """
     message_id = frame.message_id
     entries = len(frame.causal_history)
@@ -78,14 +72,9 @@ def refusal(
     if longest > limit:
         detail = f"{longest} characters, at most {limit}"
         return Ignored(IgnoredReason.ID_TOO_LONG, message_id[:limit], detail)
-    # The remaining checks concern the place in the log, which only content has.
-    if frame.kind is not FrameKind.CONTENT:
-        return None
+    # Only content adopts a timestamp.
     timestamp = frame.lamport or 0
-    if timestamp > lamport.limit(now_ms):
+    if frame.kind is FrameKind.CONTENT and timestamp > lamport.limit(now_ms):
         detail = f"lamport timestamp {timestamp}"
         return Ignored(IgnoredReason.FAR_FUTURE, message_id, detail)
-    is_missing = message_id in incoming.missing
-    if log.has_outgrown(timestamp, message_id) and not is_missing:
-        return Ignored(IgnoredReason.OLDER_THAN_LOG, message_id, "")
     return None

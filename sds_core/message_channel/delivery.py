@@ -36,6 +36,7 @@ class Delivery:
         self._profile = parts.profile
         self._lamport = parts.lamport
         self._log = parts.log
+        self._bloom = parts.bloom
         self._incoming = parts.incoming
         self._repairer = parts.repairer
 
@@ -68,7 +69,8 @@ class Delivery:
                 events.append(Missing(*plain, named_by))
             elif (completed := incoming.learn(plain)) is not None:
                 self._repairer.requests.learn(completed)
-            events += self._repairer.named(*incoming.missing[dependency], now_ms)
+            missing = incoming.missing[dependency]
+            events += self._repairer.named(missing.entry, missing.since_ms, now_ms)
         while len(incoming.missing) > self._profile.missing_limit:
             oldest = next(iter(incoming.missing))
             events.append(Evicted(Buffer.MISSING, oldest))
@@ -101,6 +103,20 @@ class Delivery:
         entry = self._incoming.give_up(message_id)
         self._repairer.requests.remove(message_id)
         return [IrretrievablyLost(*entry), *self._meet([message_id], now_ms)]
+
+    def met_elsewhere(self, message_id: str, now_ms: int) -> list[Event] | None:
+        """Count a message that the application has as met, and deliver what waits.
+
+        It is remembered as one that the log dropped, and the filter holds it. None if
+        it is in the log or waits here, so that nothing changes.
+        """
+        if self._log.knows(message_id) or message_id in self._incoming.waiting:
+            return None
+        self._incoming.is_had(message_id)
+        self._repairer.requests.remove(message_id)
+        self._log.remember(message_id, 0)
+        self._bloom.add(message_id)
+        return self._meet([message_id], now_ms)
 
     def _release(self, message_id: str, now_ms: int) -> list[Event]:
         """Deliver a waiting message, after its dependencies that have arrived."""

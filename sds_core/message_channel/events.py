@@ -237,6 +237,9 @@ class IgnoredReason(StrEnum):
 class Ignored(_Event, frozen=True):
     """A received frame has no effect, apart from cancelling our answer to a request.
 
+    One older than the log has all its effects but the delivery: it may have been
+    delivered before.
+
     Attributes:
         reason: the reason, for counters.
         message_id: id in the frame; empty if the frame is malformed.

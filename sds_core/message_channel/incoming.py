@@ -11,17 +11,33 @@ from sds_core.message_channel.profile import Profile
 from sds_core.message_channel.sized_dict import SizedDict
 from sds_core.wire import Frame, HistoryEntry
 
+HINTS_KEPT = 3
+"""Retrieval hints of one missing message: the newest ones.
+
+Each sending has a hint of its own, and only some copies reached a cache. Histories of
+different participants name different copies in turn, so the newest hint alone may
+never be the right one.
+"""
+
 
 class MissingDependency(NamedTuple):
     """A message that a causal history named and that was not received.
 
     Attributes:
-        entry: entry of the causal history that named it.
+        entry: entry of the causal history that named it; with the newest hint.
         since_ms: when it was first noticed, Unix ms.
+        older_hints: hints of earlier histories, newest first.
     """
 
     entry: HistoryEntry
     since_ms: int
+    older_hints: tuple[bytes, ...] = ()
+
+    @property
+    def hints(self) -> tuple[bytes, ...]:
+        """All retrieval hints that are kept, newest first."""
+        newest = self.entry.retrieval_hint
+        return (newest, *self.older_hints) if newest else ()
 
 
 class Waiting:
@@ -61,6 +77,7 @@ class IncomingBuffer:
             naming.
         circles_due_ms: when to search for messages that wait for each other, Unix ms.
         lost: ids that were given up; dependencies on them count as met.
+        received: number of messages that arrived.
     """
 
     __slots__ = (
@@ -70,6 +87,7 @@ class IncomingBuffer:
         "circles_due_ms",
         "lost",
         "missing",
+        "received",
         "waiting",
     )
 
@@ -82,6 +100,7 @@ class IncomingBuffer:
         self.missing: OrderedDict[str, MissingDependency] = OrderedDict()
         self.lost: OrderedDict[str, None] = OrderedDict()
         self.circles_due_ms: float = inf
+        self.received = 0
         self._waiters: dict[str, list[str]] = {}
 
     @property
@@ -114,21 +133,31 @@ class IncomingBuffer:
     def learn(self, entry: HistoryEntry) -> HistoryEntry | None:
         """Complete the entry of a missing message by another one that names it.
 
-        The first hint and the first sender that are known stay: a later one is no
-        better, and a stranger must not replace it.
+        The newest hints are kept: a retry has another one, and the first copy may have
+        reached no cache. The first sender that is known stays: there is only one, and a
+        stranger must not replace it.
 
         Returns:
             The completed entry; None if there was nothing to learn.
         """
-        known, since_ms = self.missing[entry.message_id]
+        missing = self.missing[entry.message_id]
+        known = missing.entry
+        hint = entry.retrieval_hint
         completed = HistoryEntry(
             entry.message_id,
-            known.retrieval_hint or entry.retrieval_hint,
+            hint or known.retrieval_hint,
             known.sender_id or entry.sender_id,
         )
         if completed == known:
             return None
-        self.missing[entry.message_id] = MissingDependency(completed, since_ms)
+        older = missing.hints
+        if hint:
+            older = tuple(one for one in older if one != hint)[: HINTS_KEPT - 1]
+        else:
+            older = older[1:]
+        self.missing[entry.message_id] = MissingDependency(
+            completed, missing.since_ms, older
+        )
         return completed
 
     def learn_hint(self, message_id: str, hint: bytes) -> None:
@@ -139,6 +168,11 @@ class IncomingBuffer:
 
     def arrived(self, message_id: str) -> None:
         """Record that a message arrived: it is neither missing nor lost any more."""
+        self.received += 1
+        self.is_had(message_id)
+
+    def is_had(self, message_id: str) -> None:
+        """Record that a message is neither missing nor lost any more."""
         self.missing.pop(message_id, None)
         self.lost.pop(message_id, None)
 

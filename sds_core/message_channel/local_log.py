@@ -16,11 +16,21 @@ class LocalLog:
 
     Attributes:
         entries: entry for causal histories of each id in the log.
-        forgotten: ids dropped last, at most as many as the log holds. A dependency on
-            one is met, and a second copy is recognised.
+        forgotten: ids dropped last, with their Lamport timestamps; at most as many as
+            the log holds. A dependency on one is met, and a second copy is recognised.
+        horizon: the last in order, as (lamport, message id), of what is remembered in
+            neither; None as long as everything is.
     """
 
-    __slots__ = ("_arrivals", "_by_arrival", "_limit", "_order", "entries", "forgotten")
+    __slots__ = (
+        "_arrivals",
+        "_by_arrival",
+        "_limit",
+        "_order",
+        "entries",
+        "forgotten",
+        "horizon",
+    )
 
     def __init__(self, order: LogOrder, limit: int) -> None:
         self._by_arrival = order is LogOrder.ARRIVAL
@@ -28,7 +38,8 @@ class LocalLog:
         self._order: list[tuple[int, str]] = []
         self._arrivals = 0
         self.entries: dict[str, HistoryEntry] = {}
-        self.forgotten: dict[str, None] = {}
+        self.forgotten: dict[str, int] = {}
+        self.horizon: tuple[int, str] | None = None
 
     def add(self, lamport: int, entry: HistoryEntry) -> None:
         """Add an id that is not in the log; a full log drops its first entry."""
@@ -45,11 +56,17 @@ class LocalLog:
             insort(order, key)
         self.entries[message_id] = entry
         if len(order) > self._limit:
-            first = order.pop(0)[1]
-            del self.entries[first]
-            self.forgotten[first] = None
-            if len(self.forgotten) > self._limit:
-                del self.forgotten[next(iter(self.forgotten))]
+            key = order.pop(0)
+            del self.entries[key[1]]
+            self.remember(key[1], key[0])
+
+    def remember(self, message_id: str, lamport: int) -> None:
+        """Remember an id that is not in the log; the one dropped first is forgotten."""
+        self.forgotten[message_id] = lamport
+        if len(self.forgotten) > self._limit:
+            oldest = next(iter(self.forgotten))
+            key = (self.forgotten.pop(oldest), oldest)
+            self.horizon = key if self.horizon is None else max(self.horizon, key)
 
     def learn_hint(self, message_id: str, hint: bytes) -> None:
         """Store the retrieval hint of an id in the log that has none so far."""
@@ -61,12 +78,16 @@ class LocalLog:
         """Return whether an id is in the log or was dropped from it lately."""
         return message_id in self.entries or message_id in self.forgotten
 
-    def has_outgrown(self, lamport: int, message_id: str) -> bool:
-        """Return whether the log is full and an id would come before its first one."""
+    def may_have_had(self, lamport: int, message_id: str) -> bool:
+        """Return whether an unknown id may be one that is not remembered any more.
+
+        It is then no later in order than such a one. By arrival, nothing is known of
+        the order, and the answer is no.
+        """
         return (
-            len(self._order) >= self._limit
+            self.horizon is not None
             and not self._by_arrival
-            and (lamport, message_id) < self._order[0]
+            and (lamport, message_id) <= self.horizon
         )
 
     def last(self, count: int) -> list[HistoryEntry]:
@@ -88,9 +109,20 @@ class LocalLog:
         keys: list[tuple[int, str]],
         entries: list[HistoryEntry],
         forgotten: list[str],
+        lamports: list[int] | None,
+        horizon: tuple[int, str] | None,
     ) -> None:
-        """Restore the log from a snapshot; each argument in its original order."""
+        """Restore the log from a snapshot; each argument in its original order.
+
+        Snapshots up to 0.14 have no Lamport timestamps of what was dropped. What they
+        do not remember counts as if it reached to the log's first entry.
+        """
         self._order = keys
         self._arrivals = keys[-1][0] if keys else 0
         self.entries = {entry.message_id: entry for entry in entries}
-        self.forgotten = dict.fromkeys(forgotten)
+        if lamports is None:
+            first = keys[0] if keys and forgotten else None
+            lamports = [0 if first is None else first[0]] * len(forgotten)
+            horizon = first
+        self.forgotten = dict(zip(forgotten, lamports, strict=True))
+        self.horizon = horizon

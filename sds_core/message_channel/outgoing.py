@@ -40,11 +40,14 @@ class Outgoing:
         sent_ms: when it was last broadcast, Unix ms.
         is_possibly_acknowledged: whether some participant's filter holds it.
         seen_by: participants whose filter holds it and counts; fewer than needed.
+        filters: number of filters that hold it and count: the first of each
+            participant, and further ones while few others were heard.
         probes: bit positions of the id, and the filter size that they are valid for.
     """
 
     __slots__ = (
         "attempts",
+        "filters",
         "is_possibly_acknowledged",
         "probes",
         "retry_ms",
@@ -60,6 +63,7 @@ class Outgoing:
         self.sent_ms = sent_ms
         self.is_possibly_acknowledged = False
         self.seen_by: set[str] = set()
+        self.filters = 0
         self.probes: tuple[tuple[int, int], tuple[tuple[int, int], ...]] | None = None
 
 
@@ -117,8 +121,7 @@ class OutgoingBuffer:
 
         Args:
             frame: The frame.
-            others: Number of other participants of the channel, at least 1: no more
-                can be witnesses.
+            others: Number of other participants that were heard, at least 1.
         """
         for entry in frame.causal_history:
             message_id = entry.message_id
@@ -172,12 +175,16 @@ class OutgoingBuffer:
         max_rate = profile.possible_acks_max_false_positive_rate
         if max_rate is None:
             max_rate = profile.bloom.error_rate
-        needed = inf if threshold is None else min(threshold, others)
+        needed = inf if threshold is None else threshold
+        has_few_others = others < needed < inf
+        if has_few_others and profile.possible_acks_capped:
+            needed, has_few_others = others, False
         acknowledged = []
         for message_id, message in self.messages.items():
-            # One participant is one witness, however often it speaks; but by now it may
-            # be the only one that there is.
-            if sender_id in message.seen_by:
+            # One participant is one witness, however often it speaks; but by now the
+            # others may be fewer.
+            is_again = sender_id in message.seen_by
+            if is_again and not has_few_others:
                 if len(message.seen_by) >= needed:
                     acknowledged.append(message_id)
                 continue
@@ -196,14 +203,15 @@ class OutgoingBuffer:
             counts = threshold is not None and rate <= max_rate
             if counts:
                 message.seen_by.add(sender_id)
-            elif message.is_possibly_acknowledged:
-                continue
-            message.is_possibly_acknowledged = True
-            self._stale = True
-            if message.retry_ms < inf:
-                message.retry_ms = message.sent_ms + self._period_ms(message)
-            yield PossiblyAcknowledged(message_id, sender_id, len(message.seen_by))
-            if len(message.seen_by) >= needed:
+                message.filters += 1
+            if not is_again and (counts or not message.is_possibly_acknowledged):
+                message.is_possibly_acknowledged = True
+                self._stale = True
+                if message.retry_ms < inf:
+                    message.retry_ms = message.sent_ms + self._period_ms(message)
+                yield PossiblyAcknowledged(message_id, sender_id, len(message.seen_by))
+            witnesses = message.filters if has_few_others else len(message.seen_by)
+            if counts and witnesses >= needed:
                 acknowledged.append(message_id)
         for message_id in acknowledged:
             del self.messages[message_id]

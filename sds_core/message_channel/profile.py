@@ -45,11 +45,15 @@ class AfterRequest(StrEnum):
     """What happens to a repair request after a frame of ours carried it.
 
     ASK_AGAIN: it waits until T_req + T_max; what is then still missing is queued anew.
+    So does one that a frame of another carried, from then on.
+    YIELD: as ASK_AGAIN, but one that a frame of another carried is dropped; the next
+    history that names the id queues it anew (SDS-R guide, "When RECEIVING", 3a).
     ONCE: it stays until the message arrives and is never carried again (js-waku).
     FORGET: it is dropped; the next history that names the id queues it anew (nim-sds).
     """
 
     ASK_AGAIN = "ask again"
+    YIELD = "yield"
     ONCE = "once"
     FORGET = "forget"
 
@@ -93,10 +97,14 @@ class Profile:
     # the specification's dialect expect one size, nim-sds takes 1.2 x capacity.
     bloom_rolled: BloomParameters | None = None
 
-    # Acknowledgement: how many participants' filters make a possible one sufficient, or
-    # all others if they are fewer; None: none ever do. js-waku counts frames, also of
-    # one peer; nim-sds takes 1.
+    # Acknowledgement: how many filters make a possible one sufficient; None: none ever
+    # do. One of each participant counts, since the next one of the same has the same
+    # false positives; only while fewer others than that were heard, all do. js-waku
+    # counts all; nim-sds takes 1.
     possible_acks_threshold: int | None = 2
+    # Whether one filter of each other that was heard suffices, if they are fewer than
+    # the threshold. With one other, a single filter then acknowledges.
+    possible_acks_capped: bool = False
     # A fuller filter would acknowledge messages that it does not hold. Filters of one
     # channel hold nearly the same ids and err together, so the joint rate of several is
     # at most that of the best, but hardly less: each must do on its own. None: the rate
@@ -152,8 +160,8 @@ class Profile:
     requests_per_message: int = 3
     # How many requests of a received frame are read. The guide's frames and those of
     # both libraries carry 3, others may carry more; without a limit, one frame of 20 kB
-    # asks for all that is stored.
-    requests_taken_per_message: int = 10
+    # asks for all that is stored. None: all, as the guide says.
+    requests_taken_per_message: int | None = 10
     # Messages and bytes with which we answer in one sweep period. Three frames with as
     # many requests as the guide's, and the longest frame: 52 kB a second. More is
     # answered later, or by another participant.
@@ -197,7 +205,6 @@ class Profile:
             "t_min_ms": 0,
             "t_max_ms": self.t_min_ms + 1,
             "requests_per_message": 1,
-            "requests_taken_per_message": self.requests_per_message,
             "answers_per_sweep": 1,
             "answer_bytes_per_sweep": 1,
             "repair_buffer_limit": 1,
@@ -221,6 +228,7 @@ class Profile:
             "possible_acks_max_false_positive_rate": 0,
             "lost_after_ms": 1,
             "response_groups": 1,
+            "requests_taken_per_message": self.requests_per_message,
             "repair_retention_ms": 0,
         }
         for option, least in optional.items():
@@ -261,8 +269,18 @@ class Profile:
 
     @classmethod
     def spec(cls) -> Profile:
-        """SDS and the SDS-R guide, as far as they can be followed."""
-        return cls(lamport_rule=LamportRule.COUNT, causal_history_size=2)
+        """SDS and the SDS-R guide, as far as they can be followed.
+
+        For a channel of the same participants, `Profile()` loses less: the guide stores
+        messages for T_max, in which few of the requests for them can be answered.
+        """
+        return cls(
+            lamport_rule=LamportRule.COUNT,
+            causal_history_size=2,
+            requests_taken_per_message=None,
+            after_request=AfterRequest.YIELD,
+            repair_retention_ms=120_000,
+        )
 
     @classmethod
     def js_sds(cls) -> Profile:

@@ -92,8 +92,6 @@ class Reception:
             now_ms,
             self._profile,
             self._lamport,
-            self._log,
-            self._incoming,
         )
         if refused is not None:
             return Step((), (refused,))
@@ -107,7 +105,11 @@ class Reception:
         now_ms: int,
         unknown: list[HistoryEntryLike],
     ) -> list[Event]:
-        """Apply an accepted content or sync frame to the state."""
+        """Apply an accepted content or sync frame to the state.
+
+        Content that may have been delivered before, so long ago that nobody remembers
+        it, does all but that. Its dependencies are as old and not searched for.
+        """
         message_id = frame.message_id
         sender_id = frame.sender_id
         is_own = sender_id == self._participant_id
@@ -116,7 +118,13 @@ class Reception:
         self._lamport.tick(frame.lamport or 0, now_ms)
         events: list[Event] = []
         is_content = frame.kind is FrameKind.CONTENT
-        if is_content:
+        if is_content and self._may_have_been_here(frame):
+            is_content, unknown = False, []
+            events.append(Ignored(IgnoredReason.OLDER_THAN_LOG, message_id))
+            # A copy that comes often must not fill the filter.
+            if not self._bloom.contains(message_id):
+                self._bloom.add(message_id)
+        elif is_content:
             events.append(Received(message_id, sender_id))
             self._incoming.arrived(message_id)
             self._repairer.requests.remove(message_id)
@@ -147,6 +155,18 @@ class Reception:
                 ready = (message_id, frame, value, retrieval_hint)
                 events += self._delivery.deliver_all([ready], now_ms)
         return events
+
+    def _may_have_been_here(self, frame: Frame) -> bool:
+        """Return whether an unknown content message may be a copy of a forgotten one.
+
+        A missing or lost one is not: it never arrived.
+        """
+        message_id = frame.message_id
+        return (
+            message_id not in self._incoming.missing
+            and message_id not in self._incoming.lost
+            and self._log.may_have_had(frame.lamport or 0, message_id)
+        )
 
     def take_copy(self, message_id: str, hint: bytes) -> None:
         """Do what a frame without any other effect does to our answers and hints."""

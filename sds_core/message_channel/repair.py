@@ -137,7 +137,7 @@ class RepairRequests:
             self._evictable.remove(message_id)
 
     def requested_by_another(self, message_id: str, now_ms: int) -> None:
-        """Postpone our request for a message that another has just requested."""
+        """Postpone or drop our request for one that another has just requested."""
         if message_id not in self._entries:
             return
         if self._profile.after_request is AfterRequest.ASK_AGAIN:

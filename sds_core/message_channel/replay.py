@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sds_core.message_channel.changes import Call, Change
+from sds_core.message_channel.delivery import Delivery
 from sds_core.message_channel.errors import SnapshotError
 from sds_core.message_channel.parts import Parts
 from sds_core.message_channel.reception import Reception
@@ -18,17 +19,24 @@ class Replay:
         parts: The participant's state.
         sending: Adds its own messages to it.
         reception: Takes the frames of others into it.
+        delivery: Delivers what waits for messages that the application has.
         sweeps: Changes it with the time.
     """
 
     def __init__(
-        self, parts: Parts, sending: Sending, reception: Reception, sweeps: Sweeps
+        self,
+        parts: Parts,
+        sending: Sending,
+        reception: Reception,
+        delivery: Delivery,
+        sweeps: Sweeps,
     ) -> None:
         self._changes = parts.changes
         self._uptime = parts.uptime
         self._timer = parts.sync
         self._sending = sending
         self._reception = reception
+        self._delivery = delivery
         self._sweeps = sweeps
 
     def repeat(self, change: Change) -> None:
@@ -62,6 +70,8 @@ class Replay:
                 self._reception.take_copy(change.message_id, change.hint)
             case Call.HINT:
                 self._reception.note_hint(change.message_id, change.hint)
+            case Call.MET:
+                self._delivery.met_elsewhere(change.message_id, now_ms)
             case Call.SWEEP_INCOMING:
                 self._sweeps.incoming(now_ms)
             case Call.SWEEP_OUTGOING:

@@ -44,6 +44,10 @@ class RollingBloom:
         elif len(ids) - self._in_filter > _MOST_PENDING:
             self._put_in()
 
+    def contains(self, message_id: str) -> bool:
+        """Return whether the filter holds an id, or seems to."""
+        return self._put_in().contains(message_id)
+
     def to_wire(self) -> bytes:
         """Return the filter in the wire form of its dialect."""
         if self._wire is None:

@@ -34,7 +34,10 @@ VERSION = 1
 
 
 class OutgoingState(msgspec.Struct, array_like=True):
-    """One entry of the outgoing buffer; `retry_ms` None if it is not sent again."""
+    """One entry of the outgoing buffer; `retry_ms` None if it is not sent again.
+
+    `filters` is None in older snapshots.
+    """
 
     message_id: str
     value: bytes
@@ -43,6 +46,7 @@ class OutgoingState(msgspec.Struct, array_like=True):
     retry_ms: int | None
     is_possibly_acknowledged: bool
     seen_by: list[str]
+    filters: int | None = None
 
 
 class WaitingState(msgspec.Struct, array_like=True):
@@ -83,6 +87,9 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
     own_frame_ms: int | None = None
     last_ms: int | None = None
     owed_to: str = ""
+    forgotten_lamports: list[int] | None = None
+    horizon: tuple[int, str] | None = None
+    received: int | None = None
 
 
 _decoder = msgspec.msgpack.Decoder(State)
@@ -134,6 +141,9 @@ def state_of(parts: Parts) -> State:
         own_frame_ms=parts.sync.own_frame_ms,
         last_ms=parts.uptime.last_ms,
         owed_to=parts.sync.owed_to,
+        forgotten_lamports=list(parts.log.forgotten.values()),
+        horizon=parts.log.horizon,
+        received=incoming.received,
     )
 
 
@@ -162,7 +172,13 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
         Uptime(state.last_ms),
     )
     parts.lamport.value = state.lamport
-    parts.log.restore(state.log_keys, state.log_entries, state.forgotten)
+    parts.log.restore(
+        state.log_keys,
+        state.log_entries,
+        state.forgotten,
+        state.forgotten_lamports,
+        state.horizon,
+    )
     _restore_bloom(parts.bloom, state)
     _restore_outgoing(parts.outgoing, state)
     parts.incoming.restore(
@@ -171,6 +187,7 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
         state.lost,
         inf if state.circles_due_ms is None else state.circles_due_ms,
     )
+    parts.incoming.received = _received(state)
     repairer = parts.repairer
     repairer.requests.restore(state.requests)
     repairer.responses.restore(state.responses)
@@ -179,6 +196,14 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     repairer.budget.given = state.answers_given
     parts.changes.number = state.changes
     return parts
+
+
+def _received(state: State) -> int:
+    """Return how many messages arrived; up to 0.14, as far as the log knows."""
+    if state.received is not None:
+        return state.received
+    others = sum(one.sender_id != state.participant_id for one in state.log_entries)
+    return others + len(state.waiting)
 
 
 def _time_or_none(time_ms: float) -> int | None:
@@ -197,6 +222,7 @@ def _outgoing_state(buffer: OutgoingBuffer) -> list[OutgoingState]:
             _time_or_none(message.retry_ms),
             message.is_possibly_acknowledged,
             sorted(message.seen_by),
+            message.filters,
         )
         for message_id, message in buffer.messages.items()
     ]
@@ -211,6 +237,7 @@ def _restore_outgoing(buffer: OutgoingBuffer, state: State) -> None:
         message.attempts = one.attempts
         message.is_possibly_acknowledged = one.is_possibly_acknowledged
         message.seen_by = set(one.seen_by)
+        message.filters = len(one.seen_by) if one.filters is None else one.filters
         messages[one.message_id] = message
     buffer.restore(messages)
 

@@ -40,6 +40,8 @@ def _needed(state: State) -> dict[str, int]:
         *(one.entry for one in state.missing),
         *(entry for entry, _, _ in state.requests),
     ]
+    hints = [entry.retrieval_hint for entry in entries]
+    hints += [hint for one in state.missing for hint in one.older_hints]
     ids = [state.channel_id, state.participant_id]
     ids += [one for entry in entries for one in (entry.message_id, entry.sender_id)]
     outgoing = [len(one.value) for one in state.outgoing]
@@ -58,5 +60,5 @@ def _needed(state: State) -> dict[str, int]:
         "repair_retained_bytes_limit": sum(retained),
         "participants_limit": len(state.participants),
         "id_limit": max(map(len, ids)),
-        "hint_limit": max((len(one.retrieval_hint) for one in entries), default=0),
+        "hint_limit": max(map(len, hints), default=0),
     }

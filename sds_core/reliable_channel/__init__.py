@@ -10,6 +10,7 @@ from sds_core.reliable_channel.encryption import (
     ChaChaEncryption,
     Encryption,
     EncryptionError,
+    EncryptionScope,
 )
 from sds_core.reliable_channel.errors import (
     MessageIdRefused,
@@ -77,6 +78,7 @@ __all__ = [
     "DropReason",
     "Encryption",
     "EncryptionError",
+    "EncryptionScope",
     "EphemeralMessageDropped",
     "Event",
     "EventName",

@@ -20,12 +20,18 @@ from sds_core import message_channel as sds
 from sds_core.message_channel import Cause
 from sds_core.reliable_channel.assembly import Assembly
 from sds_core.reliable_channel.budget import Budget, Unlimited
-from sds_core.reliable_channel.encryption import Encryption
+from sds_core.reliable_channel.encryption import (
+    Encryption,
+    EncryptionError,
+    EncryptionScope,
+)
 from sds_core.reliable_channel.errors import NotStarted, StateError
 from sds_core.reliable_channel.events import (
     IrretrievableMessage,
     LimitReached,
     MessageReceived,
+    Unusable,
+    UnusableMessage,
 )
 from sds_core.reliable_channel.fetching import Fetching
 from sds_core.reliable_channel.inputs import (
@@ -124,26 +130,39 @@ class ReliableChannelCore:
         self._now_ms = now_ms
         self._random = random
         self._tape = TapedEncryption(encryption)
+        frames = contents = TapedEncryption(None)
+        if options.encryption_scope is EncryptionScope.FRAME:
+            frames = self._tape
+        else:
+            contents = self._tape
+        self._contents = contents
         self._budget: Budget = (
             Unlimited() if options.rate_limit is None else RateLimit(options.rate_limit)
         )
         self._outward = Outward(
             content_topic,
             pubsub_topic,
-            self._tape,
+            frames,
             self._budget,
             limits.queue,
             limits.queue_bytes,
+            options.meta,
         )
         self._assembly = Assembly(options.fitting_segmentation())
         self._sending = Sending(
-            participant, self._assembly, self._outward, self._budget, random, options
+            participant,
+            self._assembly,
+            contents,
+            self._outward,
+            self._budget,
+            random,
+            options,
         )
         self._intake = Intake(
             options.process_task_min_elapse_ms, limits.intake, limits.intake_bytes
         )
         self._inward = Inward(
-            participant, content_topic, pubsub_topic, self._tape, limits.ephemerals
+            participant, content_topic, pubsub_topic, frames, limits.ephemerals
         )
         self._fetching = Fetching(options, self._inward)
         self._sync_timer = SyncTimer(
@@ -186,6 +205,11 @@ class ReliableChannelCore:
         """
         identity = self.channel_id, self.sender_id
         return new_message_id(*identity, payload, now_ms, random)
+
+    @property
+    def sync_status(self) -> sds.SyncStatus:
+        """How many chunks were received, are missing, and are lost."""
+        return self._participant.sync_status
 
     # -- time
 
@@ -370,7 +394,9 @@ class ReliableChannelCore:
             self._sync(now_ms, out)
         self._sending.release(now_ms, out)
         if self._fetching.next_ms <= now_ms:
-            self._fetching.make_due(self._participant.missing, now_ms, out)
+            hints_of = self._participant.retrieval_hints_of
+            missing = {one.message_id: hints_of(one.message_id) for one in self.missing}
+            self._fetching.make_due(missing, now_ms, out)
 
     # -- inputs
 
@@ -474,6 +500,14 @@ class ReliableChannelCore:
 
     # -- events of SDS
 
+    def _decrypted(self, content: bytes, out: Output) -> bytes | None:
+        """Return the plain content of a frame; None if it cannot be decrypted."""
+        try:
+            return self._contents.decrypt(content)
+        except EncryptionError as error:
+            out.events.append(UnusableMessage(Unusable.UNDECRYPTABLE, str(error)))
+            return None
+
     def _report(self, events: Iterable[sds.Event], now_ms: int, out: Output) -> None:
         multipliers = self._options.sync_multipliers
         for event in events:
@@ -489,10 +523,14 @@ class ReliableChannelCore:
                 case sds.Delivered(_, sender_id, _, content):
                     # A message of ours comes back after a restore from an older state.
                     if sender_id != self.sender_id:
-                        out.events += self._assembly.add(content, sender_id, now_ms)
+                        plain = self._decrypted(content, out)
+                        if plain is not None:
+                            out.events += self._assembly.add(plain, sender_id, now_ms)
                 case sds.EphemeralReceived(_, sender_id, content):
-                    received = MessageReceived(content, sender_id, is_ephemeral=True)
-                    out.events.append(received)
+                    plain = self._decrypted(content, out)
+                    if plain is not None:
+                        received = MessageReceived(plain, sender_id, is_ephemeral=True)
+                        out.events.append(received)
                 case sds.IrretrievablyLost(message_id, hint, sender_id):
                     entry = HistoryEntry(message_id, hint, sender_id)
                     out.events.append(IrretrievableMessage(entry))

@@ -1,6 +1,6 @@
 """Encryption of frames: an interface, and a cipher whose key all participants have.
 
-A frame is encrypted whole, after SDS has made it (RELIABLE-CHANNEL-API,
+By default a frame is encrypted whole, after SDS has made it (RELIABLE-CHANNEL-API,
 "Security/Privacy Considerations": all participants must be able to decrypt all
 messages). Who has no key sees only its length.
 """
@@ -8,6 +8,7 @@ messages). Who has no key sees only its length.
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Final, Protocol
 
 from cryptography.exceptions import InvalidTag
@@ -23,6 +24,20 @@ _TAG_BYTES = 16
 _OPENING = b"\0\1"
 """Begins every ciphertext. No protobuf message begins with a zero byte, so nobody takes
 a ciphertext for a frame or segment. The second byte is the version of the form."""
+
+
+class EncryptionScope(StrEnum):
+    """What of a message is encrypted.
+
+    FRAME: the frame, whole, after SDS has made it. Nobody without the key sees more
+    than its length.
+    CONTENT: each segment, before SDS puts it into a frame, as logos-delivery does
+    (logos_delivery/channels/reliable_channel.nim). Ids, causal history and filter are
+    readable, so that participants without the key can store and repair.
+    """
+
+    FRAME = "frame"
+    CONTENT = "content"
 
 
 class EncryptionError(ReliableChannelError):

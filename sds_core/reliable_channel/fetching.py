@@ -5,7 +5,7 @@ At most one of each kind is under way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 
 import msgspec
@@ -16,7 +16,6 @@ from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Output, StoreRequest
 from sds_core.reliable_channel.query_on_connect import QueryOnConnect, QueryState
 from sds_core.reliable_channel.retrieval import Retrieval
-from sds_core.wire import HistoryEntry
 
 
 class FetchingState(msgspec.Struct, array_like=True):
@@ -103,9 +102,9 @@ class Fetching:
         self._has_store = has_store
 
     def make_due(
-        self, missing: Sequence[HistoryEntry], now_ms: int, out: Output
+        self, missing: Mapping[str, Sequence[bytes]], now_ms: int, out: Output
     ) -> None:
-        """Make the queries that are due."""
+        """Make the queries that are due; of each missing message all known hints."""
         if not self._has_store:
             return
         if self._on_connect.next_ms <= now_ms:

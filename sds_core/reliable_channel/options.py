@@ -11,10 +11,12 @@ from enum import StrEnum
 from typing import Final
 
 from sds_core.message_channel import Profile
+from sds_core.reliable_channel.encryption import EncryptionScope
 from sds_core.reliable_channel.rate_limit import RateLimitOptions
 from sds_core.reliable_channel.segmentation import SegmentationOptions
 from sds_core.reliable_channel.segmentation.options import HEADER_ROOM_BYTES
 from sds_core.reliable_channel.sync_timer import SyncMultipliers
+from sds_core.waku import MAX_META_BYTES, RELIABLE_CHANNEL_META
 
 _NEVER_MS: Final = 2**50
 """For timers of the participant that the channel replaces by its own."""
@@ -116,6 +118,9 @@ class ReliableChannelOptions:
         query_on_connect_range_ms: Oldest messages that it asks for.
         sync_multipliers: Factors on the time to the next sync message.
         max_message_bytes: Largest Waku message; the routing layer's limit is 150 KiB.
+        meta: `meta` of every Waku message, at most 64 bytes. logos-delivery drops
+            messages without `RELIABLE_CHANNEL_META`; here all are read.
+        encryption_scope: What of a message the channel's encryption encrypts.
         profile: What else the SDS participant does. What an option above says
             overrides it.
         limits: Bounds on what is tracked.
@@ -145,6 +150,8 @@ class ReliableChannelOptions:
     query_on_connect_range_ms: int = 30 * _DAY_MS
     sync_multipliers: SyncMultipliers = field(default_factory=SyncMultipliers)
     max_message_bytes: int = 150 * 1024
+    meta: bytes = b""
+    encryption_scope: EncryptionScope = EncryptionScope.FRAME
     profile: Profile = field(default_factory=Profile)
     limits: Limits = field(default_factory=Limits)
 
@@ -172,6 +179,9 @@ class ReliableChannelOptions:
             if value < least:
                 message = f"{option} is {value}, must be at least {least}"
                 raise ValueError(message)
+        if len(self.meta) > MAX_META_BYTES:
+            message = f"meta has {len(self.meta)} bytes, at most {MAX_META_BYTES}"
+            raise ValueError(message)
         # Both check what they are given; their errors name their own options.
         self.fitting_segmentation()
 
@@ -229,10 +239,12 @@ class ReliableChannelOptions:
         """Return the defaults of the API as it was published later (LIP-173).
 
         It acknowledges within 5 s or sends again, up to five times, and recommends the
-        history of two of SDS. Its names of events: `LIP_173_NAMES`.
+        history of two of SDS, and marks its messages. Its names of events:
+        `LIP_173_NAMES`.
         """
         return cls(
             retry_interval_ms=5_000,
             max_retry_attempts=5,
             causal_history_size=2,
+            meta=RELIABLE_CHANNEL_META,
         )

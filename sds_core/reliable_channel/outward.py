@@ -82,6 +82,7 @@ class Outward:
         budget: The rate limit.
         limit: Most frames and chunks that wait.
         limit_bytes: Their size together.
+        meta: `meta` of all messages.
 
     Attributes:
         is_online: Whether messages can be sent.
@@ -97,6 +98,7 @@ class Outward:
         "_first",
         "_limit",
         "_limit_bytes",
+        "_meta",
         "_number",
         "_pubsub_topic",
         "_under_way",
@@ -113,6 +115,7 @@ class Outward:
         budget: Budget,
         limit: int,
         limit_bytes: int,
+        meta: bytes = b"",
     ) -> None:
         self._content_topic = content_topic
         self._pubsub_topic = pubsub_topic
@@ -120,6 +123,7 @@ class Outward:
         self._budget = budget
         self._limit = limit
         self._limit_bytes = limit_bytes
+        self._meta = meta
         self._first: deque[Queued] = deque()
         self._unframed: deque[Unframed] = deque()
         self._again: deque[Queued] = deque()
@@ -289,6 +293,7 @@ class Outward:
             queued.payload,
             self._content_topic,
             now_ms * _NS_PER_MS,
+            meta=self._meta,
             # Stores leave out what nobody is to fetch later.
             ephemeral=queued.cause is Cause.EPHEMERAL,
         )

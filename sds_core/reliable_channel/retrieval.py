@@ -8,10 +8,8 @@ many hashes, and there is one at a time, so stores are not asked without limit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import inf
-
-from sds_core.wire import HistoryEntry
 
 _HASH_BYTES = 32
 
@@ -46,23 +44,30 @@ class Retrieval:
         self.next_ms = inf
 
     def take_due(
-        self, missing: Iterable[HistoryEntry], now_ms: int
+        self, missing: Mapping[str, Iterable[bytes]], now_ms: int
     ) -> tuple[bytes, ...]:
         """Return the hashes to query now, those not queried for longest first.
 
         Args:
-            missing: What SDS misses, in order of the first naming. An entry without a
-                hint of 32 bytes cannot be queried: it may come by SDS-R.
+            missing: The hints of what SDS misses, newest first, in order of the first
+                naming. A message without a hint of 32 bytes cannot be queried: it may
+                come by SDS-R.
             now_ms: Unix ms.
         """
         self.next_ms = now_ms + self._frequency_ms
-        entries = {
-            entry.message_id: entry.retrieval_hint
-            for entry in missing
-            if len(entry.retrieval_hint) == _HASH_BYTES
+        hashes = {
+            message_id: found
+            for message_id, hints in missing.items()
+            if (found := [one for one in hints if len(one) == _HASH_BYTES])
         }
-        # What is no longer missing is forgotten, so this is no longer than the entries.
-        asked_ms = {one: self.asked_ms.get(one, 0) for one in entries}
-        chosen = sorted(entries, key=asked_ms.__getitem__)[: self._hashes]
-        self.asked_ms = asked_ms | dict.fromkeys(chosen, now_ms)
-        return tuple(dict.fromkeys(entries[one] for one in chosen))
+        # What is no longer missing is forgotten, so this is no longer than the hashes.
+        asked_ms = {one: self.asked_ms.get(one, 0) for one in hashes}
+        chosen: dict[bytes, None] = {}
+        for message_id in sorted(hashes, key=asked_ms.__getitem__):
+            more = chosen | dict.fromkeys(hashes[message_id])
+            if chosen and len(more) > self._hashes:
+                break
+            chosen = more
+            asked_ms[message_id] = now_ms
+        self.asked_ms = asked_ms
+        return tuple(chosen)[: self._hashes]

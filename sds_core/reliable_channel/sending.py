@@ -35,6 +35,7 @@ from sds_core.reliable_channel.outputs import Output
 from sds_core.reliable_channel.outward import Outward, Queued, Unframed
 from sds_core.reliable_channel.retries import Retries
 from sds_core.reliable_channel.segmentation import SegmentationError
+from sds_core.reliable_channel.tape import TapedEncryption
 
 _ONE_CHUNK = ChunkInfo((0,), 1)
 _MOST_ID_CHARACTERS = 256
@@ -46,6 +47,7 @@ class Sending:
     Args:
         participant: The SDS participant.
         assembly: Splits payloads.
+        contents: Encrypts every content of a frame.
         outward: The way out.
         budget: The rate limit, which the way out takes from.
         random: Source of what distinguishes ids of equal messages.
@@ -60,6 +62,7 @@ class Sending:
     __slots__ = (
         "_assembly",
         "_budget",
+        "_contents",
         "_limits",
         "_outward",
         "_participant",
@@ -73,6 +76,7 @@ class Sending:
         self,
         participant: sds.MessageChannel,
         assembly: Assembly,
+        contents: TapedEncryption,
         outward: Outward,
         budget: Budget,
         random: Random,
@@ -80,6 +84,7 @@ class Sending:
     ) -> None:
         self._participant = participant
         self._assembly = assembly
+        self._contents = contents
         self._outward = outward
         self._budget = budget
         self._random = random
@@ -119,6 +124,8 @@ class Sending:
                 contents = self._split(payload)
             except (SegmentationError, sds.FrameTooLarge) as refused:
                 error, detail = SendError.SIZE_TOO_LARGE, str(refused)
+            except EncryptionError as refused:
+                error, detail = SendError.ENCODING_FAILED, str(refused)
         if not error and not self._outward.has_room(len(contents), len(payload)):
             error = SendError.QUEUE_FULL
             detail = f"{len(self._outward)} frames wait already"
@@ -144,9 +151,14 @@ class Sending:
             out.events.append(_failed(out, SendError.SIZE_TOO_LARGE, detail))
             return
         try:
-            step = self._participant.send_ephemeral(payload, now_ms)
+            # An empty one stays empty, and is refused below.
+            content = payload and self._contents.encrypt(payload)
+            step = self._participant.send_ephemeral(content, now_ms)
         except sds.EmptyContent:
             out.events.append(_failed(out, SendError.EMPTY_PAYLOAD))
+            return
+        except EncryptionError as error:
+            out.events.append(_failed(out, SendError.ENCODING_FAILED, str(error)))
             return
         except sds.FrameTooLarge as error:
             out.events.append(_failed(out, SendError.SIZE_TOO_LARGE, str(error)))
@@ -260,8 +272,10 @@ class Sending:
         Raises:
             PayloadTooLarge: There would be too many segments.
             FrameTooLarge: No frame holds the content.
+            EncryptionError: Contents are encrypted, and one could not be.
         """
-        contents = self._assembly.split(payload)
+        segments = self._assembly.split(payload)
+        contents = [self._contents.encrypt(one) for one in segments]
         limit = self._participant.profile.max_frame_bytes
         if len(contents[0]) > limit:
             raise sds.FrameTooLarge(len(contents[0]), limit)

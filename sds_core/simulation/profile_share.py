@@ -17,7 +17,10 @@ class ProfileShare(Table, frozen=True, kw_only=True):
     """Which profile a share of a channel's participants has.
 
     Attributes:
-        base: the profile's name.
+        base: the profile's name. With the acknowledgements of versions up to 0.14
+            (`possible_acks_capped`), and "spec" with the repairs of the default: so a
+            scenario and a seed give the traffic for which figures are published.
+            `overrides` can give each option the profile's own value.
         share: relative to the other shares.
         overrides: fields of `Profile` with other values; `bloom` is a table with
             capacity and error_rate.
@@ -58,11 +61,18 @@ class ProfileShare(Table, frozen=True, kw_only=True):
             raise TableError(path, f"make no profile: {error}") from error
 
 
+_DEFAULT = Profile(possible_acks_capped=True)
 _BASES = {
-    "default": Profile(),
-    "spec": Profile.spec(),
-    "js_sds": Profile.js_sds(),
-    "nim_sds": Profile.nim_sds(),
+    "default": _DEFAULT,
+    "spec": replace(
+        Profile.spec(),
+        possible_acks_capped=True,
+        requests_taken_per_message=_DEFAULT.requests_taken_per_message,
+        after_request=_DEFAULT.after_request,
+        repair_retention_ms=_DEFAULT.repair_retention_ms,
+    ),
+    "js_sds": replace(Profile.js_sds(), possible_acks_capped=True),
+    "nim_sds": replace(Profile.nim_sds(), possible_acks_capped=True),
 }
 
 

@@ -1,6 +1,11 @@
 """The Waku message around a frame, and the topics that it is relayed on."""
 
-from sds_core.waku.message import RELIABLE_CHANNEL_META, WakuMessage, message_hash
+from sds_core.waku.message import (
+    MAX_META_BYTES,
+    RELIABLE_CHANNEL_META,
+    WakuMessage,
+    message_hash,
+)
 from sds_core.waku.sharding import (
     BadContentTopic,
     ContentTopic,
@@ -11,6 +16,7 @@ from sds_core.waku.sharding import (
 )
 
 __all__ = [
+    "MAX_META_BYTES",
     "RELIABLE_CHANNEL_META",
     "BadContentTopic",
     "ContentTopic",

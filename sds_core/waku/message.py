@@ -9,6 +9,9 @@ import msgspec
 RELIABLE_CHANNEL_META = b"RELIABLE-CHANNEL-API/1"
 """`meta` of messages from the Reliable Channel of logos-delivery; js-waku sets none."""
 
+MAX_META_BYTES = 64
+"""Longest `meta` (14/WAKU2-MESSAGE)."""
+
 _UINT64 = 2**64 - 1
 
 

@@ -33,7 +33,7 @@ from tests.support.interop.terms import (
     EVERYBODY,
     JS,
     JS_SDS,
-    PROFILES,
+    LASTING_PROFILES,
     PYTHON,
     REPAIR_MS,
     SECOND_MS,
@@ -41,6 +41,7 @@ from tests.support.interop.terms import (
     both_profiles,
     both_ways,
 )
+from tests.support.participants import LASTING
 
 pytestmark = pytest.mark.node
 
@@ -152,14 +153,14 @@ def test_without_losses_every_message_is_acknowledged_and_all_logs_are_equal(
     "profile",
     # With the recommended 2, a message that stands early in the log, as its author had
     # not yet delivered what came before, may be named by nobody.
-    [JS_SDS, replace(Profile.spec(), causal_history_size=200)],
-    ids=PROFILES,
+    [JS_SDS, replace(LASTING, causal_history_size=200)],
+    ids=LASTING_PROFILES,
 )
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_after_losses_all_logs_are_equal(
     open_square: OpenSquare, seed: int, profile: Profile
 ) -> None:
-    """Repairs go all ways, and whoever asks again, as `Profile.spec()`, gets all.
+    """Repairs go all ways, and whoever asks again, as `Profile()`, gets all.
 
     `@waku/sds` asks once: what that did not bring comes from a store, as in the SDK.
     """

@@ -25,6 +25,7 @@ from sds_core.reliable_channel import (
 )
 from sds_core.reliable_channel.segmentation import Reassembler, Segmenter
 from sds_core.simulation.reliable_network import ReliableNetwork
+from sds_core.waku import RELIABLE_CHANNEL_META
 from sds_core.wire import decode
 from tests.support.frames import MINUTE, SECOND, START_MS
 from tests.support.interop.pia import network_of_pia
@@ -144,9 +145,15 @@ def test_retries_of_each_reach_the_other(open_pair: OpenPair) -> None:
     assert "message-acknowledged" in host.names("jane", theirs)
 
 
-def test_hints_of_each_find_the_message_in_the_store(open_pair: OpenPair) -> None:
-    """Each misses one message, and gets it by hash before any retry or repair."""
-    net, host = open_pair()
+@pytest.mark.parametrize("meta", [b"", RELIABLE_CHANNEL_META])
+def test_hints_of_each_find_the_message_in_the_store(
+    open_pair: OpenPair, meta: bytes
+) -> None:
+    """Each misses one message, and gets it by hash before any retry or repair.
+
+    The SDK reads messages with the mark of logos-delivery too, and hashes it.
+    """
+    net, host = open_pair(options=replace(JS_WAKU, meta=meta))
     host.run(SECOND)
     losing = True
     net.losses.append(lambda _one, _name: losing)

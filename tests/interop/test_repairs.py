@@ -20,10 +20,10 @@ from tests.support.interop.host import What
 from tests.support.interop.square import OpenSquare
 from tests.support.interop.terms import (
     JS_SDS,
+    LASTING_PROFILES,
     REPAIR_MS,
     SETTLE_MS,
     SWEEP_MS,
-    both_profiles,
     both_ways,
 )
 
@@ -161,7 +161,7 @@ def test_received_request_cancels_the_own_request(
 
 
 @both_ways
-@both_profiles
+@pytest.mark.parametrize("profile", LASTING_PROFILES.values(), ids=LASTING_PROFILES)
 def test_sync_message_reveals_a_lost_last_message(
     open_square: OpenSquare, speaker: str, listener: str, profile: Profile
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from random import Random
 from typing import TypeVar
 
@@ -11,6 +12,13 @@ from sds_core.wire import Frame, decode
 from tests.support.frames import START_MS, value_of
 
 SPEC = Profile.spec()
+LASTING = replace(
+    SPEC,
+    requests_taken_per_message=Profile().requests_taken_per_message,
+    after_request=Profile().after_request,
+    repair_retention_ms=Profile().repair_retention_ms,
+)
+"""The same with the default's repairs, which ask again and answer for longer."""
 CHANNEL = "channel"
 
 OneEvent = TypeVar("OneEvent", bound=Event)

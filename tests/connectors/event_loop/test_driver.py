@@ -159,6 +159,31 @@ def test_change_is_stored_before_it_is_told() -> None:
     assert order == ["store 1", "event", "broadcast", "store 1"]
 
 
+def test_what_waits_for_messages_from_elsewhere_is_delivered() -> None:
+    """And the change is stored."""
+    order: list[str] = []
+
+    async def nowhere(_: Broadcast) -> None:
+        raise AssertionError
+
+    async def run() -> None:
+        channel = MessageChannel(
+            CHANNEL, "alice", now_ms=unix_ms(), random=Random(1), profile=SLOW
+        )
+        waiting = FrameFactory(CHANNEL).content("m", "bob", history=["x"])
+        driver = ChannelDriver(
+            channel,
+            broadcast=nowhere,
+            on_event=lambda one: order.append(type(one).__name__),
+            store=lambda one: order.append(f"store {len(one.log)}"),
+        )
+        await driver.receive(value_of(waiting))
+        await driver.mark_dependencies_met(["x"])
+
+    asyncio.run(run())
+    assert order == ["store 0", "Received", "Missing", "store 1", "Delivered"]
+
+
 def test_frames_of_two_sendings_go_out_in_order() -> None:
     """Also if the first one waits for its transport."""
     sent: list[bytes] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -142,37 +143,102 @@ def test_filters_of_two_participants_acknowledge() -> None:
     assert alice.unacknowledged == alice.possibly_acknowledged == ()
 
 
-def test_with_two_participants_one_filter_acknowledges() -> None:
-    """There is no second witness, and the filter proves it as far as it is not full."""
-    alice, bob = participant(), participant("bob")
-    steps = [alice.send(b"hi", START_MS) for _ in range(2 * SPEC.causal_history_size)]
-    for step in steps:
-        hand_over(step, bob)
-    ids = [frame_of(step).message_id for step in steps]
-    events = hand_over(bob.sync(START_MS), alice)
-    assert {one.message_id: one.evidence for one in of_type(events, Acknowledged)} == {
-        **dict.fromkeys(ids, Evidence.BLOOM_FILTER),
-        **dict.fromkeys(ids[-SPEC.causal_history_size :], Evidence.CAUSAL_HISTORY),
-    }
-    assert alice.unacknowledged == alice.possibly_acknowledged == ()
+@pytest.mark.rule("sds-ack-3")
+@pytest.mark.parametrize("threshold", [1, 2, 3, 5])
+def test_no_fewer_filters_acknowledge_than_the_threshold(threshold: int) -> None:
+    """While fewer others than that were heard, further filters of these count."""
+    profile = replace(SPEC, possible_acks_threshold=threshold)
+    alice = sender_of("a", profile=profile, others=1)
+    for number in range(1, threshold):
+        sync = FRAMES.sync("other-0", message_id=f"s{number}", holds=["a"])
+        assert of_type(receive(alice, sync), Acknowledged) == []
+        assert alice.possibly_acknowledged == ("a",)
+    last = FRAMES.sync("other-0", message_id="last", holds=["a"])
+    assert of_type(receive(alice, last), Acknowledged) == [
+        Acknowledged("a", "other-0", Evidence.BLOOM_FILTER)
+    ]
+    assert alice.possibly_acknowledged == ()
 
 
-@pytest.mark.parametrize(("others", "needed"), [(1, 1), (2, 2), (3, 3), (9, 3)])
-def test_no_more_witnesses_are_needed_than_others_were_heard(
-    others: int, needed: int
-) -> None:
-    """Up to the threshold; all participants that ever send a frame are heard first."""
+def test_further_filter_without_the_message_does_not_count() -> None:
+    """Nor does one that is too full."""
+    alice = sender_of("a", others=1)
+    ones = b"\xff" * DEFAULT_PARAMETERS.length_bytes
+    receive(
+        alice,
+        FRAMES.sync("other-0", holds=["a"]),
+        FRAMES.sync("other-0", holds=["b"]),
+        FRAMES.sync("other-0", filter_=ones),
+        FRAMES.sync("other-0"),
+    )
+    assert alice.possibly_acknowledged == ("a",)
+    receive(alice, FRAMES.sync("other-0", holds=["a"]))
+    assert alice.possibly_acknowledged == ()
+
+
+def test_number_of_filters_survives_a_restart() -> None:
+    """The third of three acknowledges, also after a restore."""
     profile = replace(SPEC, possible_acks_threshold=3)
-    alice = sender_of("a", profile=profile, others=others)
-    for number in range(needed):
-        assert "a" in alice.unacknowledged + alice.possibly_acknowledged
-        receive(alice, FRAMES.sync(f"other-{number}", holds=["a"]))
-    assert alice.unacknowledged == alice.possibly_acknowledged == ()
+    alice = sender_of("a", profile=profile, others=1)
+    for _ in range(2):
+        receive(alice, FRAMES.sync("other-0", holds=["a"]))
+    alice = MessageChannel.restore(alice.snapshot(), random=Random(1), profile=profile)
+    assert alice.possibly_acknowledged == ("a",)
+    receive(alice, FRAMES.sync("other-0", holds=["a"]))
+    assert alice.possibly_acknowledged == ()
 
 
-def test_witness_suffices_once_the_others_are_gone() -> None:
+def test_filters_of_one_participant_do_not_count_once_enough_others_were_heard() -> (
+    None
+):
+    """Then as many participants are needed as before."""
+    profile = replace(SPEC, possible_acks_threshold=3)
+    alice = sender_of("a", profile=profile, others=2)
+    for _ in range(2):
+        receive(alice, FRAMES.sync("other-0", holds=["a"]))
+    receive(alice, FRAMES.sync("other-2"))
+    receive(alice, FRAMES.sync("other-0", holds=["a"]))
+    assert alice.possibly_acknowledged == ("a",)
+
+
+class TestCapped:
+    """With `possible_acks_capped`, others that were never heard are not waited for."""
+
+    PROFILE = replace(SPEC, possible_acks_capped=True)
+
+    def test_with_two_participants_one_filter_acknowledges(self) -> None:
+        """There is no second witness, and the filter proves it if it is not full."""
+        alice, bob = participant(profile=self.PROFILE), participant("bob")
+        sizes = 2 * SPEC.causal_history_size
+        steps = [alice.send(b"hi", START_MS) for _ in range(sizes)]
+        for step in steps:
+            hand_over(step, bob)
+        ids = [frame_of(step).message_id for step in steps]
+        events = hand_over(bob.sync(START_MS), alice)
+        acknowledged = of_type(events, Acknowledged)
+        assert {one.message_id: one.evidence for one in acknowledged} == {
+            **dict.fromkeys(ids, Evidence.BLOOM_FILTER),
+            **dict.fromkeys(ids[-SPEC.causal_history_size :], Evidence.CAUSAL_HISTORY),
+        }
+        assert alice.unacknowledged == alice.possibly_acknowledged == ()
+
+    @pytest.mark.parametrize(("others", "needed"), [(1, 1), (2, 2), (3, 3), (9, 3)])
+    def test_no_more_witnesses_are_needed_than_others_were_heard(
+        self, others: int, needed: int
+    ) -> None:
+        """Up to the threshold; all who ever send a frame are heard first."""
+        profile = replace(self.PROFILE, possible_acks_threshold=3)
+        alice = sender_of("a", profile=profile, others=others)
+        for number in range(needed):
+            assert "a" in alice.unacknowledged + alice.possibly_acknowledged
+            receive(alice, FRAMES.sync(f"other-{number}", holds=["a"]))
+        assert alice.unacknowledged == alice.possibly_acknowledged == ()
+
+
+@pytest.mark.parametrize("capped", [False, True])
+def test_witness_suffices_once_the_others_are_gone(*, capped: bool) -> None:
     """Its next filter acknowledges what its earlier one only possibly did."""
-    alice = sender_of("a")
+    alice = sender_of("a", profile=replace(SPEC, possible_acks_capped=capped))
     receive(alice, FRAMES.sync("other-1", holds=["a"]))
     assert alice.possibly_acknowledged == ("a",)
     gone_ms = START_MS + SPEC.participant_forgotten_after_ms + 1

@@ -91,6 +91,17 @@ class TestRequestsOfAFrame:
         ask_for_all(bob, SPEC.requests_per_message)
         assert len(state(bob).responses) == SPEC.requests_per_message
 
+    @pytest.mark.rule("sds-r-receive-9")
+    @pytest.mark.parametrize("requests", [11, 40])
+    def test_all_requests_are_read_as_the_guide_says(self, requests: int) -> None:
+        """In the profile that is named after the documents; not by default."""
+        bob = holder(requests)
+        ask_for_all(bob, requests)
+        assert len(state(bob).responses) == requests
+        cautious = holder(requests, replace(Profile(), sync_interval_ms=10**9))
+        ask_for_all(cautious, requests)
+        assert len(state(cautious).responses) == 10
+
 
 class TestAnswersInATime:
     @pytest.fixture

@@ -12,7 +12,9 @@ from random import Random
 import pytest
 
 from sds_core.message_channel import (
+    Acknowledged,
     Delivered,
+    Evidence,
     Ignored,
     IgnoredReason,
     LogOrder,
@@ -21,6 +23,7 @@ from sds_core.message_channel import (
     Missing,
     Received,
 )
+from sds_core.wire import BloomFilter
 from tests.support.frames import START_MS, FrameFactory
 from tests.support.participants import (
     CHANNEL,
@@ -103,19 +106,96 @@ def test_full_log_drops_its_first_message_in_order() -> None:
     assert bob.log == ("d", "a", "c")
 
 
-def test_message_older_than_a_full_log_is_ignored() -> None:
-    """It may have been delivered before and would be delivered twice."""
-    bob = participant("bob", replace(SPEC, log_limit=2))
-    receive(bob, FRAMES.content("a", "alice", 5), FRAMES.content("m", "alice", 6))
-    assert receive(bob, FRAMES.content("b", "alice", 5)) == [
-        Received("b", "alice"),
-        Delivered("b", "alice", 5, b"text"),
-    ]
-    before = bob.snapshot()
-    assert typed(receive(bob, FRAMES.content("0", "alice", 5))) == typed(
-        [Ignored(IgnoredReason.OLDER_THAN_LOG, "0")]
+OLD = 5
+"""Lamport timestamp of messages that come before those of a full log."""
+
+
+def full(*, log_limit: int = 2, messages: int = 2) -> MessageChannel:
+    """Return bob, who has delivered so many messages of alice, and sent one."""
+    bob = participant("bob", replace(SPEC, log_limit=log_limit))
+    bob.send(b"hi", START_MS, message_id="ours")
+    first = bob.lamport + 1
+    receive(
+        bob, *(FRAMES.content(f"m{n}", "alice", first + n) for n in range(messages))
     )
-    assert bob.snapshot() == before
+    return bob
+
+
+@pytest.mark.rule("sds-receive-6", "sds-receive-4", "sds-receive-3")
+@pytest.mark.parametrize("messages", [2, 3])
+def test_message_older_than_a_full_log_is_delivered(messages: int) -> None:
+    """While all that was ever received is remembered, it is new."""
+    bob = full(messages=messages)
+    before = bob.log
+    frame = FRAMES.content("old", "carol", OLD, history=["ours"])
+    assert typed(receive(bob, frame)) == typed(
+        [
+            Received("old", "carol"),
+            Acknowledged("ours", "carol", Evidence.CAUSAL_HISTORY),
+            Delivered("old", "carol", OLD, b"text"),
+        ]
+    )
+    assert bob.log == before
+    assert holds(bob, "old")
+    again = MessageChannel.restore(
+        bob.snapshot(), random=Random(1), profile=bob.profile
+    )
+    for one in (bob, again):
+        assert typed(receive(one, frame)) == typed(
+            [Ignored(IgnoredReason.DUPLICATE, "old")]
+        )
+
+
+@pytest.mark.rule("sds-receive-6", "sds-receive-4", "sds-receive-3")
+def test_message_older_than_all_that_is_remembered_still_acknowledges() -> None:
+    """It may have been delivered before, so it is not delivered; an event says so."""
+    bob = full(messages=6)
+    bob.record_changes()
+    before = bob.snapshot()
+    frame = FRAMES.content("old", "carol", OLD, history=["ours"])
+    assert typed(receive(bob, frame)) == typed(
+        [
+            Ignored(IgnoredReason.OLDER_THAN_LOG, "old"),
+            Acknowledged("ours", "carol", Evidence.CAUSAL_HISTORY),
+        ]
+    )
+    assert bob.unacknowledged == ()
+    assert holds(bob, "old")
+    again = MessageChannel.restore(
+        before, changes=bob.take_changes(), random=Random(1), profile=bob.profile
+    )
+    assert again.unacknowledged == ()
+    assert holds(again, "old")
+
+
+@pytest.mark.rule("sds-receive-6")
+def test_message_between_those_forgotten_and_those_remembered_is_delivered() -> None:
+    """Only what is older than something forgotten may be a second copy."""
+    bob = full(messages=6)
+    # m5 and m4 are in the log; m3 and m2 were dropped from it, m1 is forgotten.
+    first = bob.lamport - 5
+    for one, at, is_new in (("a", first + 1, False), ("z", first + 1, True)):
+        frame = FRAMES.content(one, "carol", at)
+        delivered = of_type(receive(bob, frame), Delivered)
+        assert len(delivered) == is_new, one
+
+
+def test_repeated_old_message_fills_no_filter() -> None:
+    """Once it is in, it is not counted again towards the roll-over."""
+    profile = replace(SPEC, log_limit=1, bloom_rollover_ids=4, bloom_kept_ids=2)
+    bob = participant("bob", profile)
+    receive(bob, *(FRAMES.content(f"m{n}", "alice", 10 + n) for n in range(3)))
+    receive(bob, *[FRAMES.content("0", "alice", OLD)] * 9)
+    assert holds(bob, "m1")
+
+
+def holds(channel: MessageChannel, message_id: str) -> bool:
+    """Whether the filter of the next sync message holds an id."""
+    frame = frame_of(channel.sync(START_MS))
+    received = BloomFilter.from_wire(
+        frame.dialect, frame.bloom_filter, channel.profile.bloom
+    )
+    return received.contains(message_id)
 
 
 ORDERS = pytest.mark.parametrize("order", list(LogOrder))

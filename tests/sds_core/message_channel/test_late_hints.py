@@ -72,11 +72,46 @@ class TestMissing:
         step = bob.send(b"hi", t_req_ms("bob", "x"))
         assert requests_of(step) == [HistoryEntry("x", HINT, "alice")]
 
-    def test_first_hint_and_sender_stay(self) -> None:
-        """A stranger's frame replaces none of them."""
+    def test_first_sender_stays(self) -> None:
+        """A stranger's frame does not replace it: the sender is no matter of time."""
         bob = participant("bob")
-        receive(bob, naming("x", HINT, "alice"), naming("x", b"other", "eve", by="n"))
+        receive(bob, naming("x", HINT, "alice"), naming("x", HINT, "eve", by="n"))
         assert bob.missing == (HistoryEntry("x", HINT, "alice"),)
+
+    @pytest.mark.rule("sds-incoming-3", "sds-send-3", "sds-missing-3")
+    def test_newest_hints_are_kept(self) -> None:
+        """Each retry has a new hash, and the first copy may have reached no store."""
+        profile = replace(SPEC, sync_interval_ms=10**9)
+        bob = participant("bob", profile)
+        hints = [bytes([number]) * 32 for number in range(1, 6)]
+        for number, hint in enumerate(hints):
+            receive(bob, naming("x", hint, "alice", by=f"m{number}"))
+        kept = tuple(reversed(hints))[: bob.HINTS_KEPT]
+        assert len(kept) == 3
+        for one in (
+            bob,
+            MessageChannel.restore(bob.snapshot(), random=Random(1), profile=profile),
+        ):
+            assert one.missing == (HistoryEntry("x", hints[-1], "alice"),)
+            assert one.retrieval_hints_of("x") == kept
+        step = bob.send(b"hi", t_req_ms("bob", "x"))
+        assert requests_of(step) == [HistoryEntry("x", hints[-1], "alice")]
+        events = bob.advance(START_MS + 10**8).events
+        assert IrretrievablyLost("x", hints[-1], "alice") in events
+
+    def test_hint_that_is_named_again_is_the_newest(self) -> None:
+        """It is kept once; a naming without one changes nothing."""
+        bob = participant("bob")
+        for number, hint in enumerate((b"1", b"2", b"1", b"")):
+            receive(bob, naming("x", hint, "alice", by=f"m{number}"))
+        assert bob.retrieval_hints_of("x") == (b"1", b"2")
+        assert bob.missing == (HistoryEntry("x", b"1", "alice"),)
+
+    def test_only_missing_messages_have_hints(self) -> None:
+        """What arrived, and what nobody named, has none."""
+        bob = participant("bob")
+        receive(bob, naming("x", HINT, "alice"), FRAMES.content("x", "alice"))
+        assert bob.retrieval_hints_of("x") == bob.retrieval_hints_of("y") == ()
 
     def test_missing_is_reported_once(self) -> None:
         """What is learned later changes only the view."""

@@ -40,10 +40,11 @@ DIFFERENCES: dict[str, tuple[object, object, object]] = {
     "t_max_ms": (120_000, 120_000, 300_000),
     "response_groups": (None, None, 1),
     "repair_eviction": (Eviction.EARLIEST, Eviction.LATEST, Eviction.EARLIEST),
-    "after_request": (AfterRequest.ASK_AGAIN, AfterRequest.ONCE, AfterRequest.FORGET),
+    "after_request": (AfterRequest.YIELD, AfterRequest.ONCE, AfterRequest.FORGET),
     "repair_sweep_ms": (5_000, 10_000, 5_000),
-    "repair_retention_ms": (720_000, None, None),
+    "repair_retention_ms": (120_000, None, None),
     "repair_retained_limit": (1_000, 10_000, 1_000),
+    "requests_taken_per_message": (None, 100, 100),
 }
 """What SDS, js-waku and nim-sds do differently."""
 
@@ -55,6 +56,7 @@ SHARED: dict[str, object] = {
     "requests_per_message": 3,
     "repair_buffer_limit": 1_000,
     "lamport_max_ahead_ms": None,
+    "possible_acks_capped": False,
 }
 """What they do alike, as far as the documents or the libraries say it."""
 
@@ -62,7 +64,6 @@ WIDE = {
     "outgoing_bytes_limit": (2**25, 2**29),
     "incoming_bytes_limit": (2**25, 2**29),
     "repair_retained_bytes_limit": (2**25, 2**29),
-    "requests_taken_per_message": (10, 100),
     "answers_per_sweep": (9, 1_000),
     "answer_bytes_per_sweep": (2**18, 2**29),
 }
@@ -120,7 +121,12 @@ def test_limits_that_libraries_lack_are_wide_in_their_profiles(
 def test_defaults_differ_from_the_documents_only_in_what_loses_messages() -> None:
     """A library's choice must be requested."""
     assert replace(
-        SPEC, causal_history_size=20, lamport_rule=LamportRule.FOLLOW_CLOCK
+        SPEC,
+        causal_history_size=20,
+        lamport_rule=LamportRule.FOLLOW_CLOCK,
+        requests_taken_per_message=10,
+        after_request=AfterRequest.ASK_AGAIN,
+        repair_retention_ms=720_000,
     ) == (Profile())
 
 
@@ -163,7 +169,6 @@ AT_LEAST = {
     "requests_per_message": 1,
     "repair_buffer_limit": 1,
     "repair_sweep_ms": 1,
-    "requests_taken_per_message": SPEC.requests_per_message,
     "answers_per_sweep": 1,
     "answer_bytes_per_sweep": 1,
     "outgoing_bytes_limit": SPEC.max_frame_bytes,
@@ -183,6 +188,7 @@ OPTIONAL_AT_LEAST = {
     "possible_acks_threshold": 1,
     "lost_after_ms": 1,
     "response_groups": 1,
+    "requests_taken_per_message": SPEC.requests_per_message,
     "repair_retention_ms": 0,
 }
 

@@ -34,7 +34,14 @@ from tests.support.message_channel.repair_steps import (
     state,
     t_req_ms,
 )
-from tests.support.participants import CHANNEL, SPEC, of_type, participant, receive
+from tests.support.participants import (
+    CHANNEL,
+    LASTING,
+    SPEC,
+    of_type,
+    participant,
+    receive,
+)
 
 FRAMES = FrameFactory(CHANNEL)
 
@@ -370,8 +377,10 @@ class TestAnswering:
         receive(bob, carrier, now_ms=LATER)
         assert state(bob).responses == {}
 
-    def test_answered_message_can_be_requested_again(self, bob: MessageChannel) -> None:
+    def test_answered_message_can_be_requested_again(self) -> None:
         """The first answer may have been lost."""
+        bob = participant("bob", LASTING)
+        receive(bob, FRAMES.content("m1", "alice"), asking("m1"))
         bob.sweep_repairs(LATER)
         receive(bob, asking("m1"), now_ms=LATER)
         assert bob.sweep_repairs(LATER + T_MAX_MS).events == [RepairAnswered("m1")]

@@ -15,6 +15,7 @@ from sds_core.wire import HistoryEntry
 SPEC = Profile.spec()
 T_MAX_MS = SPEC.t_max_ms
 ASK_AGAIN = AfterRequest.ASK_AGAIN
+YIELD = AfterRequest.YIELD
 ONCE = AfterRequest.ONCE
 FORGET = AfterRequest.FORGET
 
@@ -240,9 +241,12 @@ class TestExpiry:
 
 class TestAfterRequest:
     @pytest.mark.rule("sds-r-state-3")
-    def test_carried_entry_waits_for_its_answer(self) -> None:
+    @pytest.mark.parametrize("after_request", [ASK_AGAIN, YIELD])
+    def test_carried_entry_waits_for_its_answer(
+        self, after_request: AfterRequest
+    ) -> None:
         """Until its window ends it is not carried again."""
-        buffer = requests({"a": 10}, ASK_AGAIN)
+        buffer = requests({"a": 10}, after_request)
         assert carry(buffer, 10) == ["a"]
         assert "a" in buffer
         assert due(buffer, 9 + T_MAX_MS) == []
@@ -266,9 +270,10 @@ class TestAfterRequest:
         assert buffer.expired(20 + T_MAX_MS) == [entry("b")]
 
     def test_profiles_handle_carried_entries_as_their_library(self) -> None:
-        """The guide prescribes none of the three ways."""
-        profiles = (SPEC, Profile.js_sds(), Profile.nim_sds())
-        assert [one.after_request for one in profiles] == [ASK_AGAIN, ONCE, FORGET]
+        """The guide prescribes none of these ways."""
+        profiles = (Profile(), SPEC, Profile.js_sds(), Profile.nim_sds())
+        ways = [one.after_request for one in profiles]
+        assert ways == [ASK_AGAIN, YIELD, ONCE, FORGET]
 
 
 class TestAskedByAnother:
@@ -292,10 +297,8 @@ class TestAskedByAnother:
         assert buffer.next_ms == 700 + T_MAX_MS
 
     @pytest.mark.rule("sds-r-receive-6")
-    @pytest.mark.parametrize("after_request", [ONCE, FORGET])
-    def test_entry_is_removed_if_it_is_not_requested_again(
-        self, after_request: AfterRequest
-    ) -> None:
+    @pytest.mark.parametrize("after_request", [YIELD, ONCE, FORGET])
+    def test_entry_is_removed(self, after_request: AfterRequest) -> None:
         """As the guide says and both libraries do."""
         buffer = requests({"a": 10}, after_request)
         buffer.requested_by_another("a", 5)
@@ -432,10 +435,19 @@ class TestRetained:
         assert list(kept.state()) == ["m2", "m3", "last"]
 
     @pytest.mark.rule("sds-r-memory-3")
-    def test_message_is_stored_for_the_longest_repair(self) -> None:
+    def test_message_is_stored_for_t_max(self) -> None:
+        """By the guide; and not a millisecond longer."""
+        assert SPEC.repair_retention_ms == SPEC.t_max_ms
+        kept = RetainedMessages(SPEC)
+        kept.add("m1", b"frame", "alice", 7)
+        assert kept.get("m1", 7 + T_MAX_MS) is not None
+        assert kept.get("m1", 8 + T_MAX_MS) is None
+
+    def test_default_stores_messages_for_the_longest_repair(self) -> None:
         """Noticed late, requested just before T_max, answered T_max later."""
-        assert SPEC.repair_retention_ms is not None
-        assert SPEC.repair_retention_ms >= 2 * SPEC.t_max_ms
+        profile = Profile()
+        assert profile.repair_retention_ms is not None
+        assert profile.repair_retention_ms >= 2 * profile.t_max_ms
 
     @pytest.mark.parametrize("profile", [Profile.js_sds(), Profile.nim_sds()])
     def test_libraries_store_messages_of_any_age(self, profile: Profile) -> None:

@@ -31,7 +31,14 @@ from tests.support.message_channel.repair_steps import (
     state,
     t_req_ms,
 )
-from tests.support.participants import CHANNEL, SPEC, of_type, participant, receive
+from tests.support.participants import (
+    CHANNEL,
+    LASTING,
+    SPEC,
+    of_type,
+    participant,
+    receive,
+)
 
 FRAMES = FrameFactory(CHANNEL)
 
@@ -109,7 +116,7 @@ class TestNoticing:
         self,
     ) -> None:
         """Or its request would expire at once, before any frame could carry it."""
-        bob = participant("bob")
+        bob = participant("bob", LASTING)
         receive(bob, FRAMES.content("first", "carol", history=["m1"]))
         now_ms = START_MS + 2 * T_MAX_MS
         receive(bob, missing("m1"), now_ms=now_ms)
@@ -160,7 +167,7 @@ class TestNoticing:
         self,
     ) -> None:
         """It counts from when the message was first missing."""
-        bob = participant("bob", replace(SPEC, repair_buffer_limit=1))
+        bob = participant("bob", replace(LASTING, repair_buffer_limit=1))
         first, second = by_t_req("bob", GAPS[:2])
         receive(bob, missing(first, second))
         assert [one.message_id for one, *_ in state(bob).requests] == [second]
@@ -199,10 +206,24 @@ class TestRequestOfAnother:
         receive(bob, asking("m1"), now_ms=START_MS + SECOND)
         assert requested(bob.send(b"text", LATER)) == ["m2"]
 
+    @pytest.mark.rule("sds-r-receive-6")
+    def test_request_leaves_the_buffer_until_a_history_names_the_message(self) -> None:
+        """As the guide says; the next one that names it counts from its own time."""
+        bob = participant("bob")
+        receive(bob, missing("m1", "m2"))
+        receive(bob, asking("m1"), now_ms=START_MS + SECOND)
+        assert [one.message_id for one, *_ in state(bob).requests] == ["m2"]
+        bob.advance(START_MS + SECOND + T_MAX_MS)
+        assert "m1" not in [one.message_id for one, *_ in state(bob).requests]
+        receive(bob, missing("m1", message_id="next"), now_ms=LATER)
+        again_ms = t_req_ms("bob", "m1", LATER)
+        assert "m1" not in requested(bob.send(b"text", again_ms - 1))
+        assert "m1" in requested(bob.send(b"more", again_ms))
+
     @pytest.mark.rule("sds-r-receive-6", "sds-r-edge-2")
     def test_request_is_queued_anew_if_that_of_another_finds_no_answer(self) -> None:
         """T_max later, with a new wait of its own."""
-        bob = participant("bob")
+        bob = participant("bob", LASTING)
         receive(bob, missing("m1"))
         receive(bob, asking("m1"), now_ms=START_MS + SECOND)
         held_ms = START_MS + SECOND + T_MAX_MS
@@ -224,7 +245,9 @@ class TestExpiry:
     @pytest.mark.rule("sds-r-edge-2", "sds-r-sweep-1", "sds-r-scenario-6")
     def test_unanswered_request_expires_and_is_repeated(self) -> None:
         """At T_req + T_max, as the deadline says."""
-        bob = participant("bob", replace(SPEC, max_retries=0, sync_interval_ms=10**9))
+        bob = participant(
+            "bob", replace(LASTING, max_retries=0, sync_interval_ms=10**9)
+        )
         receive(bob, missing("m1"))
         assert requested(bob.send(b"text", LATER)) == ["m1"]
         bob.advance(LATER + SPEC.retry_unacknowledged_ms)

@@ -23,7 +23,12 @@ from sds_core.message_channel.repair import (
 )
 from sds_core.message_channel.sync import AFTER_SYNC_SENT
 from tests.support.frames import MINUTE, SECOND, START_MS
-from tests.support.message_channel.repair_bus import SPEC, Bus, without_retries
+from tests.support.message_channel.repair_bus import (
+    LASTING,
+    SPEC,
+    Bus,
+    without_retries,
+)
 
 JS = without_retries(Profile.js_sds())
 NIM = without_retries(Profile.nim_sds())
@@ -103,7 +108,7 @@ def test_rebroadcast_is_byte_identical_whoever_sends_it() -> None:
 
 
 @pytest.mark.rule("sds-r-scenario-2")
-@pytest.mark.parametrize("profile", [SPEC, JS, NIM], ids=["spec", "js", "nim"])
+@pytest.mark.parametrize("profile", [LASTING, JS, NIM], ids=["lasting", "js", "nim"])
 def test_missing_message_that_depends_on_a_missing_message_is_recovered(
     profile: Profile,
 ) -> None:
@@ -154,7 +159,7 @@ def test_first_answer_cancels_all_others() -> None:
 @pytest.mark.rule("sds-r-scenario-4", "sds-r-group-2", "sds-r-receive-8")
 def test_only_participants_in_the_response_group_answer() -> None:
     """Each message of an absent sender is answered by one of its own group."""
-    profile = replace(SPEC, response_groups=3)
+    profile = replace(LASTING, response_groups=3)
     holders = [f"p{number}" for number in range(8)]
     ids = [f"m{number}" for number in range(6)]
     groups = {
@@ -181,7 +186,7 @@ def test_only_participants_in_the_response_group_answer() -> None:
 @pytest.mark.rule("sds-r-scenario-4", "sds-r-group-3")
 def test_message_with_nobody_else_in_its_group_waits_for_its_sender() -> None:
     """Holders outside the group do not answer; bob requests again."""
-    profile = replace(SPEC, response_groups=1_000)
+    profile = replace(LASTING, response_groups=1_000)
     bus = Bus("alice", "bob", "carol", "dave", profile=profile)
     bus.send("alice", "m1", lost_for={"bob"})
     bus.send("carol", "m2")
@@ -239,7 +244,7 @@ def test_overflow_evicts_requests_by_its_rule(eviction: Eviction) -> None:
 def test_overflow_does_not_prevent_repairs(eviction: Eviction) -> None:
     """Later histories queue the evicted requests again."""
     profile = replace(
-        SPEC, repair_buffer_limit=4, repair_eviction=eviction, causal_history_size=9
+        LASTING, repair_buffer_limit=4, repair_eviction=eviction, causal_history_size=9
     )
     ids = tuple(f"m{number}" for number in range(6))
     bus = Bus("alice", "bob", "carol", profile=profile)
@@ -254,7 +259,7 @@ def test_overflow_does_not_prevent_repairs(eviction: Eviction) -> None:
 @pytest.mark.rule("sds-r-scenario-6", "sds-r-edge-2")
 def test_partition_longer_than_the_window_heals_after_it() -> None:
     """Requests that reach nobody expire and are repeated."""
-    bus = Bus("alice", "bob", "carol")
+    bus = Bus("alice", "bob", "carol", profile=LASTING)
     bus.send("alice", "m1", lost_for={"bob"})
     bus.send("carol", "m2")
     bus.offline = {"bob"}
@@ -322,7 +327,7 @@ def test_one_request_is_enough_however_long_the_answer_takes() -> None:
     )
     wait_ms = response_offset_ms("carol", "alice", slowest, SPEC)
     assert wait_ms > T_MAX_MS * 0.9
-    bus = Bus("alice", "carol", *without)
+    bus = Bus("alice", "carol", *without, profile=LASTING)
     bus.send("alice", slowest, lost_for=without)
     bus.send("carol", "last")
     bus.offline = {"alice"}
@@ -337,7 +342,7 @@ def test_one_request_is_enough_however_long_the_answer_takes() -> None:
 @pytest.mark.rule("sds-r-receive-6", "sds-r-edge-2")
 def test_unanswered_request_of_another_is_followed_by_our_own() -> None:
     """After T_max; until then all who received it wait."""
-    profile = replace(SPEC, repair_retention_ms=None)
+    profile = replace(LASTING, repair_retention_ms=None)
     bus = Bus("alice", "bob", "carol", "dave", profile=profile)
     bus.send("alice", "m1", lost_for={"bob", "dave"})
     bus.send("carol", "m2")

@@ -37,6 +37,7 @@ from tests.support.frames import MINUTE, START_MS, FrameFactory, value_of
 from tests.support.golden.snapshots import NOW_MS, PROFILE, busy_participant
 from tests.support.participants import (
     CHANNEL,
+    LASTING,
     SPEC,
     hand_over,
     of_type,
@@ -222,13 +223,13 @@ def test_time_for_lost_does_not_run_while_the_participant_is_off(off_ms: int) ->
 
 def test_restart_in_the_middle_of_a_repair_finishes_it() -> None:
     """The request is sent at once if its time passed while the participant was off."""
-    alice, bob = participant(), participant("bob")
+    alice, bob = participant(profile=LASTING), participant("bob", LASTING)
     alice.send(b"lost", START_MS, message_id="x")
     hand_over(alice.send(b"hi", START_MS, message_id="m"), bob)
     bob.advance(START_MS + SPEC.t_min_ms - 1)
     blob = bob.snapshot()
     on_ms = START_MS + (SPEC.lost_after_ms or 0) + 1
-    again = MessageChannel.restore(blob, random=Random(1), profile=SPEC)
+    again = MessageChannel.restore(blob, random=Random(1), profile=LASTING)
     step = again.advance(on_ms)
     assert of_type(step.events, RepairRequested)[0].message_ids == ("x",)
     assert not of_type(step.events, RepairExpired)
@@ -376,8 +377,6 @@ OTHER_OPTIONS = {
     "repair": False,
     "repair_hash": RepairHash.FARM,
     "t_max_ms": 300_000,
-    "after_request": AfterRequest.ONCE,
-    "repair_retention_ms": None,
 }
 
 
@@ -393,6 +392,27 @@ def test_snapshot_under_another_option_is_refused(option: str, other: object) ->
         with pytest.raises(SnapshotError, match=re.escape(detail)) as caught:
             restored(participant(profile=taken), Random(1), restored_by)
         assert caught.value.detail == detail
+
+
+@pytest.mark.parametrize("taken", [Profile(), Profile.spec()])
+def test_snapshot_is_continued_with_other_repairs(taken: Profile) -> None:
+    """What is asked for and stored has the same meaning: that of 0.14 goes on."""
+    frames = FrameFactory(CHANNEL)
+    bob = participant("bob", replace(taken, causal_history_size=2))
+    receive(bob, frames.content("m", "alice", history=[("x", "alice"), ("y", "alice")]))
+    bob.sync(START_MS + taken.t_max_ms)
+    for after_request in AfterRequest:
+        profile = replace(
+            bob.profile,
+            after_request=after_request,
+            repair_retention_ms=5,
+            possible_acks_capped=True,
+        )
+        again = restored(bob, Random(1), profile)
+        assert again.missing == bob.missing
+        again.advance(START_MS + 10 * taken.t_max_ms)
+        receive(again, frames.content("x", "alice"), frames.content("y", "alice"))
+        assert set(again.log) == {"m", "x", "y"}
 
 
 @pytest.mark.parametrize("option", ["history_limit", "answers_per_sweep", "log_limit"])
@@ -434,7 +454,7 @@ def test_snapshot_with_a_log_in_another_order_is_refused() -> None:
 
 def full_participant() -> MessageChannel:
     """Two entries or more in all that has a limit."""
-    alice = participant("a" * 65)
+    alice = participant("a" * 65, LASTING)
     frames = FrameFactory(CHANNEL)
     for number in range(3):
         alice.send(b"hi", START_MS, message_id=f"own{number}")
@@ -474,8 +494,8 @@ def test_snapshot_over_a_limit_is_refused(
     assert needed > 1
     detail = f"it needs {option} = {needed}, the profile has {needed - 1}"
     with pytest.raises(SnapshotError, match=detail):
-        restored(alice, Random(1), replace(SPEC, **{option: needed - 1}))
-    again = restored(alice, Random(1), replace(SPEC, **{option: needed}))
+        restored(alice, Random(1), replace(LASTING, **{option: needed - 1}))
+    again = restored(alice, Random(1), replace(LASTING, **{option: needed}))
     assert again.snapshot() == alice.snapshot()
 
 
@@ -494,7 +514,7 @@ def test_each_of_two_buffers_with_one_limit_must_fit(
         state = unpack(full_participant().snapshot())
         needed = len(getattr(state, kept))
         setattr(state, emptied, type(getattr(state, emptied))())
-        too_small = replace(SPEC, **{option: needed - 1})
+        too_small = replace(LASTING, **{option: needed - 1})
         with pytest.raises(SnapshotError, match=f"it needs {option} = {needed}"):
             MessageChannel.restore(pack(state), random=Random(1), profile=too_small)
 

@@ -26,6 +26,7 @@ from sds_core.reliable_channel import (
     ReliableChannelCore,
     ReliableChannelOptions,
     Restarted,
+    RetrievalStrategy,
     Send,
     SendEphemeral,
     SendError,
@@ -37,7 +38,7 @@ from sds_core.reliable_channel import (
     UnusableMessage,
 )
 from sds_core.reliable_channel.encryption import KEY_BYTES, BadNonce
-from sds_core.waku import WakuMessage
+from sds_core.waku import RELIABLE_CHANNEL_META, WakuMessage
 from sds_core.wire import UndecodableFrame, decode
 from tests.support.frames import MINUTE, SECOND, START_MS
 from tests.support.reliable_channel import (
@@ -441,6 +442,44 @@ def test_published_api_is_a_named_set_of_options() -> None:
     assert (given.retry_interval_ms, given.max_retry_attempts) == (5_000, 5)
     assert given.causal_history_size == 2
     assert given.rate_limit is None
+    assert given.meta == b"RELIABLE-CHANNEL-API/1"
+
+
+@pytest.mark.parametrize("meta", [b"", RELIABLE_CHANNEL_META])
+def test_every_message_has_the_meta_of_the_options(meta: bytes) -> None:
+    """Ephemeral ones, retries, repairs and sync messages too; its hash covers it."""
+    options = replace(OPTIONS, meta=meta, query_on_connect=False)
+    options = replace(options, retrieval=RetrievalStrategy.SDS_R)
+    net = network("alice", "bob", "carol", options=options, loss=0.3)
+    for number in range(10):
+        net.apply(("alice", "carol")[number % 2], Send(b"%d" % number))
+        net.run(5_000)
+    net.apply("alice", SendEphemeral(b"now"))
+    net.run(600_000)
+    dispatches = [one.dispatch for one in sent(net)]
+    assert {one.cause for one in dispatches} == set(Cause)
+    assert {one.message.meta for one in dispatches} == {meta}
+    assert all(one.message_hash == one.message.hash_on(SHARD) for one in dispatches)
+
+
+def test_messages_of_any_meta_are_read() -> None:
+    """js-waku sets none."""
+    net = network("alice")
+    options = replace(OPTIONS, meta=RELIABLE_CHANNEL_META)
+    net.join("bob", channel("bob", options))
+    net.apply("bob", Start())
+    for name in ("alice", "bob"):
+        net.apply(name, Send(name.encode()))
+    net.run(5_000)
+    assert [one.payload for one in emitted(net, "bob", MessageReceived)] == [b"alice"]
+    assert [one.payload for one in emitted(net, "alice", MessageReceived)] == [b"bob"]
+
+
+def test_meta_that_is_too_long_is_refused() -> None:
+    """Nodes would drop the messages (14/WAKU2-MESSAGE)."""
+    ReliableChannelOptions(meta=bytes(64))
+    with pytest.raises(ValueError, match="meta has 65 bytes, at most 64"):
+        ReliableChannelOptions(meta=bytes(65))
 
 
 @pytest.mark.rule("rc-arch-events", "rc-events")

@@ -30,7 +30,7 @@ from sds_core.reliable_channel import (
 )
 from sds_core.reliable_channel.retrieval import Retrieval
 from sds_core.waku import WakuMessage
-from sds_core.wire import HistoryEntry, decode
+from sds_core.wire import decode
 from tests.support.frames import MINUTE, SECOND, START_MS
 from tests.support.reliable_channel import (
     CHANNEL,
@@ -203,13 +203,56 @@ def test_queries_are_periodic_and_one_at_a_time() -> None:
 def test_query_names_at_most_so_many_and_takes_turns() -> None:
     """Those that were not asked for longest come first."""
     retrieval = Retrieval(FREQUENCY_MS, 2)
-    entries = [HistoryEntry(f"m{i}", b"%032d" % i, "alice") for i in range(4)]
-    entries.append(HistoryEntry("no hint", b"", "alice"))
+    hints = {f"m{i}": (b"%032d" % i,) for i in range(4)} | {"no hint": ()}
     asked = [
-        [int(one) for one in retrieval.take_due(entries, START_MS + now_ms)]
+        [int(one) for one in retrieval.take_due(hints, START_MS + now_ms)]
         for now_ms in range(3)
     ]
     assert asked == [[0, 1], [2, 3], [0, 1]]
+
+
+def test_query_names_the_hints_of_whole_messages() -> None:
+    """One that has more than fit into a query alone is asked for with its newest."""
+    retrieval = Retrieval(FREQUENCY_MS, 2)
+    hints = {
+        "m0": tuple(b"%032d" % i for i in (3, 2, 1)),
+        "m1": (b"%032d" % 4, b"short", b"%032d" % 4),
+        "m2": (b"%032d" % 5,),
+    }
+    asked = [
+        [int(one) for one in retrieval.take_due(hints, START_MS + now_ms)]
+        for now_ms in range(3)
+    ]
+    assert asked == [[3, 2], [4, 5], [3, 2]]
+
+
+@pytest.mark.rule("rc-retrieve-hash", "rc-retrieve-query")
+def test_message_comes_by_the_hash_of_a_retry() -> None:
+    """Its first copy reached no store, and others go on naming that one's hash."""
+    bob = started("bob", replace(NO_QUERY, causal_history_size=1), has_store=True)
+    speaker = MessageChannel(
+        CHANNEL, "alice", now_ms=START_MS, random=Random(1), profile=PROFILE
+    )
+    (lost,) = speaker.send(b"lost", START_MS, message_id="lost").broadcasts
+    first, retry = (
+        WakuMessage(lost.value, TOPIC, at_ms * 1_000_000)
+        for at_ms in (START_MS, START_MS + 30_000)
+    )
+    for number, copy in enumerate((first, retry, first)):
+        speaker.note_retrieval_hint("lost", copy.hash_on(SHARD))
+        (step,) = speaker.sync(START_MS + number).broadcasts
+        naming = WakuMessage(step.value, TOPIC, START_MS * 1_000_000 + number)
+        bob.apply(Arrived(naming, naming.hash_on(SHARD)), START_MS)
+    outputs = run_to(bob, START_MS + FREQUENCY_MS)
+    (query,) = [one for output in outputs for one in output.queries]
+    assert query.hashes == (first.hash_on(SHARD), retry.hash_on(SHARD))
+    found = [Arrived(retry, retry.hash_on(SHARD))]
+    now_ms = START_MS + FREQUENCY_MS
+    assert bob.sync_status == (0, 1, 0)
+    bob.apply(StoreAnswered(query.number, found), now_ms)
+    run_to(bob, now_ms + SECOND)
+    assert bob.missing == ()
+    assert bob.sync_status == (1, 0, 0)
 
 
 @pytest.mark.rule("rc-limit-1a")

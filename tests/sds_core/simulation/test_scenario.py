@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from sds_core.message_channel.profile import LamportRule, Profile
+from sds_core.message_channel.profile import AfterRequest, LamportRule, Profile
 from sds_core.reading import TableError
+from sds_core.simulation.profile_share import ProfileShare
 from sds_core.simulation.scenario import Scenario, Span
 from sds_core.wire import BloomParameters
 
@@ -37,7 +39,8 @@ def test_scenario_has_defaults_for_all_that_is_left_out(
     assert scenario.network.loss == 0
     assert [tap.name for tap in scenario.taps] == ["tap"]
     assert scenario.taps[0].heartbeat_interval_s == 5
-    assert [one.profile() for one in scenario.profiles] == [Profile.spec()]
+    (profile,) = (one.profile() for one in scenario.profiles)
+    assert profile == replace(Profile.spec(), **AS_BEFORE)
     assert scenario.total_ms == scenario.duration_ms == 60_000
 
 
@@ -47,6 +50,36 @@ def test_group_of_several_channels_numbers_their_ids(mapping: dict[str, Any]) ->
     assert one.channel_ids() == ["ch"]
     three = Scenario.from_mapping(changed(mapping, "channels.0.count", 3)).channels[0]
     assert three.channel_ids() == ["ch-1", "ch-2", "ch-3"]
+
+
+AS_BEFORE: dict[str, Any] = {
+    "possible_acks_capped": True,
+    "requests_taken_per_message": 10,
+    "after_request": AfterRequest.ASK_AGAIN,
+    "repair_retention_ms": 720_000,
+}
+"""Options of "spec" in scenarios, whose traffic is that of earlier versions."""
+
+
+@pytest.mark.parametrize(
+    ("base", "profile"),
+    [
+        ("spec", Profile.spec()),
+        ("default", Profile()),
+        ("js_sds", Profile.js_sds()),
+        ("nim_sds", Profile.nim_sds()),
+    ],
+)
+def test_base_is_the_profile_but_for_what_published_figures_need(
+    base: str, profile: Profile
+) -> None:
+    """Overrides give each option its own value again."""
+    changed = AS_BEFORE if base == "spec" else {"possible_acks_capped": True}
+    share = ProfileShare(base=base)  # type: ignore[arg-type]
+    assert share.profile() == replace(profile, **changed)
+    overrides = {one: getattr(profile, one) for one in changed}
+    share = ProfileShare(base=base, overrides=overrides)  # type: ignore[arg-type]
+    assert share.profile() == profile
 
 
 def test_profile_is_the_named_one_with_the_overrides(mapping: dict[str, Any]) -> None:

@@ -11,16 +11,16 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from sds_core.message_channel import MessageChannel, Profile
+from sds_core.message_channel import MessageChannel
 from sds_core.message_channel.snapshot import VERSION
 from sds_core.wire import BloomFilter, BloomParameters, Dialect
 from tests.support.frames import START_MS, FrameFactory
-from tests.support.participants import CHANNEL, participant, receive
+from tests.support.participants import CHANNEL, LASTING, participant, receive
 
 SNAPSHOTS = Path(__file__).parents[2] / "golden" / "snapshots"
 
 PROFILE = replace(
-    Profile.spec(),
+    LASTING,
     # Small enough to be committed, and to roll over.
     bloom=BloomParameters(40, 0.01),
     bloom_rollover_ids=10,

@@ -190,6 +190,7 @@ def _message(message: WakuMessage) -> dict[str, Any]:
         "payload": _text(message.payload),
         "timestamp": str(message.timestamp_ns),
         "ephemeral": message.ephemeral,
+        "meta": _text(message.meta),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sds_core.message_channel import Profile
+from tests.support.participants import LASTING
 
 EVERYBODY = ("pat", "jon", "pia", "jen")
 PYTHON = ("pat", "pia")
@@ -19,6 +20,9 @@ REPAIR_MS = 360 * SECOND_MS
 
 JS_SDS = Profile.js_sds()
 PROFILES = {"js_sds": JS_SDS, "spec": Profile.spec()}
+
+LASTING_PROFILES = {"js_sds": JS_SDS, "lasting": LASTING}
+"""That of the documents would answer too late."""
 
 both_profiles = pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 both_ways = pytest.mark.parametrize(

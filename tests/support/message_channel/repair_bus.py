@@ -13,6 +13,7 @@ from typing import NamedTuple
 from sds_core.message_channel import Broadcast, Cause, Event, Profile, Step
 from sds_core.wire import BloomParameters
 from tests.support.frames import START_MS
+from tests.support.participants import LASTING as LASTING_REPAIRS
 from tests.support.participants import OneEvent, participant
 
 _SMALL_FILTER = BloomParameters(100, 0.01)
@@ -28,6 +29,7 @@ def without_retries(profile: Profile) -> Profile:
 
 
 SPEC = without_retries(Profile.spec())
+LASTING = without_retries(LASTING_REPAIRS)
 
 
 class Aired(NamedTuple):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any, TypeVar
 
-from sds_core.message_channel import Cause, Profile
+from sds_core.message_channel import Cause
 from sds_core.reliable_channel import (
     Advance,
     ConnectionChanged,
@@ -26,12 +26,13 @@ from sds_core.simulation.scenario import Link
 from sds_core.waku import autosharded_topic
 from sds_core.wire import BloomParameters
 from tests.support.frames import START_MS
+from tests.support.participants import LASTING
 
 CHANNEL = "tea"
 TOPIC = "/kettle/1/tea/proto"
 SHARD = autosharded_topic(TOPIC, 1, 8)
 
-PROFILE = replace(Profile.spec(), bloom=BloomParameters(100, 0.01))
+PROFILE = replace(LASTING, bloom=BloomParameters(100, 0.01))
 """With a filter that is quick to make and read."""
 
 OPTIONS = ReliableChannelOptions(profile=PROFILE)

@@ -140,9 +140,9 @@ function plain({ payload, timestamp, ephemeral }) {
   return { payload: base64(payload), timestamp: String(timestamp), ephemeral };
 }
 
-function proto({ payload, timestamp, ephemeral }) {
+function proto({ payload, timestamp, ephemeral, meta }) {
   const message = { payload: bytes(payload), timestamp: BigInt(timestamp), ephemeral };
-  return { ...message, contentTopic, version: 0, meta: undefined };
+  return { ...message, contentTopic, version: 0, meta: meta ? bytes(meta) : undefined };
 }
 
 function bytes(text) {

@@ -1,0 +1,150 @@
+"""Encryption of contents inside of SDS, as in logos-delivery, instead of frames."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from sds_core.message_channel import Cause
+from sds_core.reliable_channel import (
+    ChaChaEncryption,
+    EncryptionScope,
+    MessageReceived,
+    ReliableChannelOptions,
+    RetrievalStrategy,
+    Send,
+    SendEphemeral,
+    SendError,
+    SendingMessageIrrecoverableError,
+    Start,
+    Unusable,
+    UnusableMessage,
+)
+from sds_core.reliable_channel.encryption import KEY_BYTES
+from sds_core.wire import decode
+from sds_core.wire.segment_header import read_segment_header
+from tests.support.frames import MINUTE, SECOND, START_MS
+from tests.support.reliable_channel import (
+    CHANNEL,
+    OPTIONS,
+    SHARD,
+    SMALL_SEGMENTS,
+    channel,
+    emitted,
+    network,
+    only,
+    sent,
+    started,
+)
+
+INSIDE = replace(
+    OPTIONS, encryption_scope=EncryptionScope.CONTENT, segmentation=SMALL_SEGMENTS
+)
+LONG = b"secret " * 200
+
+
+def cipher(key: int = 0, seed: int = 1) -> ChaChaEncryption:
+    """One with nonces by a seed."""
+    return ChaChaEncryption(bytes([key]) * KEY_BYTES, CHANNEL, Random(seed).randbytes)
+
+
+def received(net: object, by: str) -> list[bytes]:
+    """Payloads that a participant received."""
+    return [one.payload for one in emitted(net, by, MessageReceived)]  # type: ignore[arg-type]
+
+
+@pytest.mark.rule("rc-security-encryption")
+@pytest.mark.parametrize("loss", [0.0, 0.2])
+def test_contents_are_hidden_and_frames_are_readable(loss: float) -> None:
+    """Each segment is encrypted; retries and repairs are the frames of before."""
+    net = network(
+        "alice", "bob", "carol", options=INSIDE, loss=loss, encryption=cipher()
+    )
+    net.apply("alice", Send(LONG))
+    net.run(10 * MINUTE)
+    net.apply("bob", Send(b"short secret"))
+    net.run(10 * MINUTE)
+    assert received(net, "bob") == [LONG]
+    assert received(net, "carol") == [LONG, b"short secret"]
+    by_id: dict[str, set[bytes]] = {}
+    for one in sent(net, Cause.CONTENT, Cause.RETRY, Cause.REPAIR):
+        payload = one.dispatch.message.payload
+        frame = decode(payload)
+        assert frame.channel_id == CHANNEL
+        assert b"secret" not in payload
+        assert read_segment_header(frame.content) is None
+        by_id.setdefault(frame.message_id, set()).add(payload)
+    assert {len(payloads) for payloads in by_id.values()} == {1}
+
+
+@pytest.mark.parametrize("send", [Send, SendEphemeral])
+def test_content_of_another_key_is_unusable(
+    send: type[Send] | type[SendEphemeral],
+) -> None:
+    """SDS has the message all the same: it is not missing, and can be repaired."""
+    net = network("alice", options=INSIDE, encryption=cipher())
+    for name, encryption in (("bob", cipher(1)), ("carol", cipher(0, seed=3))):
+        net.join(name, channel(name, INSIDE, encryption=encryption))
+        net.apply(name, Start())
+    net.apply("alice", send(b"secret"))
+    net.run(5 * SECOND)
+    (unusable,) = emitted(net, "bob", UnusableMessage)
+    assert unusable.why is Unusable.UNDECRYPTABLE
+    assert received(net, "bob") == []
+    assert received(net, "carol") == [b"secret"]
+    assert net.channel("bob").sync_status == (send is Send, 0, 0)
+
+
+def test_participant_without_the_key_repairs() -> None:
+    """As a server of a group may, which frames encrypted whole do not allow."""
+    options = replace(INSIDE, retrieval=RetrievalStrategy.SDS_R, max_retry_attempts=0)
+    net = network("alice", "bob", options=options, encryption=cipher())
+    server = replace(options, encryption_scope=EncryptionScope.FRAME, segmentation=None)
+    net.join("server", channel("server", server))
+    net.apply("server", Start())
+    net.losses.append(
+        lambda one, to: one.by == "alice" and to == "bob" and one.dispatch.number == 1
+    )
+    net.apply("alice", Send(b"lost"))
+    net.run(SECOND)
+    net.apply("alice", Send(b"next"))
+    net.run(SECOND)
+    net.disconnect("alice")
+    net.run(10 * MINUTE)
+    assert received(net, "bob") == [b"lost", b"next"]
+    assert {one.by for one in sent(net, Cause.REPAIR)} == {"server"}
+
+
+@pytest.mark.parametrize("send", [Send, SendEphemeral])
+def test_message_that_cannot_be_encrypted_is_refused(
+    send: type[Send] | type[SendEphemeral],
+) -> None:
+    """Whole, before anything is framed."""
+    broken = ChaChaEncryption(bytes(KEY_BYTES), CHANNEL, lambda _: b"")
+    alice = started("alice", INSIDE, encryption=broken)
+    output = alice.apply(send(b"secret"), START_MS)
+    assert only(output, SendingMessageIrrecoverableError).error is (
+        SendError.ENCODING_FAILED
+    )
+    assert output.dispatches == []
+
+
+def test_replay_gives_the_same_frames() -> None:
+    """From the ciphertexts that a journal has."""
+    alice = started("alice", INSIDE, encryption=cipher())
+    before = alice.snapshot()
+    first = alice.apply(Send(LONG), START_MS)
+    assert len(first.ciphertexts) == len(first.dispatches) > 1
+    again = alice.restore(
+        before, pubsub_topic=SHARD, options=INSIDE, encryption=cipher(0, 9)
+    )
+    second = again.apply(Send(LONG), START_MS, ciphertexts=first.ciphertexts)
+    payloads = [one.message.payload for one in first.dispatches]
+    assert [one.message.payload for one in second.dispatches] == payloads
+
+
+def test_frames_are_encrypted_by_default() -> None:
+    """As in the document."""
+    assert ReliableChannelOptions().encryption_scope is EncryptionScope.FRAME
