@@ -159,7 +159,8 @@ OTHERS = (
         "a hostile record, by a normal frame of its size",
         _found(HOSTILE),
         *(8, 4, "x"),
-        why="each unknown id begins a gap, and a normal frame brings one",
+        why="each id of a history, and each record of a payload, is read, and most are "
+        "followed; a normal frame brings one that is new",
     ),
     Goal(
         "CPU at 3 frames/s on 8 channels",
