@@ -35,9 +35,10 @@ class NodeDriver:
     After each call the change is stored, then events are given to the application, then
     payloads to the transport. Payloads to different peers go out side by side.
 
-    A payload is lost if the transport raises an error, or if the one before it to the
-    same peer is still being sent: the node sends its records again, except
-    acknowledgements, which the peer asks for by sending its message again.
+    A payload is lost if the transport raises an error or takes longer than
+    `send_timeout_s`, or if the one before it to the same peer is still being sent. The
+    node sends its records again, except acknowledgements, which the peer asks for by
+    sending its message again.
 
     Args:
         node: The node; others may only read it, and change its groups.
@@ -46,6 +47,7 @@ class NodeDriver:
             epoch it ends the driver (see `wait_closed`).
         storage: Stores what changes; None if the node ends with the process.
         epoch_s: Length of an epoch, s.
+        send_timeout_s: Time for each call of `send`, s.
         clock_s: Returns Unix s.
         sleep: Waits for so many seconds.
     """
@@ -58,6 +60,7 @@ class NodeDriver:
         on_event: Callable[[Event], None] = lambda _: None,
         storage: Storage | None = None,
         epoch_s: float = 1.0,
+        send_timeout_s: float = 60.0,
         clock_s: Callable[[], int] = unix_s,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -66,6 +69,7 @@ class NodeDriver:
         self._on_event = on_event
         self._storage = storage
         self._epoch_s = epoch_s
+        self._send_timeout_s = send_timeout_s
         self._clock_s = clock_s
         self._sleep = sleep
         self._sending: dict[bytes, asyncio.Task[None]] = {}
@@ -161,7 +165,8 @@ class NodeDriver:
 
     async def _deliver(self, peer: bytes, value: bytes) -> None:
         try:
-            await self._send(peer, value)
+            async with asyncio.timeout(self._send_timeout_s):
+                await self._send(peer, value)
         except Exception as error:
             # As lost as on the way: a peer that cannot be reached ends nothing.
             mistake = None if isinstance(error, OSError) else error

@@ -254,7 +254,8 @@ class ReliableChannel:
             TimeoutError: The node did not subscribe in time; the channel is stopped.
             Exception: What else the node raises; the channel is stopped.
         """
-        if not self.is_started():
+        begins = not self.is_started()
+        if begins:
             unconfirmed, self._unconfirmed = self._unconfirmed, []
             self._emit(unconfirmed)
             self._apply(Start())
@@ -265,7 +266,8 @@ class ReliableChannel:
         try:
             await asyncio.wait([opening])
         except asyncio.CancelledError:
-            if opening is self._opening:
+            # Another caller's start, or one that is done, is not cancelled with this.
+            if begins and opening is self._opening and not opening.done():
                 self._end()
                 self._give_up(self._calls)
             raise

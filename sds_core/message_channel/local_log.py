@@ -41,6 +41,15 @@ class LocalLog:
         self.forgotten: dict[str, int] = {}
         self.horizon: tuple[int, str] | None = None
 
+    def is_older(self, lamport: int, message_id: str) -> bool:
+        """Return whether a message stands before the log, which has dropped others."""
+        return (
+            self.horizon is not None
+            and bool(self._order)
+            and not self._by_arrival
+            and (lamport, message_id) < self._order[0]
+        )
+
     def add(self, lamport: int, entry: HistoryEntry) -> None:
         """Add an id that is not in the log; a full log drops its first entry."""
         message_id = entry.message_id

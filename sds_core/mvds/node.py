@@ -110,6 +110,7 @@ class Node:
         if not is_known:
             state.outbox.remove(peer)
             state.foreign.remove(peer)
+            state.late.pop(peer, None)
 
     def append(
         self,
@@ -182,6 +183,7 @@ class Node:
         """
         self._state.epoch += 1
         self._state.log.mark_epoch()
+        self._state.request_late()
         events = self._take_events()
         return Step(payloads_of_epoch(self._state, events), events)
 

@@ -32,6 +32,8 @@ class NodeState:
         self.resolver = Resolver(options, self.store)
         self.outbox = Outbox(options)
         self.foreign = ForeignMessages(options.max_requests)
+        # Refused messages whose group is shared now, to be requested, by peer.
+        self.late: dict[bytes, list[bytes]] = {}
 
     def put(self, peer: bytes, message_id: bytes, kind: RecordType) -> None:
         """Send a record to a peer from the next epoch on, in place of any other."""
@@ -49,9 +51,19 @@ class NodeState:
     def share(self, group_id: bytes, peer: bytes) -> None:
         """Add a peer to a group, and request what was refused before."""
         self.groups.add_peer(group_id, peer)
-        for message_id in self.foreign.take(peer, group_id):
-            if message_id not in self.store:
-                self.request(peer, message_id)
+        if taken := self.foreign.take(peer, group_id):
+            self.late.setdefault(peer, []).extend(taken)
+            self.request_late()
+
+    def request_late(self) -> None:
+        """Request what was refused before, as far as a peer may have more requests."""
+        for peer, waiting in list(self.late.items()):
+            while waiting and (
+                waiting[0] in self.store or self.request(peer, waiting[0])
+            ):
+                del waiting[0]
+            if not waiting:
+                del self.late[peer]
 
     def give_up(self, record: Record, events: list[Event]) -> None:
         """Send a record no more."""

@@ -489,6 +489,8 @@ class ReliableChannelCore:
         self._sending.release(now_ms, out)
         if not self._outward.allows(Cause.SYNC, now_ms):
             self._restart_sync(multipliers.sync_failed)
+            # Requests wait as long, or each would wake the channel again and again.
+            self._sync_timer.requests_ms = self._sync_timer.next_ms
             return
         step = self._participant.sync(now_ms)
         self._sending.submit(step.broadcasts, now_ms, out)

@@ -158,6 +158,10 @@ class Outward:
             and self._budget.allows(_URGENCY[cause], now_ms)
         )
 
+    def has_unframed(self, message_id: str) -> bool:
+        """Return whether chunks of a message wait for their frames."""
+        return any(one.message_id == message_id for one in self._unframed)
+
     def wait(self, unframed: Unframed) -> None:
         """Let a chunk wait for its frame."""
         self._bytes += len(unframed.content)

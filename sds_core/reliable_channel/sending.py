@@ -110,7 +110,9 @@ class Sending:
             check_name("message_id", message_id, _MOST_ID_CHARACTERS)
         except ValueError as error:
             raise MessageIdRefused(message_id, str(error)) from error
-        if self.chunks.get(message_id) is not None:
+        # Chunks of a message that is no longer tracked may still wait.
+        is_taken = self.chunks.get(message_id) is not None
+        if is_taken or self._outward.has_unframed(message_id):
             raise MessageIdRefused(message_id, "another message has it")
 
     def send(self, payload: bytes, given_id: str, now_ms: int, out: Output) -> None:
@@ -267,7 +269,7 @@ class Sending:
         """Return the contents of a message's chunks.
 
         Without segmentation, a content may turn out to be too long for its frame only
-        when it gets that; a frame holds every segment.
+        when it gets that. Of several chunks none may.
 
         Raises:
             PayloadTooLarge: There would be too many segments.
@@ -276,9 +278,11 @@ class Sending:
         """
         segments = self._assembly.split(payload)
         contents = [self._contents.encrypt(one) for one in segments]
-        limit = self._participant.profile.max_frame_bytes
-        if len(contents[0]) > limit:
-            raise sds.FrameTooLarge(len(contents[0]), limit)
+        profile, longest = self._participant.profile, max(map(len, contents))
+        is_split = len(contents) > 1
+        limit = profile.max_content_bytes if is_split else profile.max_frame_bytes
+        if longest > limit:
+            raise sds.FrameTooLarge(longest, limit)
         return contents
 
     def _frame(self, now_ms: int, out: Output, unframed: Unframed) -> Queued | None:

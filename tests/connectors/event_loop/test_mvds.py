@@ -334,3 +334,24 @@ def test_error_of_the_application_ends_the_driver() -> None:
 
     with pytest.raises(KeyError, match="GaveUp"):
         asyncio.run(main())
+
+
+def test_peer_whose_transport_hangs_gets_a_later_payload() -> None:
+    """A call without an end is given up."""
+
+    async def main() -> None:
+        node, called = Node(b"alice", BATCH), asyncio.Queue[bytes]()
+        node.add_group(GROUP, [b"bob"])
+
+        async def send(peer: bytes, value: bytes) -> None:
+            called.put_nowait(value)
+            await asyncio.Event().wait()
+
+        async with NodeDriver(
+            node, send=send, epoch_s=0.001, send_timeout_s=0.01
+        ) as driver:
+            driver.append(GROUP, b"tea")
+            for _ in range(2):
+                await asyncio.wait_for(called.get(), 20)
+
+    asyncio.run(main())

@@ -478,3 +478,21 @@ def test_creation_returns_a_channel_that_is_started() -> None:
         await alice.stop()
 
     run(live)
+
+
+def test_start_that_is_cancelled_stops_no_channel_that_runs() -> None:
+    """It had nothing to start."""
+
+    async def main() -> None:
+        channel = await create_reliable_channel(
+            MemoryNode(), CHANNEL, "alice", TOPIC, QUICK
+        )
+        again = asyncio.create_task(channel.start())
+        await asyncio.sleep(0)
+        again.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await again
+        assert channel.is_started()
+        await channel.stop()
+
+    asyncio.run(main())

@@ -381,3 +381,21 @@ def test_message_too_far_ahead_is_accepted_later() -> None:
     frame = FRAMES.content("m", "alice", START_MS + 60_001)
     assert of_type(receive(bob, frame), Delivered) == []
     assert of_type(receive(bob, frame, now_ms=START_MS + 1), Delivered)
+
+
+def test_old_content_does_not_bring_back_what_was_forgotten() -> None:
+    """Its dependencies were delivered before; copies of them are not, again."""
+    bob = participant("bob", profile=replace(SPEC, log_limit=2))
+    early = [
+        FRAMES.content(f"m{number}", "alice", START_MS + 10 * number)
+        for number in range(6)
+    ]
+    for one in early:
+        receive(bob, one)
+    late = FRAMES.content("late", "carol", START_MS + 15, history=["m0", "m1"])
+    assert [one.message_id for one in of_type(receive(bob, late), Delivered)] == [
+        "late"
+    ]
+    assert bob.missing == ()
+    for one in early[:2]:
+        assert of_type(receive(bob, one), Delivered) == []

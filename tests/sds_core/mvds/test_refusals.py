@@ -133,3 +133,17 @@ def test_long_ids_of_foreign_groups_take_no_memory() -> None:
     finally:
         tracemalloc.stop()
     assert grown_bytes < 10**6
+
+
+@pytest.mark.rule("mvds-interactive-4")
+def test_refused_messages_wait_for_room_among_the_requests() -> None:
+    """One after the other, if the peer leaves other requests unanswered."""
+    alice, bob = acquainted(Options(mode=Mode.BATCH), Options(max_requests=4))
+    network = Network([alice, bob])
+    sent = [alice.append(OTHER, b"early", number) for number in range(4)]
+    network.run_until_quiet()
+    unanswered = tuple(bytes([number]) * 32 for number in range(3))
+    bob.receive(b"alice", Payload(offers=unanswered))
+    bob.add_group(OTHER, [b"alice"])
+    network.run(300)
+    assert [one for one in sent if bob.message(one) is None] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 from random import Random
 
@@ -148,3 +149,26 @@ def test_replay_gives_the_same_frames() -> None:
 def test_frames_are_encrypted_by_default() -> None:
     """As in the document."""
     assert ReliableChannelOptions().encryption_scope is EncryptionScope.FRAME
+
+
+class Longer:
+    """An encryption whose ciphertexts are a third longer."""
+
+    def encrypt(self, plaintext: bytes) -> bytes:
+        """Encode."""
+        return base64.b64encode(plaintext)
+
+    def decrypt(self, ciphertext: bytes) -> bytes:
+        """Decode."""
+        return base64.b64decode(ciphertext)
+
+
+def test_chunks_that_encryption_makes_too_long_are_refused_together() -> None:
+    """Not all but the last, which is short."""
+    options = replace(OPTIONS, encryption_scope=EncryptionScope.CONTENT)
+    alice = started("alice", options, encryption=Longer())
+    output = alice.apply(Send(bytes(1_048_576)), START_MS)
+    assert only(output, SendingMessageIrrecoverableError).error is (
+        SendError.SIZE_TOO_LARGE
+    )
+    assert output.dispatches == []

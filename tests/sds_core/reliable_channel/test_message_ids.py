@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from sds_core.reliable_channel import (
     ChunkInfo,
+    ConnectionChanged,
     Dispatched,
+    LimitReached,
     MessageAcknowledged,
     MessageIdRefused,
     MessageSent,
@@ -21,6 +24,7 @@ from tests.support.frames import MINUTE, START_MS
 from tests.support.reliable_channel import (
     OPTIONS,
     SHARD,
+    SMALL_SEGMENTS,
     network,
     started,
 )
@@ -83,3 +87,18 @@ def test_id_that_a_message_cannot_have_is_refused(message_id: str) -> None:
             alice.apply(kind(b"milk", message_id), START_MS)
         assert refused.value.message_id == message_id
     assert alice.apply(Send(b"milk"), START_MS).dispatches
+
+
+def test_id_is_taken_while_chunks_of_a_forgotten_message_wait() -> None:
+    """They would be sent as chunks of the later message."""
+    limits = replace(OPTIONS.limits, messages=1)
+    options = replace(OPTIONS, segmentation=SMALL_SEGMENTS, limits=limits)
+    alice = started("alice", options)
+    alice.apply(ConnectionChanged(False, False), START_MS)
+    alice.apply(Send(bytes(3_000), "first"), START_MS)
+    forgets = alice.apply(Send(b"tea", "second"), START_MS)
+    assert LimitReached("messages", "first") in forgets.events
+    with pytest.raises(MessageIdRefused, match="another message has it"):
+        alice.apply(Send(b"cake", "first"), START_MS)
+    alice.apply(ConnectionChanged(True, False), START_MS)
+    assert alice.apply(Send(b"cake", "first"), START_MS).message_id == "first"

@@ -176,3 +176,17 @@ def test_time_of_a_request_survives_a_restart() -> None:
         restored.apply(one, START_MS + 2 * SECOND)
     found = requested_after_ms(restored, speaker)
     assert found["lost 0"] <= SOON_MS
+
+
+def test_requests_that_cannot_be_sent_wake_nobody_again_and_again() -> None:
+    """While the node is offline they wait as long as any sync message."""
+    profile = replace(ASKING.profile, sync_requests_factor=0)
+    listener = started("bob", replace(ASKING, profile=profile))
+    listener.apply(Speaker(1).say(START_MS), START_MS)
+    listener.apply(OFFLINE, START_MS + 1)
+    now_ms, calls = START_MS + 1, 0
+    while now_ms < START_MS + 10 * MINUTE:
+        now_ms = max(now_ms, int(listener.next_deadline_ms))
+        listener.apply(Advance(), now_ms)
+        calls += 1
+    assert calls < 200
