@@ -1,8 +1,8 @@
 """Writes the files of a checkpoint without a process for each.
 
 Hadoop sets the permissions of each local file that it writes, and without its native
-library it starts the program `chmod` for that: seven times a second with little to do.
-Here the file keeps the permissions that it was made with, so the umask of the command
+library it starts the program `chmod` for each: several times in each batch.
+Here a file keeps the permissions that it was made with, so the umask of the command
 holds, which `chmod` would overrule.
 """
 

@@ -195,7 +195,7 @@ class ReliableChannel:
         self._unconfirmed = unconfirmed
         self._node_timeout_s = node_timeout_s
         self._handlers: defaultdict[str, list[Handler]] = defaultdict(list)
-        # Calls of the node that are under way -> what is applied if one is given up.
+        # Calls of the node that are under way -> what is applied if one is cancelled.
         self._calls: dict[asyncio.Task[None], Input | None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._subscription: Subscription | None = None
@@ -248,7 +248,7 @@ class ReliableChannel:
         """Subscribe to the content topic, and begin to sync, retry and query.
 
         If it is started already, or being started, the call waits for the subscription.
-        It returns early if `stop` gives up a subscription that is pending.
+        It returns early if `stop` cancels a subscription that is pending.
 
         Raises:
             TimeoutError: The node did not subscribe in time; the channel is stopped.
@@ -279,7 +279,7 @@ class ReliableChannel:
 
         Args:
             wait_s: How long to wait for what is under way to the network, s. What then
-                has no answer is given up: it is sent again after the next start.
+                has no answer is cancelled: it is sent again after the next start.
         """
         self._end()
         # Calls of a later start are not meant.

@@ -13,9 +13,9 @@ _log = logging.getLogger("sds-monitor")
 class Subscription:
     """Passes on what the node says, until it is ended.
 
-    A channel may be stopped, and started anew, before its node has subscribed. Then the
-    node says everything twice for a while: each subscription is a listener of its own,
-    so that the channel hears only the last one.
+    A channel may be stopped, and started again, before its node has subscribed. Then
+    the node says everything twice for a while: each subscription is a listener of its
+    own, so that the channel hears only the last one.
 
     Args:
         node: The node.

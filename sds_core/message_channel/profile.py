@@ -47,9 +47,9 @@ class AfterRequest(StrEnum):
     ASK_AGAIN: it waits until T_req + T_max; what is then still missing is queued anew.
     So does one that a frame of another carried, from then on.
     YIELD: as ASK_AGAIN, but one that a frame of another carried is dropped; the next
-    history that names the id queues it anew (SDS-R guide, "When RECEIVING", 3a).
+    history that names the id queues it again (SDS-R guide, "When RECEIVING", 3a).
     ONCE: it stays until the message arrives and is never carried again (js-waku).
-    FORGET: it is dropped; the next history that names the id queues it anew (nim-sds).
+    FORGET: it is dropped; the next history that names the id queues it again (nim-sds).
     """
 
     ASK_AGAIN = "ask again"

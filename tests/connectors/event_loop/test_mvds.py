@@ -337,7 +337,7 @@ def test_error_of_the_application_ends_the_driver() -> None:
 
 
 def test_peer_whose_transport_hangs_gets_a_later_payload() -> None:
-    """A call without an end is given up."""
+    """A call without an end is cancelled."""
 
     async def main() -> None:
         node, called = Node(b"alice", BATCH), asyncio.Queue[bytes]()

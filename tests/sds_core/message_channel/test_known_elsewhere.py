@@ -63,7 +63,7 @@ class TestMarkDependenciesMet:
             assert of_type(events, kind) == []
 
     def test_message_that_nobody_has_named_yet_is_met_too(self) -> None:
-        """A participant with an archive tells all that is in there."""
+        """A participant with an archive names all that is in there."""
         bob = participant("bob")
         bob.mark_dependencies_met(["x", "y"], START_MS)
         events = receive(bob, FRAMES.content("m", "alice", history=["x", "y"]))

@@ -396,7 +396,7 @@ def test_snapshot_under_another_option_is_refused(option: str, other: object) ->
 
 @pytest.mark.parametrize("taken", [Profile(), Profile.spec()])
 def test_snapshot_is_continued_with_other_repairs(taken: Profile) -> None:
-    """What is asked for and stored has the same meaning: that of 0.14 goes on."""
+    """What is asked for and stored has the same meaning: that of 0.14 continues."""
     frames = FrameFactory(CHANNEL)
     bob = participant("bob", replace(taken, causal_history_size=2))
     receive(bob, frames.content("m", "alice", history=[("x", "alice"), ("y", "alice")]))

@@ -40,7 +40,7 @@ def acquainted(alice: Options, bob: Options) -> tuple[Node, Node]:
 def test_refused_message_is_not_repeated_for_ever(
     reason: RefusedReason, weather: Weather, mode: Mode
 ) -> None:
-    """Its sender is told that it arrived, and the application of the other why not."""
+    """Its sender learns that it arrived, and the other application why not."""
     alice, bob = acquainted(
         Options(mode=mode, write_parents=True),
         Options(max_payload_bytes=20_000, max_parents=0),
