@@ -13,7 +13,11 @@ from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.dead_letter_reader import DeadLetterReader
 from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
-from connectors.kafka.topics import ensure_frames_topic, ensure_topic
+from connectors.kafka.topics import (
+    KEEP_FOR_EVER,
+    ensure_frames_topic,
+    ensure_topic,
+)
 from connectors.recording.recording import load_recording
 from tests.support.hostile import poison
 from tests.support.monitor import report_of
@@ -27,8 +31,10 @@ def kafka() -> Iterator[KafkaSettings]:
     """A broker whose topic of dead letters has Kafka's default size of 1 MiB."""
     with EmbeddedBroker() as broker:
         settings = KafkaSettings(broker.bootstrap)
-        limit = {"max.message.bytes": "1048588"}
-        ensure_topic(settings, "sds.dead-letter", 1, limit)
+        # The records are old: by default, the broker deletes their dead letters half a
+        # minute after its start.
+        configuration = {**KEEP_FOR_EVER, "max.message.bytes": "1048588"}
+        ensure_topic(settings, "sds.dead-letter", 1, configuration)
         yield settings
 
 

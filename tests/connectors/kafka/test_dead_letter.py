@@ -10,7 +10,11 @@ from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.dead_letter_cut import decode_cuts
 from connectors.kafka.settings import MAX_MESSAGE_BYTES, Client, KafkaSettings
-from connectors.kafka.topics import ensure_topic, find_max_message_bytes
+from connectors.kafka.topics import (
+    KEEP_FOR_EVER,
+    ensure_topic,
+    find_max_message_bytes,
+)
 from sds_core.observer.dead_letter_view import DeadLetter
 from sds_core.observer.record import RawRecord
 from sds_core.wire import Reason
@@ -141,7 +145,8 @@ def test_letter_is_cut_to_the_limit_of_its_topic(
     """Ours of 32 MiB, Kafka's default, and one that is smaller than any batch."""
     name = dead_topic(topic).topic
     if limit is not None:
-        ensure_topic(topic.settings, name, 1, {"max.message.bytes": str(limit)})
+        configuration = {**KEEP_FOR_EVER, "max.message.bytes": str(limit)}
+        ensure_topic(topic.settings, name, 1, configuration)
     headers = [("observer", b"tap"), ("meta", b"h" * (MAX_MESSAGE_BYTES - 1_000))]
     topic.write(b"x", headers=headers)
     for size in (900_000, 1_048_000):
