@@ -18,12 +18,15 @@ from sds_core.simulation.attendance import Attendance
 from sds_core.simulation.cast import NEVER_MS, Channel, Flight, Member
 from sds_core.simulation.clock import Clock
 from sds_core.simulation.log import (
+    META,
+    PUBSUB_TOPIC,
     Arrival,
     Entry,
     Happening,
     Presence,
     Sighting,
     Transmission,
+    content_topic,
 )
 from sds_core.simulation.network import Network
 from sds_core.simulation.profile_share import ProfileShare
@@ -31,7 +34,6 @@ from sds_core.simulation.scenario import ChannelGroup, LostTail, Scenario
 from sds_core.simulation.streams import Streams
 from sds_core.simulation.tap import Tap
 from sds_core.simulation.traffic import occasions
-from sds_core.simulation.waku import META, PUBSUB_TOPIC, content_topic
 from sds_core.waku.message import message_hash
 from sds_core.wire import FrameKind, decode, encode
 

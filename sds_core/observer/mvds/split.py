@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
 
-from sds_core.mvds.message_id import message_id
-from sds_core.mvds.payload import GroupOffer, Message, Payload
+from sds_core.mvds.payload import GroupOffer, Message, Payload, message_id
 from sds_core.native import Uint64, native
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.mvds.frame import PeerPayload, pair_name

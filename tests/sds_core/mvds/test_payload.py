@@ -15,7 +15,6 @@ from sds_core.mvds.errors import (
     TooManyRecords,
     WrongIdLength,
 )
-from sds_core.mvds.message_id import message_id
 from sds_core.mvds.payload import (
     MAX_RECORDS,
     GroupOffer,
@@ -24,6 +23,7 @@ from sds_core.mvds.payload import (
     Payload,
     decode,
     encode,
+    message_id,
 )
 from sds_core.mvds.proto import mvds_pb2, mvds_vacp2p_pb2
 from sds_core.reason import Reason
