@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import sha256
 
 from google.protobuf.message import DecodeError
 
@@ -248,3 +249,18 @@ def _written(message: Message) -> mvds_pb2.Message:
         body=message.body,
         metadata=metadata,
     )
+
+
+def message_id(message: Message) -> bytes:
+    """Return the id of a message, 32 bytes (2/MVDS, "Payloads").
+
+    The document leaves open how the timestamp is hashed: the deployed nodes take 8
+    bytes, little-endian (vacp2p/mvds protobuf/messageid.go).
+
+    Group, timestamp and body are hashed without separators: two messages of different
+    groups can have the same id if the group ids differ in length. Metadata is not part
+    of the id.
+    """
+    # Two's complement, as Go converts a negative time.
+    timestamp = message.timestamp.to_bytes(8, "little", signed=True)
+    return sha256(b"MESSAGE_ID" + message.group_id + timestamp + message.body).digest()

@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 
-from sds_core.mvds.message_id import message_id
-from sds_core.mvds.payload import Message, Payload
+from sds_core.mvds.payload import Message, Payload, message_id
 from sds_core.native import Uint64, native
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.mvds.frame import PeerPayload, pair_name

@@ -15,7 +15,6 @@ from sds_core.mvds.errors import (
     TooManyRecords,
     WrongIdLength,
 )
-from sds_core.mvds.message_id import message_id
 from sds_core.mvds.payload import (
     MAX_RECORDS,
     GroupOffer,
@@ -25,6 +24,7 @@ from sds_core.mvds.payload import (
     decode,
     decode_first,
     encode,
+    message_id,
 )
 from sds_core.mvds.proto import mvds_pb2, mvds_vacp2p_pb2
 from sds_core.reason import Reason
