@@ -15,7 +15,7 @@ from streaming.topic_watch import TopicWatch
 from tests.support.waiting import wait_for
 
 
-class Offsets:
+class _Offsets:
     """Answers, except for the calls that fail; counts those."""
 
     def __init__(self, *failing: str) -> None:
@@ -48,7 +48,7 @@ class Offsets:
             raise ValueError(call)
 
 
-class Tail:
+class _Tail:
     """Has no new records."""
 
     def read(self, begins: Mapping[int, int], ends: Mapping[int, int]) -> list[None]:
@@ -65,8 +65,8 @@ def _quick(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) ->
     caplog.set_level(logging.INFO, logger="sds-monitor")
 
 
-def watch_of(offsets: Offsets) -> TopicWatch:
-    watch = TopicWatch(offsets, Tail(), Board(), "group")  # type: ignore[arg-type]
+def _watch_of(offsets: _Offsets) -> TopicWatch:
+    watch = TopicWatch(offsets, _Tail(), Board(), "group")  # type: ignore[arg-type]
     watch.follow(Position(partitions={0: PartitionPosition(3)}))
     watch.start()
     return watch
@@ -87,8 +87,8 @@ def test_failed_step_is_logged_once_by_its_own_name(
     call: str, line: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """However often it fails; the traceback is logged with it."""
-    offsets = Offsets(call)
-    watch = watch_of(offsets)
+    offsets = _Offsets(call)
+    watch = _watch_of(offsets)
     try:
         wait_for(lambda: offsets.failures >= 3)
     finally:
@@ -101,8 +101,8 @@ def test_step_that_fails_again_after_a_success_is_logged_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Its success in between is not logged."""
-    offsets = Offsets("broker_time_ms")
-    watch = watch_of(offsets)
+    offsets = _Offsets("broker_time_ms")
+    watch = _watch_of(offsets)
     try:
         wait_for(lambda: offsets.failures >= 2)
         offsets.failing.clear()

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JNetworkError
 from streaming import session
 
 
-class Spark:
+class _Spark:
     """A local session whose query succeeds, and counts."""
 
     def __init__(self) -> None:
@@ -19,10 +19,10 @@ class Spark:
         self.sparkContext = self
         self.defaultParallelism = 1
 
-    def range(self, *bounds: int) -> Spark:
+    def range(self, *bounds: int) -> _Spark:
         return self
 
-    def mapInArrow(self, function: Any, schema: str) -> Spark:
+    def mapInArrow(self, function: Any, schema: str) -> _Spark:
         return self
 
     def collect(self) -> None:
@@ -56,7 +56,7 @@ def test_failed_pickler_is_a_warning_unless_the_jvm_has_ended(
     monkeypatch.setattr(session, "use_bytes_pickler", fail)
     monkeypatch.setattr(session, "has_executors", lambda spark: False)
     caplog.set_level(logging.INFO, logger="sds-monitor")
-    spark = Spark()
+    spark = _Spark()
     session.warm_up(spark).join()  # type: ignore[arg-type]
     assert [record.getMessage() for record in caplog.records] == lines
     assert spark.queries == (0 if isinstance(error, Py4JNetworkError) else 1)
