@@ -1,11 +1,12 @@
 """Writes the drawing of the packages into docs/architecture.md.
 
-It is made from the layers of the import contracts in pyproject.toml, so what it shows
-is what import-linter checks.
+It is made from the layers of the import contracts in pyproject.toml: it shows what
+import-linter checks.
 """
 
 from __future__ import annotations
 
+import itertools
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -50,7 +51,7 @@ def diagram(contracts: Sequence[Sequence[Layer]]) -> str:
                 *_rows(package, inside[package]),
                 "  end",
             ]
-    for upper, lower in zip(outermost, outermost[1:], strict=False):
+    for upper, lower in itertools.pairwise(outermost):
         lines += [f"  {user} --> {used}" for user in upper for used in lower]
     return "\n".join(lines)
 
