@@ -87,8 +87,14 @@ def finished(
     )
 
 
-def target(query: Query) -> prometheus.Dataquery:
-    """Return a query of the data source that is selected on the dashboard."""
+def target(query: Query | str) -> prometheus.Dataquery:
+    """Return a query of the data source that is selected on the dashboard.
+
+    Args:
+        query: Query, or an expression whose series have no legend.
+    """
+    if isinstance(query, str):
+        query = Query(query)
     return (
         prometheus.Dataquery()
         .expr(query.expression)

@@ -6,7 +6,7 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards.links import CAPACITY, Links
 from dashboards.panels import queries
-from dashboards.panels.base import Panel, Query, Text
+from dashboards.panels.base import Panel, Query
 from dashboards.panels.capacity_limits import (
     FILTER_STEPS,
     filters,
@@ -51,64 +51,51 @@ def _figures() -> list[Panel]:
     frames = queries.rate(select("sds_frames_total", CHANNELS))
     return [
         figure(
-            Text(
-                "Bytes",
-                "Bytes per second of SDS frames now, each broadcast once, without "
-                "Waku's overhead and repeated gossip.",
-                "Bps",
-            ),
-            Query(queries.rate(select("sds_frame_bytes_total", CHANNELS))),
+            "Bytes",
+            "Bytes per second of SDS frames now, each broadcast once, without Waku's "
+            "overhead and repeated gossip.",
+            queries.rate(select("sds_frame_bytes_total", CHANNELS)),
+            unit="Bps",
         ),
         figure(
-            Text("Frames", "Frames per second now, rebroadcasts included.", "pps"),
-            Query(frames),
+            "Frames",
+            "Frames per second now, rebroadcasts included.",
+            frames,
+            unit="pps",
         ),
         figure(
-            Text(
-                "Bytes per message",
-                "All bytes by distinct content messages, in the chosen range: the "
-                "whole cost of one message, reliability included.",
-                "bytes",
+            "Bytes per message",
+            "All bytes by distinct content messages, in the chosen range: the whole "
+            "cost of one message, reliability included.",
+            queries.share(
+                _increase("sds_frame_bytes_total"), _increase("sds_messages_total")
             ),
-            Query(
-                queries.share(
-                    _increase("sds_frame_bytes_total"), _increase("sds_messages_total")
-                )
-            ),
+            unit="bytes",
             absent="no messages",
         ),
         figure(
-            Text(
-                "Content",
-                "Share of the bytes that is content, in the chosen range. The rest "
-                "is the price of reliability.",
-                "percentunit",
+            "Content",
+            "Share of the bytes that is content, in the chosen range. The rest is the "
+            "price of reliability.",
+            queries.share(
+                _increase("sds_frame_bytes_total", part="content"),
+                _increase("sds_frame_bytes_total"),
             ),
-            Query(
-                queries.share(
-                    _increase("sds_frame_bytes_total", part="content"),
-                    _increase("sds_frame_bytes_total"),
-                )
-            ),
+            unit="percentunit",
             absent="no traffic",
         ),
         figure(
-            Text(
-                "Participants",
-                "Senders within the last ten minutes, summed over channels: a "
-                "participant of five channels counts five times.",
-            ),
-            Query(queries.total(select("sds_channel_participants", CHANNELS))),
+            "Participants",
+            "Senders within the last ten minutes, summed over channels: a participant "
+            "of five channels counts five times.",
+            queries.total(select("sds_channel_participants", CHANNELS)),
         ),
         figure(
-            Text(
-                "Fullest filter",
-                "False-positive rate of the fullest bloom filter of all channels. "
-                "Yellow where the alert begins, red where the channel counts as "
-                "degraded.",
-                "percentunit",
-            ),
-            Query(queries.greatest(select("sds_bloom_false_positive_ratio", CHANNELS))),
+            "Fullest filter",
+            "False-positive rate of the fullest bloom filter of all channels. Yellow "
+            "where the alert begins, red where the channel counts as degraded.",
+            queries.greatest(select("sds_bloom_false_positive_ratio", CHANNELS)),
+            unit="percentunit",
             steps=FILTER_STEPS,
             absent="no filter",
         ),
@@ -118,55 +105,44 @@ def _figures() -> list[Panel]:
 def _traffic() -> list[Panel]:
     return [
         lines(
-            Text(
-                "Bytes by part",
-                "Bytes per second of frames by part. Bloom filters are sent whole "
-                "with every frame, so that small messages are mostly filter.",
-                "Bps",
-            ),
+            "Bytes by part",
+            "Bytes per second of frames by part. Bloom filters are sent whole with "
+            "every frame, so that small messages are mostly filter.",
             per_second("sds_frame_bytes_total", CHANNELS, "{{part}}", "part"),
+            unit="Bps",
             stacked=True,
         ),
         lines(
-            Text(
-                "Bytes by channel",
-                "The ten channels with most bytes per second at each moment.",
-                "Bps",
-            ),
+            "Bytes by channel",
+            "The ten channels with most bytes per second at each moment.",
             _busiest("sds_frame_bytes_total"),
+            unit="Bps",
         ),
         lines(
-            Text(
-                "Frames by kind",
-                "Frames per second. Sync frames are the heartbeat of quiet "
-                "channels; many of them beside little content are cost.",
-                "pps",
-            ),
+            "Frames by kind",
+            "Frames per second. Sync frames are the heartbeat of quiet channels; many "
+            "of them beside little content are cost.",
             per_second(
                 "sds_frames_total", CHANNELS, "{{kind}} {{dialect}}", "kind", "dialect"
             ),
+            unit="pps",
             stacked=True,
             width=8,
         ),
         lines(
-            Text(
-                "Frames by channel",
-                "The ten channels with most frames per second at each moment.",
-                "pps",
-            ),
+            "Frames by channel",
+            "The ten channels with most frames per second at each moment.",
             _busiest("sds_frames_total"),
+            unit="pps",
             width=8,
         ),
         lines(
-            Text(
-                "Copies",
-                "Per second: rebroadcasts by cause, and replicas, further copies of "
-                "one broadcast. Replicas come from several taps and cost only the "
-                "monitor.",
-                "pps",
-            ),
+            "Copies",
+            "Per second: rebroadcasts by cause, and replicas, further copies of one "
+            "broadcast. Replicas come from several taps and cost only the monitor.",
             per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}", "cause"),
             per_second("sds_replicas_total", CHANNELS, "replicas"),
+            unit="pps",
             width=8,
         ),
     ]

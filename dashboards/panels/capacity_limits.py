@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Panel, Query, Text
+from dashboards.panels.base import Panel, Query
 from dashboards.panels.charts import figure, lines
 from dashboards.panels.frame import channel_link, channel_page
 from dashboards.panels.queries import CHANNELS, JOB, select
@@ -27,50 +27,42 @@ def participants() -> list[Panel]:
     """Return panels of active participants and their distance to the rate limit."""
     return [
         lines(
-            Text(
-                "Participants by channel",
-                "Senders within the last ten minutes, of the ten largest channels. "
-                "Filters, requests and answers all grow with them.",
-            ),
+            "Participants by channel",
+            "Senders within the last ten minutes, of the ten largest channels. "
+            "Filters, requests and answers all grow with them.",
             _greatest("sds_channel_participants"),
             width=8,
         ),
         lines(
-            Text(
-                "Messages per epoch",
-                "Most messages of one participant in the last epoch of ten minutes, "
-                "with its retries, in the ten channels with most.",
-            ),
+            "Messages per epoch",
+            "Most messages of one participant in the last epoch of ten minutes, with "
+            "its retries, in the ten channels with most.",
             _greatest("sds_epoch_messages_max"),
             width=8,
         ),
         lines(
-            Text(
-                "Rate-limit budget used",
-                "Greatest share of the budget that one participant has used in the "
-                "current epoch, in the ten channels with most. From the dashed line "
-                "on an alert fires; Waku rejects what goes beyond the budget. A lower "
-                "bound: nobody knows who answers repair requests.",
-                "percentunit",
-            ),
+            "Rate-limit budget used",
+            "Greatest share of the budget that one participant has used in the "
+            "current epoch, in the ten channels with most. From the dashed line on an "
+            "alert fires; Waku rejects what goes beyond the budget. A lower bound: "
+            "nobody knows who answers repair requests.",
             _greatest("sds_epoch_budget_used_ratio", epoch="current"),
+            unit="percentunit",
             limits=colours.line_at(BUDGET_NEARLY_SPENT),
             width=8,
         ),
         lines(
-            Text(
-                "Budget by purpose",
-                "Broadcasts per second: new messages, and what the budget is spent on "
-                "besides: answers to repair requests, retries and sync messages. If "
-                "the others outweigh new messages, reliability costs more than "
-                "the messages themselves.",
-                "pps",
-            ),
+            "Budget by purpose",
+            "Broadcasts per second: new messages, and what the budget is spent on "
+            "besides: answers to repair requests, retries and sync messages. If the "
+            "others outweigh new messages, reliability costs more than the messages "
+            "themselves.",
             Query(_new(), "new messages"),
             per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}", "cause"),
             Query(
                 queries.rate(select("sds_frames_total", CHANNELS, kind="sync")), "sync"
             ),
+            unit="pps",
             stacked=True,
             width=24,
         ),
@@ -81,35 +73,29 @@ def filters() -> list[Panel]:
     """Return panels of the fill of bloom filters."""
     return [
         lines(
-            Text(
-                "False positives by channel",
-                "False-positive rate of the fullest filter in use, of the ten "
-                f"channels with the fullest. Above {SATURATED_RATIO:.0%}, the "
-                "dashed line, participants believe too often that others have a "
-                "message, and the channel counts as degraded.",
-                "percentunit",
-            ),
+            "False positives by channel",
+            "False-positive rate of the fullest filter in use, of the ten "
+            f"channels with the fullest. Above {SATURATED_RATIO:.0%}, the "
+            "dashed line, participants believe too often that others have a "
+            "message, and the channel counts as degraded.",
             _greatest("sds_bloom_false_positive_ratio"),
+            unit="percentunit",
             limits=colours.line_at(SATURATED_RATIO),
             width=8,
         ),
         lines(
-            Text(
-                "Ids in the filter by channel",
-                "Message ids in the fullest filter in use, of the ten channels with "
-                "most. A saw tooth is a filter that is begun anew; a line that only "
-                "rises will saturate.",
-            ),
+            "Ids in the filter by channel",
+            "Message ids in the fullest filter in use, of the ten channels with most. "
+            "A saw tooth is a filter that is begun anew; a line that only rises will "
+            "saturate.",
             _greatest("sds_bloom_ids"),
             width=8,
         ),
         rows(
-            Text(
-                "When filters pass 1 %",
-                "Channels whose fullest filter grows, the fullest first, and when "
-                "it passes a false-positive rate of 1 % if it grows on. No date: "
-                "it does not grow.",
-            ),
+            "When filters pass 1 %",
+            "Channels whose fullest filter grows, the fullest first, and when it "
+            "passes a false-positive rate of 1 % if it grows on. No date: it does not "
+            "grow.",
             "channel",
             Column(
                 "False positives",
@@ -151,62 +137,50 @@ def own_limits() -> list[Panel]:
     labelled = f"count({select('sds_channel_info', JOB)})"
     return [
         figure(
-            Text(
-                "Channels without a label",
-                "Channels beyond the label budget, summed as 'other'. They have no "
-                "verdict here, only on the status page: raise the budget or choose "
-                "by the channel table.",
-            ),
-            Query(dropped),
+            "Channels without a label",
+            "Channels beyond the label budget, summed as 'other'. They have no "
+            "verdict here, only on the status page: raise the budget or choose by the "
+            "channel table.",
+            dropped,
             steps=colours.ANY_IS_SUSPECT,
             width=6,
         ),
         figure(
-            Text(
-                "Channels",
-                "Channels held in the monitor's state, and series of channels that "
-                "it exports, 'other' included.",
-            ),
+            "Channels",
+            "Channels held in the monitor's state, and series of channels that it "
+            "exports, 'other' included.",
             Query(channels, "in the state"),
             Query(labelled, "with a label"),
             width=6,
         ),
         figure(
-            Text(
-                "State",
-                "Memory of the monitor's state store.",
-                "bytes",
-            ),
-            Query(state),
+            "State",
+            "Memory of the monitor's state store.",
+            state,
+            unit="bytes",
             width=6,
         ),
         figure(
-            Text(
-                "State per channel",
-                "Memory of the state store by channel.",
-                "bytes",
-            ),
-            Query(queries.share(state, channels)),
+            "State per channel",
+            "Memory of the state store by channel.",
+            queries.share(state, channels),
+            unit="bytes",
             width=6,
             absent="no channels",
         ),
         lines(
-            Text(
-                "State over time",
-                "Memory of the state store. It follows the messages of the last hour, "
-                "the channels and their participants; a line that rises while those "
-                "do not indicates trouble.",
-                "bytes",
-            ),
+            "State over time",
+            "Memory of the state store. It follows the messages of the last hour, the "
+            "channels and their participants; a line that rises while those do not "
+            "indicates trouble.",
             Query(state, "state"),
+            unit="bytes",
         ),
         lines(
-            Text(
-                "Memory of channels overrun",
-                "Entries per step of the graph that a channel's limit pushed out "
-                "before their time, of the ten channels with most. Above 0 the "
-                "figures of that channel are too low.",
-            ),
+            "Memory of channels overrun",
+            "Entries per step of the graph that a channel's limit pushed out before "
+            "their time, of the ten channels with most. Above 0 the figures of that "
+            "channel are too low.",
             Query(
                 queries.worst(
                     queries.increase(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Panel, Query, Text
+from dashboards.panels.base import Panel, Query
 from dashboards.panels.charts import lines
 from dashboards.panels.queries import CHANNEL, select
 from dashboards.panels.series import per_second, per_step, quantiles
@@ -14,14 +14,11 @@ def gaps() -> list[Panel]:
     """Return panels of messages that others refer to and no tap has seen."""
     return [
         lines(
-            Text(
-                "Gaps by outcome",
-                "Messages that others referred to before any tap had seen them, "
-                "per step of the graph. Late and repaired are healed; lost: nobody "
-                "but the sender has shown it; tap_gap: others had it, only the tap "
-                "missed it, so look at the tap. Losses are found five minutes "
-                "after the fact.",
-            ),
+            "Gaps by outcome",
+            "Messages that others referred to before any tap had seen them, per step "
+            "of the graph. Late and repaired are healed; lost: nobody but the sender "
+            "has shown it; tap_gap: others had it, only the tap missed it, so look at "
+            "the tap. Losses are found five minutes after the fact.",
             per_step(
                 "sds_dependency_gaps_closed_total", CHANNEL, "{{outcome}}", "outcome"
             ),
@@ -30,12 +27,9 @@ def gaps() -> list[Panel]:
             width=8,
         ),
         lines(
-            Text(
-                "Gaps opened and open",
-                "Gaps that opened per step of the graph, and those open now. Open "
-                "ones that pile up mean that messages go missing faster than they "
-                "are repaired.",
-            ),
+            "Gaps opened and open",
+            "Gaps that opened per step of the graph, and those open now. Open ones "
+            "that pile up mean that messages go missing faster than they are repaired.",
             per_step("sds_dependency_gaps_opened_total", CHANNEL, "opened"),
             Query(
                 queries.total(select("sds_dependencies_missing", CHANNEL)), "open now"
@@ -43,13 +37,11 @@ def gaps() -> list[Panel]:
             width=8,
         ),
         lines(
-            Text(
-                "Gap duration",
-                "How long the gaps that were filled stood open, from the first "
-                "naming to the first copy. Empty if there were none.",
-                "s",
-            ),
+            "Gap duration",
+            "How long the gaps that were filled stood open, from the first naming to "
+            "the first copy. Empty if there were none.",
             *quantiles("sds_dependency_gap_seconds", CHANNEL),
+            unit="s",
             width=8,
         ),
     ]
@@ -59,36 +51,29 @@ def repair() -> list[Panel]:
     """Return panels of repair requests and their answers."""
     return [
         lines(
-            Text(
-                "Repair requests",
-                "Requests per second, and those for a message that the requester's "
-                "own filter already holds, which are wasted.",
-                "reqps",
-            ),
+            "Repair requests",
+            "Requests per second, and those for a message that the requester's own "
+            "filter already holds, which are wasted.",
             per_second("sds_repair_requests_total", CHANNEL, "requests"),
             per_second(
                 "sds_repair_requests_for_received_total", CHANNEL, "for received"
             ),
+            unit="reqps",
             width=6,
         ),
         lines(
-            Text(
-                "Repair episodes",
-                "Repair episodes per second by outcome. Expired: nobody answered, "
-                "because nobody has the message or those who have it are away.",
-                "ops",
-            ),
+            "Repair episodes",
+            "Repair episodes per second by outcome. Expired: nobody answered, because "
+            "nobody has the message or those who have it are away.",
             per_second("sds_repair_episodes_total", CHANNEL, "{{outcome}}", "outcome"),
+            unit="ops",
             stacked=True,
             width=6,
         ),
         lines(
-            Text(
-                "Redundant responses",
-                "Share of responses after the first. Two in five is usual; much "
-                "more means that responders do not hear each other.",
-                "percentunit",
-            ),
+            "Redundant responses",
+            "Share of responses after the first. Two in five is usual; much more "
+            "means that responders do not hear each other.",
             Query(
                 queries.share(
                     queries.rate(
@@ -98,17 +83,16 @@ def repair() -> list[Panel]:
                 ),
                 "redundant",
             ),
+            unit="percentunit",
             limits=colours.line_at(REDUNDANT_SHARE),
             width=6,
         ),
         lines(
-            Text(
-                "Repair response time",
-                "From a message's first request to its answer. 5 to 6 s in the "
-                "median while the sender is there; up to two minutes otherwise.",
-                "s",
-            ),
+            "Repair response time",
+            "From a message's first request to its answer. 5 to 6 s in the median "
+            "while the sender is there; up to two minutes otherwise.",
             *quantiles("sds_repair_response_seconds", CHANNEL),
+            unit="s",
             width=6,
         ),
     ]

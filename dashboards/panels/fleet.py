@@ -6,7 +6,7 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards.links import FLEET, Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Link, Panel, Query, Text, thresholds
+from dashboards.panels.base import Link, Panel, thresholds
 from dashboards.panels.charts import figure
 from dashboards.panels.fleet_trends import over_time, verdict_counts
 from dashboards.panels.frame import (
@@ -54,14 +54,12 @@ def fleet(links: Links) -> models.Dashboard:
 def _is_all_well() -> Panel:
     answer = queries.or_else(f"min({select('sds_monitor_ok', JOB)})", -1)
     return figure(
-        Text(
-            "Is everything fine?",
-            "The one number: fine as long as no channel that is not muted is failing "
-            "or blind, one has a verdict, Kafka answers, the monitor runs, and its "
-            "figures are at most a minute old. "
-            "'No figures' is as bad as 'Look below': nobody is watching then.",
-        ),
-        Query(answer),
+        "Is everything fine?",
+        "The one number: fine as long as no channel that is not muted is failing or "
+        "blind, one has a verdict, Kafka answers, the monitor runs, and its figures "
+        "are at most a minute old. 'No figures' is as bad as 'Look below': nobody is "
+        "watching then.",
+        answer,
         width=6,
         mappings=colours.texts(
             {
@@ -76,13 +74,11 @@ def _is_all_well() -> Panel:
 
 def _verdicts() -> Panel:
     panel = figure(
-        Text(
-            "Channels by verdict",
-            "How many channels have each verdict now, over the last ten minutes. "
-            "Failing: messages were lost, or too many not acknowledged in time. "
-            "Blind: the taps miss records, so these channels cannot be judged. "
-            "Degraded: it recovers. Quiet: nobody writes, which is no fault.",
-        ),
+        "Channels by verdict",
+        "How many channels have each verdict now, over the last ten minutes. Failing: "
+        "messages were lost, or too many not acknowledged in time. Blind: the taps "
+        "miss records, so these channels cannot be judged. Degraded: it recovers. "
+        "Quiet: nobody writes, which is no fault.",
         *verdict_counts(),
         width=14,
         absent="no figures",
@@ -98,12 +94,10 @@ def _verdicts() -> Panel:
 def _muted() -> Panel:
     muted = select("sds_channel_muted_until_timestamp_seconds", JOB)
     return figure(
-        Text(
-            "Muted channels",
-            "Channels that an operator has silenced for now in the channel table. "
-            "They raise no alert and are left out of 'Is everything fine?'.",
-        ),
-        Query(queries.or_else(f"count({muted} > time())")),
+        "Muted channels",
+        "Channels that an operator has silenced for now in the channel table. They "
+        "raise no alert and are left out of 'Is everything fine?'.",
+        queries.or_else(f"count({muted} > time())"),
         steps=((None, colours.NEUTRAL), (1, colours.WARNING)),
     )
 
@@ -112,68 +106,56 @@ def _figures() -> list[Panel]:
     unacknowledged = queries.counted(select("sds_messages_unacknowledged_total", JOB))
     return [
         figure(
-            Text(
-                "Messages lost",
-                "Messages that others refer to and that only their sender showed to "
-                "have, less those that arrived later. In the chosen range; anything "
-                "above 0 is worth a look.",
-            ),
-            Query(queries.or_else(queries.lost_messages(JOB))),
+            "Messages lost",
+            "Messages that others refer to and that only their sender showed to have, "
+            "less those that arrived later. In the chosen range; anything above 0 is "
+            "worth a look.",
+            queries.or_else(queries.lost_messages(JOB)),
             steps=colours.ANY_IS_BAD,
             link=Link("Incidents", status_page("/incidents")),
         ),
         figure(
-            Text(
-                "Deliveries lost",
-                "Pairs of a message and a participant that spoke five minutes later "
-                "and still lacked it, less those that got it later. One participant "
-                "that was cut off causes many.",
-            ),
-            Query(queries.or_else(queries.lost_deliveries(JOB))),
+            "Deliveries lost",
+            "Pairs of a message and a participant that spoke five minutes later and "
+            "still lacked it, less those that got it later. One participant that was "
+            "cut off causes many.",
+            queries.or_else(queries.lost_deliveries(JOB)),
             steps=colours.ANY_IS_BAD,
             link=Link("Incidents", status_page("/incidents")),
         ),
         figure(
-            Text(
-                "Unacknowledged",
-                "Messages that nobody acknowledged within two minutes although "
-                "others had written since. In the chosen range.",
-            ),
-            Query(queries.or_else(unacknowledged)),
+            "Unacknowledged",
+            "Messages that nobody acknowledged within two minutes although others had "
+            "written since. In the chosen range.",
+            queries.or_else(unacknowledged),
             steps=colours.ANY_IS_SUSPECT,
         ),
         figure(
-            Text(
-                "Eventual delivery",
-                "Share of deliveries that were not lost in the end, all channels "
-                "together, in the chosen range. Green from the default objective "
-                "on; a channel's own objective is on its dashboard.",
-                "percentunit",
-            ),
-            Query(queries.delivered(JOB, window=RANGE)),
+            "Eventual delivery",
+            "Share of deliveries that were not lost in the end, all channels "
+            "together, in the chosen range. Green from the default objective on; a "
+            "channel's own objective is on its dashboard.",
+            queries.delivered(JOB, window=RANGE),
+            unit="percentunit",
             steps=_DELIVERY,
             absent="no deliveries",
         ),
         figure(
-            Text(
-                "Acknowledged in time",
-                "Share of messages acknowledged within two minutes, of those that "
-                "somebody could have acknowledged, all channels together, in the "
-                "chosen range. Green from the default objective on.",
-                "percentunit",
-            ),
-            Query(queries.acknowledged(JOB, window=RANGE)),
+            "Acknowledged in time",
+            "Share of messages acknowledged within two minutes, of those that "
+            "somebody could have acknowledged, all channels together, in the chosen "
+            "range. Green from the default objective on.",
+            queries.acknowledged(JOB, window=RANGE),
+            unit="percentunit",
             steps=_ACKNOWLEDGEMENT,
             absent="no messages",
         ),
         figure(
-            Text(
-                "Messages",
-                "Distinct content messages per second now, all channels together. "
-                "0 is no fault if nobody writes.",
-                "mps",
-            ),
-            Query(queries.rate(select("sds_messages_total", JOB))),
+            "Messages",
+            "Distinct content messages per second now, all channels together. 0 is no "
+            "fault if nobody writes.",
+            queries.rate(select("sds_messages_total", JOB)),
+            unit="mps",
             absent="no figures",
         ),
     ]
@@ -188,16 +170,13 @@ def _worst_channels() -> Panel:
     )
     missing = queries.total(select("sds_dependencies_missing", JOB), "channel")
     return rows(
-        Text(
-            "Channels, worst first",
-            "Every channel with a label of its own, the most troubled first. The "
-            "name leads to the channel's dashboard, the id to its status page with "
-            "the message ids. Counts are of the chosen range. From 100 % of its "
-            "delivery budget on, more deliveries failed in the range than the "
-            "channel's objective allows. Channels beyond the label budget are "
-            "summed as 'other', which has no verdict and is not "
-            "here.",
-        ),
+        "Channels, worst first",
+        "Every channel with a label of its own, the most troubled first. The name "
+        "leads to the channel's dashboard, the id to its status page with the message "
+        "ids. Counts are of the chosen range. From 100 % of its delivery budget on, "
+        "more deliveries failed in the range than the channel's objective allows. "
+        "Channels beyond the label budget are summed as 'other', which has no verdict "
+        "and is not here.",
         "channel",
         Column(
             "Verdict",
@@ -243,12 +222,9 @@ def _of_labelled(per_channel: str) -> str:
 def _alerts() -> Panel:
     firing = select("ALERTS", 'alertname=~"Sds.+"', alertstate="firing")
     return rows(
-        Text(
-            "Alerts that fire",
-            "What fires in this Prometheus now, inhibited and silenced alerts too. "
-            "Empty is good, provided that the rules are loaded. The name leads to its "
-            "runbook.",
-        ),
+        "Alerts that fire",
+        "What fires in this Prometheus now, inhibited and silenced alerts too. Empty "
+        "is good, provided that the rules are loaded. The name leads to its runbook.",
         "alertname",
         Column("Times", f"count by (alertname, severity) ({firing})"),
         headers={"alertname": "Alert", "severity": "Severity"},
