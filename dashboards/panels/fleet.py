@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards.links import FLEET, Links
+from dashboards import FLEET, Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Link, Panel, thresholds
-from dashboards.panels.charts import figure
-from dashboards.panels.fleet_trends import over_time, verdict_counts
+from dashboards.panels.base import Link, Panel, Query, per_step, thresholds
+from dashboards.panels.charts import figure, lines
 from dashboards.panels.frame import (
     Frame,
     Section,
@@ -20,6 +19,7 @@ from dashboards.panels.frame import (
 from dashboards.panels.queries import JOB, RANGE, select
 from dashboards.panels.tables import Column, rows
 from sds_core.observer.channel_table import DEFAULT_SETTINGS
+from sds_core.observer.settings import DEFAULTS
 
 _FRAME = Frame(
     FLEET,
@@ -46,7 +46,7 @@ def fleet(links: Links) -> models.Dashboard:
         [
             Section("", [_is_all_well(), _verdicts(), _muted(), *_figures()]),
             Section("Channels", [_worst_channels(), _alerts()]),
-            Section("Over time", over_time()),
+            Section("Over time", _over_time()),
         ],
     )
 
@@ -79,7 +79,7 @@ def _verdicts() -> Panel:
         "messages were lost, or too many not acknowledged in time. Blind: the taps "
         "miss records, so these channels cannot be judged. Degraded: it recovers. "
         "Quiet: nobody writes, which is no fault.",
-        *verdict_counts(),
+        *_verdict_counts(),
         width=14,
         absent="no figures",
     )
@@ -236,3 +236,69 @@ def _alerts() -> Panel:
         },
         height=6,
     )
+
+
+def _verdict_counts() -> list[Query]:
+    """Return a chart of the number of channels by verdict, the worst first."""
+    return [
+        Query(queries.total(select("sds_channels", JOB, verdict=verdict.value)), text)
+        for verdict, (text, _) in colours.VERDICTS.items()
+    ]
+
+
+def _over_time() -> list[Panel]:
+    """Return charts of verdicts, failures, and both ratios with their objectives."""
+    deadline_s = DEFAULTS.ack_deadline_ms // 1000
+    return [
+        lines(
+            "Verdicts",
+            "Channels by verdict over time. A red band is trouble; a purple one means "
+            "that the taps were blind, not that the network was bad.",
+            *_verdict_counts(),
+            stacked=True,
+        ),
+        lines(
+            "Lost and unacknowledged",
+            "Failures per step of the graph, by kind; lost messages that arrived "
+            "later are not subtracted here but displayed as retracted. Losses are "
+            "found five minutes after the fact.",
+            Query(
+                queries.increase(
+                    select("sds_dependency_gaps_closed_total", JOB, outcome="lost")
+                ),
+                "lost",
+            ),
+            per_step("sds_dependency_losses_retracted_total", JOB, "retracted"),
+            Query(
+                queries.increase(select("sds_deliveries_total", JOB, outcome="lost")),
+                "deliveries lost",
+            ),
+            per_step("sds_messages_unacknowledged_total", JOB, "unacknowledged"),
+            bars=True,
+        ),
+        lines(
+            "Eventual delivery against the default objective",
+            "Share of deliveries that were not lost in the end, over the last hour, "
+            "and the default objective. Below the line the error budget is being "
+            "spent faster than it comes in. It can pass 100 % when a loss from before "
+            "that hour is retracted.",
+            Query(queries.delivered(JOB, window="1h"), "last hour"),
+            Query(queries.delivered(JOB), "now"),
+            unit="percentunit",
+            limits=colours.line_at(
+                DEFAULT_SETTINGS.delivery_objective, colours.NEUTRAL
+            ),
+        ),
+        lines(
+            "Acknowledged in time against the default objective",
+            f"Share of messages acknowledged within {deadline_s} s, of those "
+            "that somebody could have acknowledged, over the last hour, and the "
+            "default objective.",
+            Query(queries.acknowledged(JOB, window="1h"), "last hour"),
+            Query(queries.acknowledged(JOB), "now"),
+            unit="percentunit",
+            limits=colours.line_at(
+                DEFAULT_SETTINGS.acknowledgement_objective, colours.NEUTRAL
+            ),
+        ),
+    ]

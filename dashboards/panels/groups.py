@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards.links import GROUPS, Links
+from dashboards import GROUPS, Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Link, Panel, Query
+from dashboards.panels.base import (
+    Link,
+    Panel,
+    Query,
+    now,
+    per_second,
+    per_step,
+    quantiles,
+)
 from dashboards.panels.charts import figure, heat, lines, states
 from dashboards.panels.frame import (
     Frame,
@@ -16,7 +24,6 @@ from dashboards.panels.frame import (
     some_groups,
 )
 from dashboards.panels.queries import CHANNELS, JOB, RANGE, select
-from dashboards.panels.series import now, per_second, per_step, quantiles
 from dashboards.panels.tables import Column, rows
 from dashboards.thresholds import UNACKNOWLEDGED_SHARE
 from sds_core.observer.settings import DEFAULTS

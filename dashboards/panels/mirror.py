@@ -7,10 +7,9 @@ is selected.
 from __future__ import annotations
 
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Panel, Query
+from dashboards.panels.base import Panel, Query, per_second, per_step
 from dashboards.panels.charts import figure, lines, states
 from dashboards.panels.queries import select
-from dashboards.panels.series import per_second, per_step
 
 _ANY = ""
 _ABSENT = "no mirror"

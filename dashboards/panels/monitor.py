@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards.links import MONITOR, Links
+from dashboards import MONITOR, Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Link, Panel, Query
+from dashboards.panels.base import Link, Panel, Query, per_step
 from dashboards.panels.charts import figure, heat, lines
 from dashboards.panels.frame import Frame, Section, assemble, status_page
 from dashboards.panels.mirror import audits, mirror, nodes
 from dashboards.panels.queries import JOB, select
-from dashboards.panels.series import per_step
 from dashboards.panels.tables import Column, rows
 from dashboards.thresholds import (
     BEHIND_SECONDS,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards.links import REPAIR, Links
+from dashboards import REPAIR, Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Panel, Query
+from dashboards.panels.base import Panel, Query, per_second
 from dashboards.panels.charts import figure, heat, lines
 from dashboards.panels.frame import (
     Frame,
@@ -17,7 +17,6 @@ from dashboards.panels.frame import (
     some_channels,
 )
 from dashboards.panels.queries import CHANNELS, RANGE, select
-from dashboards.panels.series import per_second
 from dashboards.panels.tables import Column, rows
 from dashboards.thresholds import EXPIRED_SHARE, REDUNDANT_SHARE
 

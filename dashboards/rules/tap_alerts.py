@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dashboards import FLEET, MONITOR
 from dashboards import thresholds as at
-from dashboards.links import FLEET, MONITOR
 from dashboards.rules.alert import Alert, Severity, Subject
 from dashboards.rules.pace import LIFE, Pace
 from dashboards.rules.promql import blind_channels, growth, latest
