@@ -128,19 +128,24 @@ def data_link(link: Link) -> dashboard.DashboardLink:
     return dashboard.DashboardLink(link.title).url(link.url)
 
 
-def per_second(metric: str, scope: str, legend: str, *by: str) -> Query:
+def per_second(metric: str, scope: str, legend: str, *by: str, **labels: str) -> Query:
     """Return a query: a counter per second, summed, by labels, with a legend."""
-    return Query(queries.rate(queries.select(metric, scope), *by), legend)
+    return Query(queries.rate(queries.select(metric, scope, **labels), *by), legend)
 
 
-def per_step(metric: str, scope: str, legend: str, *by: str) -> Query:
+def per_step(metric: str, scope: str, legend: str, *by: str, **labels: str) -> Query:
     """Return a query: growth of a counter per step of the graph, summed, by labels."""
-    return Query(queries.increase(queries.select(metric, scope), *by), legend)
+    return Query(queries.increase(queries.select(metric, scope, **labels), *by), legend)
 
 
-def now(metric: str, scope: str, legend: str, *by: str) -> Query:
+def now(metric: str, scope: str, legend: str, *by: str, **labels: str) -> Query:
     """Return a query: the maximum of a gauge, by labels."""
-    return Query(queries.greatest(queries.select(metric, scope), *by), legend)
+    return Query(queries.greatest(queries.select(metric, scope, **labels), *by), legend)
+
+
+def sums(metric: str, scope: str, legend: str, *by: str, **labels: str) -> Query:
+    """Return a query: the sum of a gauge, by labels."""
+    return Query(queries.total(queries.select(metric, scope, **labels), *by), legend)
 
 
 def quantiles(histogram: str, scope: str, **labels: str) -> list[Query]:

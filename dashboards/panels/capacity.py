@@ -6,7 +6,7 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards import CAPACITY, Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Panel, Query, per_second, per_step
+from dashboards.panels.base import Panel, Query, per_second, per_step, sums
 from dashboards.panels.charts import figure, lines
 from dashboards.panels.frame import (
     Frame,
@@ -201,9 +201,7 @@ def _participants() -> list[Panel]:
             "themselves.",
             Query(_new(), "new messages"),
             per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}", "cause"),
-            Query(
-                queries.rate(select("sds_frames_total", CHANNELS, kind="sync")), "sync"
-            ),
+            per_second("sds_frames_total", CHANNELS, "sync", kind="sync"),
             unit="pps",
             stacked=True,
             width=24,
@@ -373,9 +371,7 @@ def _segments() -> list[Panel]:
             "are awaited now. A number that stays high is large messages, or segments "
             "that are lost.",
             per_step("sds_segmented_messages_total", CHANNELS, "begun"),
-            Query(
-                queries.total(select("sds_segmented_messages_open", CHANNELS)), "open"
-            ),
+            sums("sds_segmented_messages_open", CHANNELS, "open"),
             width=8,
         ),
         lines(

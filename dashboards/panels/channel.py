@@ -15,6 +15,7 @@ from dashboards.panels.base import (
     per_second,
     per_step,
     quantiles,
+    sums,
 )
 from dashboards.panels.charts import figure, heat, lines, states
 from dashboards.panels.frame import (
@@ -256,9 +257,7 @@ def _gaps() -> list[Panel]:
             "Gaps that opened per step of the graph, and those open now. Open ones "
             "that pile up mean that messages go missing faster than they are repaired.",
             per_step("sds_dependency_gaps_opened_total", CHANNEL, "opened"),
-            Query(
-                queries.total(select("sds_dependencies_missing", CHANNEL)), "open now"
-            ),
+            sums("sds_dependencies_missing", CHANNEL, "open now"),
             width=8,
         ),
         lines(

@@ -6,7 +6,7 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards import FLEET, Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Link, Panel, Query, per_step, thresholds
+from dashboards.panels.base import Link, Panel, Query, per_step, sums, thresholds
 from dashboards.panels.charts import figure, lines
 from dashboards.panels.frame import (
     Frame,
@@ -241,7 +241,7 @@ def _alerts() -> Panel:
 def _verdict_counts() -> list[Query]:
     """Return a chart of the number of channels by verdict, the worst first."""
     return [
-        Query(queries.total(select("sds_channels", JOB, verdict=verdict.value)), text)
+        sums("sds_channels", JOB, text, verdict=verdict.value)
         for verdict, (text, _) in colours.VERDICTS.items()
     ]
 
@@ -262,17 +262,9 @@ def _over_time() -> list[Panel]:
             "Failures per step of the graph, by kind; lost messages that arrived "
             "later are not subtracted here but displayed as retracted. Losses are "
             "found five minutes after the fact.",
-            Query(
-                queries.increase(
-                    select("sds_dependency_gaps_closed_total", JOB, outcome="lost")
-                ),
-                "lost",
-            ),
+            per_step("sds_dependency_gaps_closed_total", JOB, "lost", outcome="lost"),
             per_step("sds_dependency_losses_retracted_total", JOB, "retracted"),
-            Query(
-                queries.increase(select("sds_deliveries_total", JOB, outcome="lost")),
-                "deliveries lost",
-            ),
+            per_step("sds_deliveries_total", JOB, "deliveries lost", outcome="lost"),
             per_step("sds_messages_unacknowledged_total", JOB, "unacknowledged"),
             bars=True,
         ),

@@ -7,7 +7,7 @@ is selected.
 from __future__ import annotations
 
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Panel, Query, per_second, per_step
+from dashboards.panels.base import Panel, Query, now, per_second, per_step
 from dashboards.panels.charts import figure, lines, states
 from dashboards.panels.queries import select
 
@@ -62,10 +62,7 @@ def mirror() -> list[Panel]:
             "Last number",
             "Last number that each mirror gave to a frame. It must never fall: the "
             "monitor counts its holes as missing records.",
-            Query(
-                queries.greatest(select("sds_mirror_last_seq", _ANY), "instance"),
-                "{{instance}}",
-            ),
+            now("sds_mirror_last_seq", _ANY, "{{instance}}", "instance"),
             absent=_ABSENT,
         ),
         lines(
@@ -173,11 +170,8 @@ def audits() -> list[Panel]:
         lines(
             "Messages compared",
             "Messages of each side in the newest audit.",
-            Query(
-                queries.greatest(
-                    select("sds_audit_messages", _ANY), "instance", "side"
-                ),
-                "{{instance}} {{side}}",
+            now(
+                "sds_audit_messages", _ANY, "{{instance}} {{side}}", "instance", "side"
             ),
             width=12,
         ),
@@ -201,9 +195,7 @@ def nodes() -> list[Panel]:
             "Nodes",
             "Whether each node's latest answer was good. What a node receives while "
             "it is down for a mirror is lost, unless another node or its Store has it.",
-            Query(
-                queries.greatest(select("sds_mirror_node_up", _ANY), "node"), "{{node}}"
-            ),
+            now("sds_mirror_node_up", _ANY, "{{node}}", "node"),
             colours.texts({1: ("Up", colours.GOOD), 0: ("Down", colours.BAD)}),
         ),
         lines(

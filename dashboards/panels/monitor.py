@@ -6,7 +6,15 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards import MONITOR, Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Link, Panel, Query, per_step
+from dashboards.panels.base import (
+    Link,
+    Panel,
+    Query,
+    now,
+    per_second,
+    per_step,
+    quantiles,
+)
 from dashboards.panels.charts import figure, heat, lines
 from dashboards.panels.frame import Frame, Section, assemble, status_page
 from dashboards.panels.mirror import audits, mirror, nodes
@@ -96,10 +104,7 @@ def _figures() -> list[Panel]:
         figure(
             "Version",
             "Version of the monitor that runs.",
-            Query(
-                queries.greatest(select("sds_monitor_build_info", JOB), "version"),
-                "{{version}}",
-            ),
+            now("sds_monitor_build_info", JOB, "{{version}}", "version"),
             shows_name=True,
             absent="not running",
         ),
@@ -143,13 +148,7 @@ def _job() -> list[Panel]:
         lines(
             "Batch duration, quantiles",
             "Half, 95 % and 99 % of the batches took at most this long.",
-            *(
-                Query(
-                    queries.quantile(q, "sds_monitor_batch_duration_seconds", JOB),
-                    f"p{q * 100:g}",
-                )
-                for q in (0.5, 0.95, 0.99)
-            ),
+            *quantiles("sds_monitor_batch_duration_seconds", JOB),
             unit="s",
             width=8,
         ),
@@ -157,7 +156,7 @@ def _job() -> list[Panel]:
             "Records read",
             "Kafka records read per second, heartbeats included. 0 for long: nothing "
             "comes in, or the job hangs.",
-            Query(queries.rate(select("sds_monitor_records_total", JOB)), "read"),
+            per_second("sds_monitor_records_total", JOB, "read"),
             unit="recps",
             width=8,
         ),
@@ -242,12 +241,7 @@ def _taps() -> list[Panel]:
             "alone may be foreign traffic on the topic. Those that are not written "
             "were refused by Kafka.",
             per_step("sds_undecodable_frames_total", JOB, "{{reason}}", "reason"),
-            Query(
-                queries.increase(
-                    select("sds_monitor_dead_letters_unwritten_total", JOB)
-                ),
-                "not written",
-            ),
+            per_step("sds_monitor_dead_letters_unwritten_total", JOB, "not written"),
             bars=True,
             width=6,
         ),
@@ -256,12 +250,7 @@ def _taps() -> list[Panel]:
             "How far the clock of each tap is ahead of Kafka's; negative if it is "
             "slow. Network delays make it a little lower. The dashed line is the "
             "limit of the alert.",
-            Query(
-                queries.greatest(
-                    select("sds_tap_clock_offset_seconds", JOB), "observer"
-                ),
-                "{{observer}}",
-            ),
+            now("sds_tap_clock_offset_seconds", JOB, "{{observer}}", "observer"),
             unit="s",
             limits=colours.line_at(TAP_CLOCK_SECONDS),
             width=24,

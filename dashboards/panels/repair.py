@@ -150,17 +150,11 @@ def _cost() -> list[Panel]:
             "Responses",
             "Responses per second: the first one, and the redundant rest, which are "
             "only cost.",
-            Query(
-                queries.rate(
-                    select("sds_repair_responses_total", CHANNELS, redundant="false")
-                ),
-                "first",
+            per_second(
+                "sds_repair_responses_total", CHANNELS, "first", redundant="false"
             ),
-            Query(
-                queries.rate(
-                    select("sds_repair_responses_total", CHANNELS, redundant="true")
-                ),
-                "redundant",
+            per_second(
+                "sds_repair_responses_total", CHANNELS, "redundant", redundant="true"
             ),
             unit="ops",
             stacked=True,
