@@ -64,9 +64,9 @@ def _rows(package: str, rows: Sequence[Layer]) -> Iterator[str]:
     """Give a node for each layer, and the arrows between them."""
     for number, row in enumerate(rows):
         names = "<br/>".join(name.removeprefix(f"{package}.") for name in row)
-        yield f'    {package}_{number}["{names}"]'
+        yield f'    {package}.{number}["{names}"]'
     for number in range(1, len(rows)):
-        yield f"    {package}_{number - 1} --> {package}_{number}"
+        yield f"    {package}.{number - 1} --> {package}.{number}"
 
 
 def block() -> str:

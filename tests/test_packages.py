@@ -16,9 +16,9 @@ def test_package_with_a_contract_of_its_own_is_a_box_of_layers() -> None:
     assert make_packages.diagram(contracts).splitlines() == [
         "flowchart TB",
         "  subgraph top",
-        '    top_0["a<br/>b"]',
-        '    top_1["c"]',
-        "    top_0 --> top_1",
+        '    top.0["a<br/>b"]',
+        '    top.1["c"]',
+        "    top.0 --> top.1",
         "  end",
         '  left["left"]',
         '  right["right"]',

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import click
 
 from connectors.kafka.settings import Client
-from streaming.cli.option_group import option_group
-from streaming.cli.settings import setting
+from streaming.cli.settings import MemberOf, option_group, setting
 from streaming.master import LOCAL, check_master, is_submitted
 from streaming.settings import READ_TASKS, BatchLimits, SessionSettings
 
@@ -46,7 +45,7 @@ def _checked_master(
 
 
 def _reading_settings(
-    client: str,
+    client: Client,
     max_batch_records: int,
     max_batch_bytes: int,
     shuffle_partitions: int | None,
@@ -57,7 +56,7 @@ def _reading_settings(
     if read_tasks is None:
         read_tasks = 0 if session.is_cluster else READ_TASKS
     return ReadingSettings(
-        Client(client),
+        client,
         BatchLimits(max_batch_records, max_batch_bytes),
         session,
         read_tasks,
@@ -82,7 +81,7 @@ reading_options = option_group(
         ),
         setting(
             "--client",
-            type=click.Choice([client.value for client in Client]),
+            type=MemberOf(Client),
             default=Client.CONFLUENT.value,
             help="Library that reads frames.",
         ),

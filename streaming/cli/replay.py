@@ -8,9 +8,8 @@ import click
 
 from connectors.kafka.settings import KafkaSettings
 from streaming.cli.kafka_options import kafka_options
-from streaming.cli.log_option import log_option
 from streaming.cli.reading_options import ReadingSettings, reading_options
-from streaming.cli.settings import config_option, setting
+from streaming.cli.settings import config_option, log_option, setting
 from streaming.cli.window_options import window_options
 from streaming.settings import (
     SourceSettings,

@@ -7,17 +7,26 @@ from pathlib import Path
 
 import click
 
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.settings import (
+    INCIDENTS_TOPIC,
+    MINUTES_TOPIC,
+    VERDICTS_TOPIC,
+    KafkaSettings,
+)
 from sds_core.text import shown
 from streaming.cli.channels import channel_table, channels_option
-from streaming.cli.history_options import history_options
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.log import LogFormat
-from streaming.cli.log_option import log_option
-from streaming.cli.option_group import option_group
 from streaming.cli.reading_options import ReadingSettings, reading_options
 from streaming.cli.serving_options import Address, serving_options
-from streaming.cli.settings import Time, config_option, observer_settings, setting
+from streaming.cli.settings import (
+    Time,
+    config_option,
+    log_option,
+    observer_settings,
+    option_group,
+    setting,
+)
 from streaming.settings import (
     EARLIEST,
     FORGET_DAYS,
@@ -27,6 +36,83 @@ from streaming.settings import (
     JobSettings,
     SourceSettings,
 )
+
+
+def _history_settings(
+    history: Path | None,
+    history_days: int,
+    history_topics: bool,
+    incidents_topic: str,
+    minutes_topic: str,
+    verdicts_topic: str,
+    kafka: KafkaSettings,
+    checkpoint: Path,
+) -> HistorySettings:
+    """Build the settings; the history is in the checkpoint unless the user moves it.
+
+    Raises:
+        click.UsageError: Two of the four topics are the same.
+    """
+    topics = {incidents_topic, minutes_topic, verdicts_topic, kafka.topic}
+    if len(topics) < 4:
+        message = (
+            f"--topic {kafka.topic}, --incidents-topic {incidents_topic}, "
+            f"--minutes-topic {minutes_topic} and --verdicts-topic {verdicts_topic} "
+            "must be four: each holds records of one kind"
+        )
+        raise click.UsageError(message)
+    return HistorySettings(
+        (history or checkpoint / "history").absolute(),
+        history_days,
+        history_topics,
+        incidents_topic,
+        minutes_topic,
+        verdicts_topic,
+    )
+
+
+history_options = option_group(
+    "history",
+    (
+        setting(
+            "--history",
+            type=click.Path(file_okay=False, path_type=Path),
+            help="Directory of the history; by default in the checkpoint's directory.",
+        ),
+        setting(
+            "--history-days",
+            type=click.IntRange(1, 36_500),
+            default=30,
+            help="Days for which the history is stored.",
+        ),
+        setting(
+            "--history-topics/--no-history-topics",
+            default=True,
+            help="Write the history to Kafka as well.",
+        ),
+        setting(
+            "--incidents-topic",
+            default=INCIDENTS_TOPIC,
+            help="Topic for the incidents of the history.",
+        ),
+        setting(
+            "--minutes-topic",
+            default=MINUTES_TOPIC,
+            help="Topic for the minutes of the history.",
+        ),
+        setting(
+            "--verdicts-topic",
+            default=VERDICTS_TOPIC,
+            help="Topic for the shown verdicts of the history.",
+        ),
+    ),
+    _history_settings,
+    shared=("kafka", "checkpoint"),
+)
+"""Adds the options; the command gets ``history``, a `HistorySettings`.
+
+Stands below the options that give ``kafka`` and ``checkpoint``.
+"""
 
 
 def _checked_url(

@@ -22,7 +22,6 @@ from streaming.checkpoint import (
     CheckpointMismatch,
     CheckpointUnwritable,
 )
-from streaming.cli.actions.report import as_click_error, write_report
 from streaming.cli.channels import reload_on_hangup
 from streaming.cli.live import progress_display
 from streaming.cli.log import LogFormat
@@ -30,7 +29,7 @@ from streaming.cli.output import wall_ms
 from streaming.cli.serving import PendingJob, current_snapshot, status_server
 from streaming.cli.serving_options import Address
 from streaming.cli.silence import SilenceLog
-from streaming.cli.starting import started_spark
+from streaming.cli.starting import as_click_error, started_spark, write_report
 from streaming.cli.supervising import Supervisor
 from streaming.damage import DamagedCheckpoint
 from streaming.failure import JobFailed
