@@ -18,6 +18,10 @@ _NO_AUDIT = "no audit"
 
 def mirror() -> list[Panel]:
     """Return panels of what mirrors receive, lose and write."""
+    return [*_mirror_figures(), *_mirror_charts()]
+
+
+def _mirror_figures() -> list[Panel]:
     oldest = select("sds_mirror_oldest_spooled_timestamp_seconds", _ANY)
     return [
         figure(
@@ -65,6 +69,11 @@ def mirror() -> list[Panel]:
             now("sds_mirror_last_seq", _ANY, "{{instance}}", "instance"),
             absent=_ABSENT,
         ),
+    ]
+
+
+def _mirror_charts() -> list[Panel]:
+    return [
         lines(
             "Messages taken",
             "Messages per second taken for the first time, by source. Many from store "
