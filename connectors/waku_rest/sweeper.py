@@ -14,7 +14,6 @@ from functools import partial
 
 from connectors.waku_rest.answers import StorePage
 from connectors.waku_rest.client import NodeClient
-from connectors.waku_rest.cursors import follow
 from connectors.waku_rest.errors import NodeBusy, NodeError, NodeUnreachable
 from connectors.waku_rest.intake import Intake, MirrorContext
 from connectors.waku_rest.pacing import persist
@@ -24,6 +23,7 @@ from connectors.waku_rest.store_query import (
     MAX_CONTENT_TOPICS,
     MAX_HASHES,
     StoreQuery,
+    follow,
     in_parts,
 )
 from connectors.waku_rest.trouble import Trouble
