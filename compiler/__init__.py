@@ -4,15 +4,10 @@
 CONTRIBUTING, "The compiled core", says what a mark or a type means.
 """
 
+from __future__ import annotations
+
 import tomllib
 from pathlib import Path
-
-"""Compiles the rules from the sources that also run as they are.
-
-`tree` reads the sources, `derive` makes of each what Cython takes, `build` compiles.
-CONTRIBUTING, "The compiled core", says what a mark or a type means.
-"""
-
 
 _PROJECT = Path(__file__).parent.parent / "pyproject.toml"
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import click
 
-from connectors.kafka.settings import Client
+from connectors.kafka.settings import Client, KafkaSettings
 from streaming.cli.settings import MemberOf, option_group, setting
 from streaming.master import LOCAL, check_master, is_submitted
-from streaming.settings import READ_TASKS, BatchLimits, SessionSettings
+from streaming.settings import (
+    READ_TASKS,
+    BatchLimits,
+    SessionSettings,
+    SourceSettings,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,17 @@ class ReadingSettings:
     limits: BatchLimits
     session: SessionSettings
     tasks: int
+
+    def source(self, kafka: KafkaSettings, **others: Any) -> SourceSettings:
+        """Return the settings of the reader of a topic.
+
+        Args:
+            kafka: Cluster and topic.
+            **others: Further attributes of `SourceSettings`.
+        """
+        return SourceSettings(
+            kafka, client=self.client, limits=self.limits, tasks=self.tasks, **others
+        )
 
 
 def _checked_master(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -34,7 +35,6 @@ from streaming.settings import (
     LATEST,
     HistorySettings,
     JobSettings,
-    SourceSettings,
 )
 
 
@@ -42,33 +42,27 @@ def _history_settings(
     history: Path | None,
     history_days: int,
     history_topics: bool,
-    incidents_topic: str,
-    minutes_topic: str,
-    verdicts_topic: str,
     kafka: KafkaSettings,
     checkpoint: Path,
+    **topics: str,
 ) -> HistorySettings:
     """Build the settings; the history is in the checkpoint unless the user moves it.
 
     Raises:
         click.UsageError: Two of the four topics are the same.
     """
-    topics = {incidents_topic, minutes_topic, verdicts_topic, kafka.topic}
-    if len(topics) < 4:
+    flags = {"topic": kafka.topic, **dict(sorted(topics.items()))}
+    if len(set(flags.values())) < len(flags):
+        *first, last = (
+            f"--{name.replace('_', '-')} {topic}" for name, topic in flags.items()
+        )
         message = (
-            f"--topic {kafka.topic}, --incidents-topic {incidents_topic}, "
-            f"--minutes-topic {minutes_topic} and --verdicts-topic {verdicts_topic} "
-            "must be four: each holds records of one kind"
+            f"{', '.join(first)} and {last} must be four: each holds records of one "
+            "kind"
         )
         raise click.UsageError(message)
-    return HistorySettings(
-        (history or checkpoint / "history").absolute(),
-        history_days,
-        history_topics,
-        incidents_topic,
-        minutes_topic,
-        verdicts_topic,
-    )
+    directory = (history or checkpoint / "history").absolute()
+    return HistorySettings(directory, history_days, history_topics, **topics)
 
 
 history_options = option_group(
@@ -139,35 +133,21 @@ def _job_settings(
     kafka: KafkaSettings,
     reading: ReadingSettings,
     checkpoint: Path,
-    start: str | int,
-    until_caught_up: bool,
-    trigger: float,
-    on_lost_records: str,
-    label_budget: int,
-    forget_days: int,
-    report_detail: bool,
     history: HistorySettings,
     channels: Path | None,
+    start: str | int,
+    on_lost_records: str,
+    trigger: float,
+    **others: Any,
 ) -> JobSettings:
-    source = SourceSettings(
-        kafka,
-        client=reading.client,
-        limits=reading.limits,
-        start=start,
-        tasks=reading.tasks,
-        skip_lost=on_lost_records == "skip",
-    )
     return JobSettings(
-        source,
+        reading.source(kafka, start=start, skip_lost=on_lost_records == "skip"),
         checkpoint.absolute(),
         trigger_s=trigger,
-        until_caught_up=until_caught_up,
-        report_detail=report_detail,
-        label_budget=label_budget,
-        forget_days=forget_days,
         history=history,
         channel_table=channel_table(channels),
         observer=observer_settings(),
+        **others,
     )
 
 
@@ -289,19 +269,20 @@ def command(
     can kill it at any moment: started again on the same checkpoint, every figure goes
     on. SIGHUP makes it read --channels again.
     """
-    from streaming.cli.actions.run import run
+    from streaming.cli.actions.run import RunSettings, run
 
     if retry_for is None and job.until_caught_up:
         retry_for = 0.0
-    run(
+    settings = RunSettings(
         job,
         reading.session,
         address,
+        log_format,
+        retry_for,
         prometheus,
         audit,
-        heartbeat,
         report,
         channels,
-        retry_for,
-        log_format,
+        writes_heartbeats=heartbeat,
     )
+    run(settings)
