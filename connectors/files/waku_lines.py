@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from connectors.kafka.waku_headers import waku_headers
+from connectors.kafka.producer import waku_headers
 from connectors.waku_rest.answers import (
     UNREADABLE,
     Undecodables,

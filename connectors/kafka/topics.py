@@ -42,11 +42,8 @@ def ensure_frames_topic(settings: KafkaSettings, partitions: int) -> int:
     """
     if ensure_topic(settings, settings.topic, partitions, KEEP_FOR_EVER):
         return partitions
-    offsets = TopicOffsets(settings)
-    try:
+    with closing(TopicOffsets(settings)) as offsets:
         return len(offsets.partitions())
-    finally:
-        offsets.close()
 
 
 def ensure_topic(

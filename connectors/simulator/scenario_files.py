@@ -10,7 +10,7 @@ from connectors.simulator import (
     scenario_names,
     shipped_scenarios,
 )
-from connectors.simulator.simulations import AnyScenario
+from connectors.simulator.records import AnyScenario
 from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.reading import TableError
 from sds_core.simulation.mvds.scenario import MvdsScenario

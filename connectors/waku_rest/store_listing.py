@@ -77,7 +77,7 @@ class StoreListing:
             node = NodeClient(self._settings.url, http)
             for some in in_parts(list(hashes), MAX_HASHES):
                 query = StoreQuery(hashes=some)
-                page = await _persist(partial(node.store_messages, query))
+                page = await _persist(partial(node.store_page, query))
                 for stored in page.messages:
                     topic = stored.pubsub_topic or hashes.get(stored.hash)
                     if stored.message is None or topic is None:
@@ -91,7 +91,7 @@ class StoreListing:
 async def _read(
     node: NodeClient, query: StoreQuery, found: dict[bytes, str], cursor: bytes | None
 ) -> bytes | None:
-    page = await _persist(partial(node.store_hashes, query, cursor))
+    page = await _persist(partial(node.store_page, query, cursor, include_data=False))
     for stored in page.messages:
         found[stored.hash] = stored.pubsub_topic or query.pubsub_topic or ""
     return page.cursor

@@ -113,7 +113,7 @@ class Sweeper:
                 back_ms = max(reach.back_ms for reach in due)
                 swept = await self._read_up_to_now(swept, back_ms)
                 read_ms |= dict.fromkeys(due, now_ms)
-                await self._ending.wait(self._settings.store_interval_s)
+                await self._ending.pause(self._settings.store_interval_s)
 
     async def _read_up_to_now(self, swept: Swept, back_ms: int) -> Swept:
         settle_ms = 0 if self._is_alone else _SETTLE_MS
@@ -189,8 +189,10 @@ class Sweeper:
     async def _read_page(self, query: StoreQuery, cursor: bytes | None) -> bytes | None:
         """Read a page; returns the cursor to the next."""
         while self._intake.is_full and not self._ending.is_set():
-            await self._ending.wait(1.0)
-        page = self._counted(await self._node.store_hashes(query, cursor))
+            await self._ending.pause(1.0)
+        page = self._counted(
+            await self._node.store_page(query, cursor, include_data=False)
+        )
         hashes = [stored.hash for stored in page.messages]
         known = await self._intake.use(self._spool.known, hashes)
         unknown = [one for one in hashes if one not in known]
@@ -200,7 +202,7 @@ class Sweeper:
 
     async def _fetch(self, pubsub_topic: str | None, hashes: Sequence[bytes]) -> None:
         query = StoreQuery(hashes=hashes)
-        page = self._counted(await self._node.store_messages(query))
+        page = self._counted(await self._node.store_page(query))
         found = [
             (stored.pubsub_topic or pubsub_topic or "", stored.message)
             for stored in page.messages

@@ -11,7 +11,7 @@ from kafka.producer.future import FutureRecordMetadata
 
 from connectors.kafka.clients import abandon, failure, kafka_python_options
 from connectors.kafka.handshake import wait_until_listening
-from connectors.kafka.producer import TopicRecord, partition_of
+from connectors.kafka.producer import TopicRecord, partition_of, send
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
     KafkaSettings,
@@ -69,7 +69,8 @@ class FrameWriter:
             for spooled in records:
                 for record in self._records(spooled):
                     try:
-                        sent.append((spooled, self._send(producer, record)))
+                        future = send(producer, self._kafka.topic, record)
+                        sent.append((spooled, future))
                     except KafkaError as error:
                         refused[spooled] = self._refusal(error)
             producer.flush(self._kafka.timeout_s)
@@ -87,18 +88,6 @@ class FrameWriter:
             # The producer accepts nothing more, because its numbering has a gap.
             self.close()
         return refused
-
-    def _send(
-        self, producer: KafkaProducer, record: TopicRecord
-    ) -> FutureRecordMetadata:
-        return producer.send(
-            self._kafka.topic,
-            key=record.key,
-            value=record.value,
-            headers=list(record.headers),
-            timestamp_ms=record.timestamp_ms,
-            partition=record.partition,
-        )
 
     def _refusal(self, error: KafkaError) -> RecordRefused:
         """Return the refusal of one record; raise an error that concerns others too."""

@@ -29,7 +29,7 @@ def test_store_can_return_hashes_only(node: ConformanceNode) -> None:
     """The pubsub topic is that of the query."""
     (only,) = offer(node, 1)
     query = StoreQuery(pubsub_topic=SHARD)
-    page = ask(node, lambda client: client.store_hashes(query))
+    page = ask(node, lambda client: client.store_page(query, include_data=False))
     (stored,) = page.messages
     assert stored.hash == only.hash_on(SHARD)
     assert (stored.pubsub_topic, stored.message) == (SHARD, None)
