@@ -38,7 +38,6 @@ from connectors.broker.configuration import (
     DATA,
     HOST,
     LOG4J,
-    MAX_MESSAGE_BYTES,
     PROPERTIES,
     SCRATCH,
     BrokerSecurity,
@@ -65,6 +64,7 @@ from connectors.broker.processes import (
     own_brokers,
 )
 from connectors.java import find_java
+from connectors.kafka.settings import MAX_MESSAGE_BYTES
 
 __all__ = [
     "MAX_MESSAGE_BYTES",

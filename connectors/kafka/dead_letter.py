@@ -10,7 +10,12 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
-from connectors.kafka.clients import abandon, failure, kafka_python_options
+from connectors.kafka.clients import (
+    abandon,
+    failure,
+    kafka_python_options,
+    record_refusal,
+)
 from connectors.kafka.dead_letter_cut import encode_cuts, fit
 from connectors.kafka.record_source import RecordSource, read_places
 from connectors.kafka.settings import (
@@ -194,8 +199,5 @@ class DeadLetterWriter:
         try:
             future.get()
         except KafkaError as error:
-            refusal = failure(self._settings, error)
-            if not isinstance(refusal, RecordRefused):
-                raise
-            return refusal
+            return record_refusal(self._settings, error)
         return None

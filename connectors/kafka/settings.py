@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import enum
 import re
 from dataclasses import dataclass, field
@@ -94,15 +95,6 @@ class KafkaSettings:
     security: KafkaSecurity = KafkaSecurity()
 
 
-def _restored(
-    cls: type[Exception], args: tuple[object, ...], attributes: dict[str, object]
-) -> Exception:
-    error = cls.__new__(cls)
-    error.args = args
-    vars(error).update(attributes)
-    return error
-
-
 class _Picklable(Exception):
     """Base of errors that Spark may pickle between driver and workers.
 
@@ -112,7 +104,7 @@ class _Picklable(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return the parts for `pickle`."""
-        return _restored, (type(self), self.args, vars(self))
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 class KafkaUnreachable(_Picklable, ConnectionError):

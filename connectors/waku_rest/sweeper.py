@@ -7,7 +7,7 @@ for hashes only; the messages behind unknown hashes follow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -20,11 +20,11 @@ from connectors.waku_rest.pacing import persist
 from connectors.waku_rest.settings import Listen
 from connectors.waku_rest.spool import Swept
 from connectors.waku_rest.store_query import (
-    MAX_CONTENT_TOPICS,
     MAX_HASHES,
     StoreQuery,
     follow,
     in_parts,
+    queries_of,
 )
 from connectors.waku_rest.trouble import Trouble
 from sds_core.mirror.figures import Source
@@ -146,7 +146,8 @@ class Sweeper:
         Returns:
             Whether all were read before the end of the mirror.
         """
-        for query in self._queries(start_ms, end_ms):
+        topics, start_ns = self._settings.topics, max(1, start_ms * _NS)
+        for query in queries_of(topics, start_ns, end_ms * _NS):
             # A retry starts from the first page: the store may have deleted the message
             # that a cursor names.
             await persist(
@@ -162,14 +163,6 @@ class Sweeper:
             self._figures.is_up = True
             self._coverage.answered(self._node.url, self._now_ms())
         return True
-
-    def _queries(self, start_ms: int, end_ms: int) -> Iterator[StoreQuery]:
-        for pubsub_topic, topics in self._settings.topics.items():
-            # Without content topics, one query selects all of them.
-            for some in in_parts(topics, MAX_CONTENT_TOPICS) if topics else [()]:
-                yield StoreQuery(
-                    pubsub_topic, some, max(1, start_ms * _NS), end_ms * _NS
-                )
 
     async def _follow(self, query: StoreQuery) -> None:
         """Read all pages of a query, or until the mirror ends."""
