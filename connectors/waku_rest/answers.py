@@ -1,7 +1,6 @@
 """Parses answers of a node's REST API (JSON; logos-delivery, rest_api).
 
-A message that cannot be parsed does not affect the others of its page. All are counted,
-but only the first ones are stored.
+A message that cannot be parsed does not affect the others of its page.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from binascii import Error as BinasciiError
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
@@ -21,24 +20,8 @@ UNREADABLE = (ValueError, RecursionError)
 """Errors of reading untrusted JSON. `msgspec.DecodeError` and `UnicodeDecodeError` are
 ValueErrors; JSON that is nested too deeply raises RecursionError."""
 
-_FIRST = 10
-_FIRST_BYTES = 200
-
 _HASH_BYTES = 32
 _HEX_HASH = re.compile("0x[0-9a-fA-F]{64}")
-
-
-@dataclass(frozen=True, slots=True)
-class Undecodable:
-    """One message of a page that cannot be read.
-
-    Attributes:
-        raw: JSON of the message as the node sent it, at most 200 bytes.
-        reason: Why it cannot be read.
-    """
-
-    raw: bytes
-    reason: str
 
 
 @dataclass(slots=True)
@@ -47,17 +30,16 @@ class Undecodables:
 
     Attributes:
         count: Number of them.
-        first: The first 10 of them.
+        reason: Why the first one cannot be read; empty without any.
     """
 
     count: int = 0
-    first: list[Undecodable] = field(default_factory=list)
+    reason: str = ""
 
-    def add(self, raw: bytes, error: Exception) -> None:
-        """Count one more message, and store it if it is among the first."""
+    def add(self, error: Exception) -> None:
+        """Count one more message."""
         self.count += 1
-        if len(self.first) < _FIRST:
-            self.first.append(Undecodable(raw[:_FIRST_BYTES], str(error)))
+        self.reason = self.reason or str(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +105,7 @@ def read_page(body: bytes) -> Page:
             try:
                 messages.append(_MESSAGE.decode(check_length(raw)).message())
             except UNREADABLE as error:
-                undecodable.add(raw, error)
+                undecodable.add(error)
     except ValueError as error:
         if not (messages or undecodable.count):
             raise
@@ -165,7 +147,7 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
             try:
                 stored, is_bad = _stored_message(raw, requested_topic)
             except UNREADABLE as error:
-                undecodable.add(raw, error)
+                undecodable.add(error)
             else:
                 messages.append(stored)
                 bad += is_bad

@@ -14,7 +14,6 @@ from connectors.kafka.settings import InvalidTopic, KafkaSettings, KafkaUnreacha
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.simulator.records import AnyScenario, simulation_of
 from connectors.simulator.scenario_files import (
-    UnknownScenario,
     UnreadableScenario,
     load_scenario,
 )
@@ -94,7 +93,7 @@ def read_scenario(name: str, duration_s: float | None = None) -> AnyScenario:
     """
     try:
         scenario = load_scenario(name)
-    except (UnknownScenario, UnreadableScenario) as error:
+    except UnreadableScenario as error:
         raise click.UsageError(str(error)) from error
     if duration_s is None:
         return scenario

@@ -100,7 +100,7 @@ def test_unreadable_message_of_a_store_does_not_hide_the_others(
         offered[1],
     ]
     assert page.bad == 1
-    assert [one.raw for one in page.undecodable.first] == bad
+    assert page.undecodable.count == len(bad)
 
 
 def test_status_inside_a_store_answer_is_an_error(node: ConformanceNode) -> None:
