@@ -81,13 +81,11 @@ class StorePage:
     Attributes:
         messages: Messages, oldest first.
         cursor: Cursor for the next page, 32 bytes; None on the last page.
-        bad: Number of messages whose hash differs from the one that the node states.
         undecodable: Messages that cannot be read.
     """
 
     messages: list[StoredMessage]
     cursor: bytes | None
-    bad: int
     undecodable: Undecodables
 
 
@@ -142,16 +140,12 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
         cursor = _hash_of(self.pagination_cursor) if self.pagination_cursor else None
         messages: list[StoredMessage] = []
         undecodable = Undecodables()
-        bad = 0
         for raw in elements(bytes(self.messages)):
             try:
-                stored, is_bad = _stored_message(raw, requested_topic)
+                messages.append(_stored_message(raw, requested_topic))
             except UNREADABLE as error:
                 undecodable.add(error)
-            else:
-                messages.append(stored)
-                bad += is_bad
-        return StorePage(messages, cursor, bad, undecodable)
+        return StorePage(messages, cursor, undecodable)
 
 
 def read_store_answer(body: bytes) -> StoreAnswer:
@@ -209,10 +203,8 @@ _STORE_ANSWER = msgspec.json.Decoder(StoreAnswer)
 _FILTER_ANSWER = msgspec.json.Decoder(_FilterAnswer)
 
 
-def _stored_message(
-    raw: bytes, requested_topic: str | None
-) -> tuple[StoredMessage, bool]:
-    """Return a message of a store, and whether its hash differs from the stated one.
+def _stored_message(raw: bytes, requested_topic: str | None) -> StoredMessage:
+    """Return a message of a store.
 
     Args:
         raw: JSON of the message.
@@ -223,16 +215,10 @@ def _stored_message(
     """
     stored = _STORED.decode(check_length(raw))
     topic = stored.pubsub_topic or requested_topic
-    if stored.message is None or topic is None:
-        message = stored.message.message() if stored.message else None
-        return StoredMessage(_hash_of(stored.message_hash), topic, message), False
-    message = stored.message.message()
-    own_hash = message.hash_on(topic)
-    try:
-        is_bad = _hash_of(stored.message_hash) != own_hash
-    except ValueError:
-        is_bad = True
-    return StoredMessage(own_hash, topic, message), is_bad
+    message = stored.message.message() if stored.message else None
+    if message is None or topic is None:
+        return StoredMessage(_hash_of(stored.message_hash), topic, message)
+    return StoredMessage(message.hash_on(topic), topic, message)
 
 
 def _hash_of(text: str) -> bytes:

@@ -86,7 +86,6 @@ def _check_store(body: bytes) -> bool:
         return False
     _check_undecodable(page.undecodable)
     assert page.cursor is None or len(page.cursor) == 32
-    assert 0 <= page.bad <= len(page.messages)
     for stored in page.messages:
         assert len(stored.hash) == 32
         if stored.message is not None:
