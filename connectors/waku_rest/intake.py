@@ -26,9 +26,9 @@ _Result = TypeVar("_Result")
 class Intake:
     """Takes each message once, from any node and any endpoint.
 
-    Only this class uses the spool. Calls of several tasks run one after another, each
-    in a thread, so a slow disk does not block connections. If the disk is full, the
-    page stays in memory and storing it is retried.
+    All use of the spool is a call of `use`. Calls of several tasks run one after
+    another, each in a thread, so a slow disk does not block connections. If the disk is
+    full, the page stays in memory and storing it is retried.
 
     Args:
         spool: Stores the messages.
@@ -50,13 +50,13 @@ class Intake:
         ending: Ending,
         now_ms: Callable[[], int],
     ) -> None:
-        self._spool = spool
+        self.spool = spool
         self._selection = selection
-        self._coverage = coverage
-        self._figures = figures
+        self.coverage = coverage
+        self.figures = figures
         self._limit_bytes = limit_bytes
-        self._ending = ending
-        self._now_ms = now_ms
+        self.ending = ending
+        self.now_ms = now_ms
         self._disk = Trouble(now_ms)
         self._full = Trouble(now_ms)
         self._alone = asyncio.Lock()
@@ -66,7 +66,7 @@ class Intake:
     @property
     def is_full(self) -> bool:
         """Whether nothing more should be read from nodes for now."""
-        return self._figures.is_paused
+        return self.figures.is_paused
 
     async def take(
         self, messages: Sequence[tuple[str, WakuMessage]], source: Source
@@ -83,14 +83,14 @@ class Intake:
 
     async def probably_lost(self, node: str, cause: Loss) -> None:
         """Record a probable loss at a node: a hole, unless another node covers it."""
-        if self._coverage.interrupted(node, self._now_ms()):
-            self._figures.losses[cause] += 1
-            await self.use(self._spool.skip_number)
+        if self.coverage.interrupted(node, self.now_ms()):
+            self.figures.losses[cause] += 1
+            await self.use(self.spool.skip_number)
             _log.warning("%s: messages were probably lost (%s)", node, cause.value)
 
     async def beat(self) -> None:
         """Spool a heartbeat."""
-        await self.use(lambda: self._spool.beat(self._now_ms()))
+        await self.use(lambda: self.spool.beat(self.now_ms()))
         self.has_pending.set()
 
     async def use(
@@ -104,14 +104,14 @@ class Intake:
         Raises:
             sqlite3.Error: The disk still fails, and the mirror must end.
         """
-        figures = self._figures
+        figures = self.figures
 
         async def attempt() -> _Result:
             async with self._alone:
                 result = await asyncio.to_thread(function, *arguments, **options)
-                figures.spooled = self._spool.count
-                figures.spooled_bytes = self._spool.size_bytes
-                figures.last_seq = self._spool.last_seq
+                figures.spooled = self.spool.count
+                figures.spooled_bytes = self.spool.size_bytes
+                figures.last_seq = self.spool.last_seq
                 figures.is_paused = figures.spooled_bytes > self._limit_bytes
             self._disk.ends("the spool can be written again")
             if figures.is_paused:
@@ -126,7 +126,7 @@ class Intake:
             return result
 
         return await persist(
-            attempt, sqlite3.OperationalError, self._ending, self._not_stored
+            attempt, sqlite3.OperationalError, self.ending, self._not_stored
         )
 
     def _not_stored(self, error: BaseException) -> None:
@@ -150,11 +150,11 @@ class Intake:
             if skip is not Skip.OTHER_TOPIC:
                 unwanted.append(message.hash_on(pubsub_topic))
         # The time of storing, not of reading, so that record times never decrease.
-        accepted = self._spool.accept(incoming, self._now_ms(), unwanted)
+        accepted = self.spool.accept(incoming, self.now_ms(), unwanted)
         for skip in skipped:
-            self._figures.skipped[skip] += 1
-        self._figures.accepted[source] += accepted
-        self._figures.duplicates[source] += len(incoming) - accepted
+            self.figures.skipped[skip] += 1
+        self.figures.accepted[source] += accepted
+        self.figures.duplicates[source] += len(incoming) - accepted
 
 
 def incoming_of(

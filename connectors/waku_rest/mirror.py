@@ -119,7 +119,7 @@ class Mirror:
                 async with asyncio.TaskGroup() as reading:
                     reading.create_task(self._beat(intake, coverage, ending))
                     for node in nodes:
-                        for work in self._works(node, intake, coverage, ending):
+                        for work in self._works(node, intake):
                             reading.create_task(work)
                 all_read.set()
                 intake.has_pending.set()
@@ -138,25 +138,13 @@ class Mirror:
         )
 
     def _works(
-        self, node: NodeClient, intake: Intake, coverage: Coverage, ending: Ending
+        self, node: NodeClient, intake: Intake
     ) -> Iterator[Coroutine[None, None, None]]:
         """Yield the tasks for one node: its listener and its sweeper."""
-        settings, figures = self._settings, self._figures.nodes[node.url]
-        if settings.listen is not Listen.NONE:
-            yield Listener(
-                node, settings, intake, coverage, figures, ending, self._now_ms
-            ).run()
-        if settings.store:
-            yield Sweeper(
-                node,
-                settings,
-                self._spool,
-                intake,
-                coverage,
-                figures,
-                ending,
-                self._now_ms,
-            ).run()
+        if self._settings.listen is not Listen.NONE:
+            yield Listener(node, self._settings, intake).run()
+        if self._settings.store:
+            yield Sweeper(node, self._settings, intake).run()
 
     async def _beat(self, intake: Intake, coverage: Coverage, ending: Ending) -> None:
         """Spool heartbeats as long as any node answers."""

@@ -7,7 +7,7 @@ for hashes only; the messages behind unknown hashes follow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,9 +16,9 @@ from connectors.waku_rest.answers import StorePage
 from connectors.waku_rest.client import NodeClient
 from connectors.waku_rest.errors import NodeBusy, NodeError, NodeUnreachable
 from connectors.waku_rest.intake import Intake
-from connectors.waku_rest.pacing import Ending, persist
+from connectors.waku_rest.reader import NodeReader
 from connectors.waku_rest.settings import Listen, MirrorSettings
-from connectors.waku_rest.spool import Spool, Swept
+from connectors.waku_rest.spool import Swept
 from connectors.waku_rest.store_query import (
     MAX_CONTENT_TOPICS,
     MAX_HASHES,
@@ -26,9 +26,7 @@ from connectors.waku_rest.store_query import (
     follow,
     in_parts,
 )
-from connectors.waku_rest.trouble import Trouble
-from sds_core.mirror.coverage import Coverage
-from sds_core.mirror.figures import NodeFigures, Source
+from sds_core.mirror.figures import Source
 
 _NS = 1_000_000
 """Nanoseconds in a millisecond."""
@@ -42,10 +40,6 @@ _SLICE_MS = 600_000
 LONGEST_REACH_MS = 3_600_000
 """A message is still found if it reaches a store at most this long after it was
 sent."""
-
-_LONGEST_S = 30.0
-"""Longest wait between two attempts at a store that does not answer, s. Its messages
-are not lost."""
 
 _AHEAD_MS = 60_000
 """How far a sender's time may lie after the receipt of the message. Stores accept live
@@ -71,41 +65,19 @@ _REACHES = (
 )
 
 
-class Sweeper:
-    """Reads the store of one node again and again.
+class Sweeper(NodeReader):
+    """Reads the store of one node."""
 
-    Args:
-        node: The node.
-        settings: Settings of the mirror.
-        spool: Stores how far the store was read, and which hashes are known.
-        intake: Receives the unknown messages.
-        coverage: Records when the store was read, if live messages are not read.
-        figures: Counters of the node.
-        ending: Set when the mirror must end.
-        now_ms: Wall clock, Unix ms.
-    """
+    _source = Source.STORE
+    _longest_s = 30.0
+    """The messages of a store that does not answer are not lost."""
 
     def __init__(
-        self,
-        node: NodeClient,
-        settings: MirrorSettings,
-        spool: Spool,
-        intake: Intake,
-        coverage: Coverage,
-        figures: NodeFigures,
-        ending: Ending,
-        now_ms: Callable[[], int],
+        self, node: NodeClient, settings: MirrorSettings, intake: Intake
     ) -> None:
-        self._node = node
-        self._settings = settings
-        self._spool = spool
-        self._intake = intake
-        self._coverage = coverage
-        self._figures = figures
-        self._ending = ending
-        self._now_ms = now_ms
-        self._is_alone = settings.listen is Listen.NONE
-        self._trouble = Trouble(now_ms)
+        super().__init__(node, settings, intake)
+        # Otherwise the listener decides whether the node is up.
+        self._decides_state = settings.listen is Listen.NONE
 
     async def run(self) -> None:
         """Read until the mirror ends, first over the time in which no mirror ran."""
@@ -129,7 +101,7 @@ class Sweeper:
                 await self._ending.wait(self._settings.store_interval_s)
 
     async def _read_up_to_now(self, swept: Swept, back_ms: int) -> Swept:
-        settle_ms = 0 if self._is_alone else _SETTLE_MS
+        settle_ms = 0 if self._decides_state else _SETTLE_MS
         end_ms = self._now_ms() - settle_ms
         # `up_to_ms` is in the future if the clock was set back.
         swept = swept._replace(up_to_ms=min(swept.up_to_ms, end_ms))
@@ -162,18 +134,10 @@ class Sweeper:
         for query in self._queries(start_ms, end_ms):
             # A retry starts from the first page: the store may have deleted the message
             # that a cursor names.
-            await persist(
-                partial(self._follow, query),
-                NodeError,
-                self._ending,
-                self._failed,
-                _LONGEST_S,
-            )
+            await self._persist(partial(self._follow, query))
             if self._ending.is_set():
                 return False
-        if self._is_alone:
-            self._figures.is_up = True
-            self._coverage.answered(self._node.url, self._now_ms())
+        self._answered()
         return True
 
     def _queries(self, start_ms: int, end_ms: int) -> Iterator[StoreQuery]:
@@ -188,12 +152,8 @@ class Sweeper:
         """Read all pages of a query, or until the mirror ends."""
 
         async def read_page(cursor: bytes | None) -> bytes | None:
-            return await persist(
-                partial(self._read_page, query, cursor),
-                (NodeBusy, NodeUnreachable),
-                self._ending,
-                self._failed,
-                _LONGEST_S,
+            return await self._persist(
+                partial(self._read_page, query, cursor), (NodeBusy, NodeUnreachable)
             )
 
         if await follow(read_page, self._node.url, self._ending.is_set):
@@ -206,7 +166,7 @@ class Sweeper:
         page = self._counted(await self._node.store_hashes(query, cursor))
         hashes = [stored.hash for stored in page.messages]
         known = await self._intake.use(self._spool.known, hashes)
-        unknown = [one for one in hashes if one not in known]
+        unknown = [key for key in hashes if key not in known]
         for some in in_parts(unknown, MAX_HASHES):
             await self._fetch(query.pubsub_topic, some)
         return page.cursor
@@ -214,22 +174,15 @@ class Sweeper:
     async def _fetch(self, pubsub_topic: str | None, hashes: Sequence[bytes]) -> None:
         query = StoreQuery(hashes=hashes)
         page = self._counted(await self._node.store_messages(query))
-        found = [
+        messages = [
             (stored.pubsub_topic or pubsub_topic or "", stored.message)
             for stored in page.messages
             if stored.message is not None
         ]
-        found.sort(key=lambda one: one[1].timestamp_ns)
-        await self._intake.take(found, Source.STORE)
+        messages.sort(key=lambda pair: pair[1].timestamp_ns)
+        await self._intake.take(messages, Source.STORE)
 
     def _counted(self, page: StorePage) -> StorePage:
         self._figures.pages[Source.STORE] += 1
         self._figures.undecodable += page.undecodable.count
         return page
-
-    def _failed(self, error: BaseException) -> None:
-        self._figures.failures[Source.STORE] += 1
-        self._trouble.begins(error)
-        # Otherwise the listener decides whether the node is up.
-        if self._is_alone:
-            self._figures.is_up = False

@@ -194,14 +194,11 @@ class Rig:
         async with AsyncExitStack() as stack, asyncio.TaskGroup() as tasks:
             for node in self.settings.nodes:
                 http = await stack.enter_async_context(open_client(node))
-                client, figures = NodeClient(node.url, http), self.figures.nodes
-                parts = (intake, coverage, figures[node.url], ending, self.now_ms)
+                client = NodeClient(node.url, http)
                 if listens:
-                    tasks.create_task(Listener(client, self.settings, *parts).run())
+                    tasks.create_task(Listener(client, self.settings, intake).run())
                 if sweeps:
-                    tasks.create_task(
-                        Sweeper(client, self.settings, self.spool, *parts).run()
-                    )
+                    tasks.create_task(Sweeper(client, self.settings, intake).run())
             try:
                 await script(Running(intake, coverage, ending))
             finally:
