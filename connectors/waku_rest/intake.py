@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import ParamSpec, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar
 
 from connectors.kafka.waku_headers import waku_headers
 from connectors.waku_rest.pacing import Ending, persist
+from connectors.waku_rest.settings import MirrorSettings
 from connectors.waku_rest.spool import Incoming, Spool
 from connectors.waku_rest.trouble import Trouble
 from sds_core.mirror.coverage import Coverage
@@ -23,42 +25,49 @@ _P = ParamSpec("_P")
 _Result = TypeVar("_Result")
 
 
-class Intake:
-    """Takes each message once, from any node and any endpoint.
+class MirrorContext(NamedTuple):
+    """What the tasks of a mirror share.
 
-    All use of the spool is a call of `use`. Calls of several tasks run one after
-    another, each in a thread, so a slow disk does not block connections. If the disk is
-    full, the page stays in memory and storing it is retried.
-
-    Args:
-        spool: Stores the messages.
-        selection: Decides which messages to mirror.
-        coverage: Coverage of the subscribed nodes.
-        figures: Counters of the mirror.
-        limit_bytes: Above this size of the spool, `is_full` is true.
-        ending: Set when the mirror must end.
+    Attributes:
+        settings: Settings of the mirror.
+        spool: Stores records, hashes, and how far stores were read.
+        figures: Counters of the mirror and of each node.
+        coverage: Records when nodes answered.
+        ending: Set when the mirror must end; a page that is being read is still stored.
         now_ms: Wall clock, Unix ms.
     """
 
-    def __init__(
-        self,
-        spool: Spool,
-        selection: Selection,
-        coverage: Coverage,
-        figures: MirrorFigures,
-        limit_bytes: int,
-        ending: Ending,
-        now_ms: Callable[[], int],
-    ) -> None:
-        self.spool = spool
-        self._selection = selection
-        self.coverage = coverage
-        self.figures = figures
-        self._limit_bytes = limit_bytes
-        self.ending = ending
-        self.now_ms = now_ms
-        self._disk = Trouble(now_ms)
-        self._full = Trouble(now_ms)
+    settings: MirrorSettings
+    spool: Spool
+    figures: MirrorFigures
+    coverage: Coverage
+    ending: Ending
+    now_ms: Callable[[], int]
+
+
+class Intake:
+    """Takes each message once, from any node and any endpoint.
+
+    Only this class uses the spool. Calls of several tasks run one after another, each
+    in a thread, so a slow disk does not block connections. If the disk is full, the
+    page stays in memory and storing it is retried.
+
+    Args:
+        context: Of the mirror.
+    """
+
+    def __init__(self, context: MirrorContext) -> None:
+        self._spool = context.spool
+        self._figures = context.figures
+        self._coverage = context.coverage
+        self._ending = context.ending
+        self._now_ms = context.now_ms
+        # Above this size, `is_full` is true.
+        self._limit_bytes = context.settings.spool_bytes
+        topics = context.settings.topics.values()
+        self._selection = Selection(frozenset(itertools.chain.from_iterable(topics)))
+        self._disk = Trouble(context.now_ms)
+        self._full = Trouble(context.now_ms)
         self._alone = asyncio.Lock()
         self.has_pending = asyncio.Event()
         self.has_pending.set()
@@ -66,7 +75,7 @@ class Intake:
     @property
     def is_full(self) -> bool:
         """Whether nothing more should be read from nodes for now."""
-        return self.figures.is_paused
+        return self._figures.is_paused
 
     async def take(
         self, messages: Sequence[tuple[str, WakuMessage]], source: Source
@@ -83,14 +92,14 @@ class Intake:
 
     async def probably_lost(self, node: str, cause: Loss) -> None:
         """Record a probable loss at a node: a hole, unless another node covers it."""
-        if self.coverage.interrupted(node, self.now_ms()):
-            self.figures.losses[cause] += 1
-            await self.use(self.spool.skip_number)
+        if self._coverage.interrupted(node, self._now_ms()):
+            self._figures.losses[cause] += 1
+            await self.use(self._spool.skip_number)
             _log.warning("%s: messages were probably lost (%s)", node, cause.value)
 
     async def beat(self) -> None:
         """Spool a heartbeat."""
-        await self.use(lambda: self.spool.beat(self.now_ms()))
+        await self.use(lambda: self._spool.beat(self._now_ms()))
         self.has_pending.set()
 
     async def use(
@@ -104,14 +113,14 @@ class Intake:
         Raises:
             sqlite3.Error: The disk still fails, and the mirror must end.
         """
-        figures = self.figures
+        figures = self._figures
 
         async def attempt() -> _Result:
             async with self._alone:
                 result = await asyncio.to_thread(function, *arguments, **options)
-                figures.spooled = self.spool.count
-                figures.spooled_bytes = self.spool.size_bytes
-                figures.last_seq = self.spool.last_seq
+                figures.spooled = self._spool.count
+                figures.spooled_bytes = self._spool.size_bytes
+                figures.last_seq = self._spool.last_seq
                 figures.is_paused = figures.spooled_bytes > self._limit_bytes
             self._disk.ends("the spool can be written again")
             if figures.is_paused:
@@ -126,7 +135,7 @@ class Intake:
             return result
 
         return await persist(
-            attempt, sqlite3.OperationalError, self.ending, self._not_stored
+            attempt, sqlite3.OperationalError, self._ending, self._not_stored
         )
 
     def _not_stored(self, error: BaseException) -> None:
@@ -150,11 +159,11 @@ class Intake:
             if skip is not Skip.OTHER_TOPIC:
                 unwanted.append(message.hash_on(pubsub_topic))
         # The time of storing, not of reading, so that record times never decrease.
-        accepted = self.spool.accept(incoming, self.now_ms(), unwanted)
+        accepted = self._spool.accept(incoming, self._now_ms(), unwanted)
         for skip in skipped:
-            self.figures.skipped[skip] += 1
-        self.figures.accepted[source] += accepted
-        self.figures.duplicates[source] += len(incoming) - accepted
+            self._figures.skipped[skip] += 1
+        self._figures.accepted[source] += accepted
+        self._figures.duplicates[source] += len(incoming) - accepted
 
 
 def incoming_of(

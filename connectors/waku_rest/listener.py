@@ -14,15 +14,20 @@ from connectors.waku_rest.errors import (
     NodeUnreachable,
     NotSubscribed,
 )
-from connectors.waku_rest.intake import Intake
-from connectors.waku_rest.reader import NodeReader
-from connectors.waku_rest.settings import Listen, MirrorSettings
+from connectors.waku_rest.intake import Intake, MirrorContext
+from connectors.waku_rest.pacing import persist
+from connectors.waku_rest.settings import Listen
+from connectors.waku_rest.trouble import Trouble
 from sds_core.mirror.figures import Loss, Source
 
 _RENEW_MS = 60_000
 """Interval at which filter subscriptions are renewed, ms: a filter node drops one after
 five minutes. A relay subscription lasts until the node restarts; renewing it would hide
 a restart."""
+
+_LONGEST_S = 2.0
+"""Longest wait between two attempts at a node that is down, s: after its restart it
+receives nothing for us until it is subscribed again."""
 
 _AFTER_CLEARING = frozenset({500, 502, 504})
 """Statuses of refusals after which the node may have cleared the page: a proxy in front
@@ -32,21 +37,32 @@ _FILTER_CACHE = 50
 """Messages in a node's filter cache, which no setting of the node changes."""
 
 
-class Listener(NodeReader):
-    """Reads the cache of one node; its mirror must listen to relay or filter."""
+class Listener:
+    """Reads the cache of one node again and again.
 
-    _longest_s = 2.0
-    """After its restart a node receives nothing for us until it is subscribed again."""
+    Args:
+        node: The node.
+        context: Of the mirror, which must listen to relay or filter.
+        intake: Receives the messages that are read.
+    """
 
     def __init__(
-        self, node: NodeClient, settings: MirrorSettings, intake: Intake
+        self, node: NodeClient, context: MirrorContext, intake: Intake
     ) -> None:
-        super().__init__(node, settings, intake)
+        settings = context.settings
+        self._node = node
         self._topics = settings.topics
         self._is_relay = settings.listen is Listen.RELAY
         self._source = Source.RELAY if self._is_relay else Source.FILTER
         self._cache = settings.cache_messages if self._is_relay else _FILTER_CACHE
+        self._interval_s = settings.poll_interval_s
+        self._intake = intake
+        self._coverage = context.coverage
+        self._figures = context.figures.nodes[node.url]
+        self._ending = context.ending
+        self._now_ms = context.now_ms
         self._subscribed_ms: int | None = None
+        self._trouble = Trouble(context.now_ms)
 
     async def run(self) -> None:
         """Read until the mirror ends."""
@@ -54,9 +70,15 @@ class Listener(NodeReader):
             while not self._ending.is_set():
                 count = 0
                 if not self._intake.is_full:
-                    count = await self._persist(self._round)
+                    count = await persist(
+                        self._round,
+                        NodeError,
+                        self._ending,
+                        self._failed,
+                        _LONGEST_S,
+                    )
                 if count < self._cache // 2:
-                    await self._ending.wait(self._settings.poll_interval_s)
+                    await self._ending.wait(self._interval_s)
 
     async def _round(self) -> int:
         """Read the node's whole cache; returns the number of messages."""
@@ -79,7 +101,8 @@ class Listener(NodeReader):
         if count >= self._cache:
             self._figures.full_pages += 1
             await self._lost(Loss.FULL_PAGE)
-        self._answered()
+        self._coverage.answered(self._node.url, self._now_ms())
+        self._figures.is_up = True
         self._trouble.ends(f"node {self._node.url}: answers again")
         if not self._is_relay and self._is_old():
             await self._subscribe()
@@ -104,8 +127,8 @@ class Listener(NodeReader):
             count += len(page.messages) + page.undecodable.count
             self._figures.undecodable += page.undecodable.count
             self._figures.pages[self._source] += 1
-            messages = [(pubsub_topic, message) for message in page.messages]
-            await self._intake.take(messages, self._source)
+            found = [(pubsub_topic, message) for message in page.messages]
+            await self._intake.take(found, self._source)
             if page.broken_off:
                 await self._lost(Loss.PAGE_CUT_OFF)
         return count
@@ -135,3 +158,8 @@ class Listener(NodeReader):
 
     async def _lost(self, cause: Loss) -> None:
         await self._intake.probably_lost(self._node.url, cause)
+
+    def _failed(self, error: BaseException) -> None:
+        self._figures.failures[self._source] += 1
+        self._trouble.begins(error)
+        self._figures.is_up = False

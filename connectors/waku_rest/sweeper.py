@@ -15,9 +15,9 @@ from functools import partial
 from connectors.waku_rest.answers import StorePage
 from connectors.waku_rest.client import NodeClient
 from connectors.waku_rest.errors import NodeBusy, NodeError, NodeUnreachable
-from connectors.waku_rest.intake import Intake
-from connectors.waku_rest.reader import NodeReader
-from connectors.waku_rest.settings import Listen, MirrorSettings
+from connectors.waku_rest.intake import Intake, MirrorContext
+from connectors.waku_rest.pacing import persist
+from connectors.waku_rest.settings import Listen
 from connectors.waku_rest.spool import Swept
 from connectors.waku_rest.store_query import (
     MAX_CONTENT_TOPICS,
@@ -26,6 +26,7 @@ from connectors.waku_rest.store_query import (
     follow,
     in_parts,
 )
+from connectors.waku_rest.trouble import Trouble
 from sds_core.mirror.figures import Source
 
 _NS = 1_000_000
@@ -40,6 +41,10 @@ _SLICE_MS = 600_000
 LONGEST_REACH_MS = 3_600_000
 """A message is still found if it reaches a store at most this long after it was
 sent."""
+
+_LONGEST_S = 30.0
+"""Longest wait between two attempts at a store that does not answer, s. Its messages
+are not lost."""
 
 _AHEAD_MS = 60_000
 """How far a sender's time may lie after the receipt of the message. Stores accept live
@@ -65,19 +70,29 @@ _REACHES = (
 )
 
 
-class Sweeper(NodeReader):
-    """Reads the store of one node."""
+class Sweeper:
+    """Reads the store of one node again and again.
 
-    _source = Source.STORE
-    _longest_s = 30.0
-    """The messages of a store that does not answer are not lost."""
+    Args:
+        node: The node.
+        context: Of the mirror.
+        intake: Receives the messages that are read.
+    """
 
     def __init__(
-        self, node: NodeClient, settings: MirrorSettings, intake: Intake
+        self, node: NodeClient, context: MirrorContext, intake: Intake
     ) -> None:
-        super().__init__(node, settings, intake)
-        # Otherwise the listener decides whether the node is up.
-        self._decides_state = settings.listen is Listen.NONE
+        settings = context.settings
+        self._node = node
+        self._settings = settings
+        self._spool = context.spool
+        self._intake = intake
+        self._coverage = context.coverage
+        self._figures = context.figures.nodes[node.url]
+        self._ending = context.ending
+        self._now_ms = context.now_ms
+        self._is_alone = settings.listen is Listen.NONE
+        self._trouble = Trouble(context.now_ms)
 
     async def run(self) -> None:
         """Read until the mirror ends, first over the time in which no mirror ran."""
@@ -101,7 +116,7 @@ class Sweeper(NodeReader):
                 await self._ending.wait(self._settings.store_interval_s)
 
     async def _read_up_to_now(self, swept: Swept, back_ms: int) -> Swept:
-        settle_ms = 0 if self._decides_state else _SETTLE_MS
+        settle_ms = 0 if self._is_alone else _SETTLE_MS
         end_ms = self._now_ms() - settle_ms
         # `up_to_ms` is in the future if the clock was set back.
         swept = swept._replace(up_to_ms=min(swept.up_to_ms, end_ms))
@@ -134,10 +149,18 @@ class Sweeper(NodeReader):
         for query in self._queries(start_ms, end_ms):
             # A retry starts from the first page: the store may have deleted the message
             # that a cursor names.
-            await self._persist(partial(self._follow, query))
+            await persist(
+                partial(self._follow, query),
+                NodeError,
+                self._ending,
+                self._failed,
+                _LONGEST_S,
+            )
             if self._ending.is_set():
                 return False
-        self._answered()
+        if self._is_alone:
+            self._figures.is_up = True
+            self._coverage.answered(self._node.url, self._now_ms())
         return True
 
     def _queries(self, start_ms: int, end_ms: int) -> Iterator[StoreQuery]:
@@ -152,8 +175,12 @@ class Sweeper(NodeReader):
         """Read all pages of a query, or until the mirror ends."""
 
         async def read_page(cursor: bytes | None) -> bytes | None:
-            return await self._persist(
-                partial(self._read_page, query, cursor), (NodeBusy, NodeUnreachable)
+            return await persist(
+                partial(self._read_page, query, cursor),
+                (NodeBusy, NodeUnreachable),
+                self._ending,
+                self._failed,
+                _LONGEST_S,
             )
 
         if await follow(read_page, self._node.url, self._ending.is_set):
@@ -166,7 +193,7 @@ class Sweeper(NodeReader):
         page = self._counted(await self._node.store_hashes(query, cursor))
         hashes = [stored.hash for stored in page.messages]
         known = await self._intake.use(self._spool.known, hashes)
-        unknown = [key for key in hashes if key not in known]
+        unknown = [one for one in hashes if one not in known]
         for some in in_parts(unknown, MAX_HASHES):
             await self._fetch(query.pubsub_topic, some)
         return page.cursor
@@ -174,15 +201,22 @@ class Sweeper(NodeReader):
     async def _fetch(self, pubsub_topic: str | None, hashes: Sequence[bytes]) -> None:
         query = StoreQuery(hashes=hashes)
         page = self._counted(await self._node.store_messages(query))
-        messages = [
+        found = [
             (stored.pubsub_topic or pubsub_topic or "", stored.message)
             for stored in page.messages
             if stored.message is not None
         ]
-        messages.sort(key=lambda pair: pair[1].timestamp_ns)
-        await self._intake.take(messages, Source.STORE)
+        found.sort(key=lambda one: one[1].timestamp_ns)
+        await self._intake.take(found, Source.STORE)
 
     def _counted(self, page: StorePage) -> StorePage:
         self._figures.pages[Source.STORE] += 1
         self._figures.undecodable += page.undecodable.count
         return page
+
+    def _failed(self, error: BaseException) -> None:
+        self._figures.failures[Source.STORE] += 1
+        self._trouble.begins(error)
+        # Otherwise the listener decides whether the node is up.
+        if self._is_alone:
+            self._figures.is_up = False

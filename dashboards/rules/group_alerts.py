@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 
+from dashboards import GROUPS
 from dashboards import thresholds as at
-from dashboards.links import GROUPS
 from dashboards.rules.alert import Alert, Severity, Subject
 from dashboards.rules.pace import LIFE, Pace
 from dashboards.rules.promql import growth, summed
 from dashboards.rules.recording import GROUP_BLIND
+
+_alert = partial(Alert, subject=Subject.GROUP, dashboard=GROUPS)
 
 
 def group_alerts(pace: Pace) -> Iterator[Alert]:
@@ -43,7 +46,7 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
         (Severity.WARNING, at.BLIND_FOR),
         (Severity.CRITICAL, at.BLIND_STILL),
     ):
-        yield Alert(
+        yield _alert(
             "MvdsTapBlind",
             severity,
             # `other` repeats what the groups with a label of their own have.
@@ -53,7 +56,6 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
             "lost records, or nothing arrives at all.",
             holds,
             subject=Subject.TAP,
-            dashboard=GROUPS,
         )
     yield _alert(
         "MvdsMemoryEvicted",
@@ -63,24 +65,6 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
         'Group {{ $labels.channel }}: {{ printf "%.0f" $value }} entries pushed out '
         f"of memory in the last {LIFE(at.EVICTION_WINDOW)}; figures of MVDS may be "
         "too low.",
-    )
-
-
-def _alert(
-    name: str,
-    severity: Severity,
-    expression: str,
-    summary: str,
-    description: str,
-) -> Alert:
-    return Alert(
-        name,
-        severity,
-        expression,
-        summary,
-        description,
-        subject=Subject.GROUP,
-        dashboard=GROUPS,
     )
 
 

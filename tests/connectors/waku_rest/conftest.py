@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from connectors.waku_rest.listener import Listener
-from connectors.waku_rest.sweeper import Sweeper
 from tests.support.waku_node import ConformanceNode
 from tests.support.waku_rest.listening import CACHE
 from tests.support.waku_rest.rig import Rig
@@ -17,8 +15,8 @@ from tests.support.waku_rest.rig import Rig
 @pytest.fixture(autouse=True)
 def _nodes_are_tried_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise most of the time would be spent on waiting."""
-    for reader in (Listener, Sweeper):
-        monkeypatch.setattr(reader, "_longest_s", 0.05)
+    for module in ("listener", "sweeper"):
+        monkeypatch.setattr(f"connectors.waku_rest.{module}._LONGEST_S", 0.05)
 
 
 @pytest.fixture

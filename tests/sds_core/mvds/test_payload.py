@@ -22,6 +22,7 @@ from sds_core.mvds.payload import (
     Metadata,
     Payload,
     decode,
+    decode_first,
     encode,
     message_id,
 )
@@ -59,6 +60,32 @@ def test_what_is_written_is_read(payload: Payload) -> None:
 
 
 @pytest.mark.rule("mvds-payload-schema")
+@given(payloads, st.integers(0, 12))
+def test_first_records_are_those_that_are_read_first(
+    payload: Payload, most: int
+) -> None:
+    """In the order of the types; the others are counted."""
+
+    def records(of: Payload) -> list[object]:
+        return [*of.acks, *of.offered(), *of.requests, *of.messages]
+
+    first, others = decode_first(encode(payload), most)
+    assert records(first) == records(payload)[:most]
+    assert others == len(records(payload)) - len(records(first))
+    groups = [offer.group_id for offer in payload.group_offers]
+    assert [offer.group_id for offer in first.group_offers] == groups
+
+
+def test_records_that_are_not_returned_are_checked() -> None:
+    """An id of another length makes the whole payload none, wherever it is."""
+    value = mvds_pb2.Payload(
+        acks=[b"i" * 32],
+        messages=[mvds_pb2.Message(metadata=mvds_pb2.Metadata(parents=[b"short"]))],
+    ).SerializeToString()
+    with pytest.raises(WrongIdLength):
+        decode_first(value, 1)
+
+
 def test_field_numbers_are_those_of_the_specification() -> None:
     """Tags 5001 to 5004 and 6001 to 6003, written out."""
     ack, offer, request = bytes(32), b"\x01" * 32, b"\x02" * 32
