@@ -100,14 +100,14 @@ span_options = option_group(
             "--last",
             type=click.FloatRange(1),
             default=3_600.0,
-            help="Seconds before the end, without --from.",
+            help="Lookback in seconds if --from is omitted.",
         ),
         setting(
             "--settle",
             type=click.FloatRange(0),
             default=60.0,
-            help="Seconds that messages have to arrive before they are compared, "
-            "without --to.",
+            help="Seconds that messages have to arrive before they are compared, if "
+            "--to is omitted.",
         ),
     ),
     _span,
@@ -154,7 +154,7 @@ class _PeerAddress(click.ParamType["Address"]):
 def command() -> None:
     """Compare a mirror with a Waku store or with another mirror.
 
-    Without a command, the options are those of compare.
+    If no command is given, the options are those of compare.
     """
 
 
@@ -230,8 +230,8 @@ def compare_command(
     "--state",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Directory of the tree; a server that starts again on it reads only what is "
-    "new in the topic.",
+    help="Directory of the tree; a server restarted with it reads only what is new in "
+    "the topic.",
 )
 @setting(
     "--sync-host",

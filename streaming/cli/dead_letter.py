@@ -92,7 +92,7 @@ class _Source(click.ParamType["RecordSource"]):
     "--limit",
     type=click.IntRange(1),
     default=100,
-    help="Most dead letters to list; the summary counts all.",
+    help="Maximum number of dead letters to list; the summary counts all.",
 )
 @setting("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def list_command(

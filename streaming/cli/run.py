@@ -194,7 +194,7 @@ _job_options = option_group(
             "--report-detail",
             is_flag=True,
             help="Add every incident and definite acknowledgement to the report; must "
-            "be given from the first start of a checkpoint.",
+            "be given at the first start of a checkpoint.",
         ),
     ),
     _job_settings,
@@ -213,7 +213,7 @@ _job_options = option_group(
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
     callback=_checked_checkpoint,
-    help="Directory of the state; a job that starts again on it goes on from there.",
+    help="State directory. A job restarted with the same directory resumes.",
 )
 @serving_options("page and metrics", 9108)
 @setting(
@@ -242,8 +242,8 @@ _job_options = option_group(
 @setting(
     "--retry-for",
     type=click.FloatRange(0),
-    help="Seconds for which to go on trying after Kafka was lost; 0 to end then. By "
-    "default for ever, but 0 with --until-caught-up.",
+    help="Seconds for which to retry after Kafka was lost; 0 to end then. By default "
+    "for ever, but 0 with --until-caught-up.",
 )
 @channels_option
 @history_options
@@ -266,8 +266,8 @@ def command(
 
     Serves the status page at / and Prometheus metrics at /metrics, from before the
     first read; on a terminal a table displays the channels with the most trouble. You
-    can kill it at any moment: started again on the same checkpoint, every figure goes
-    on. SIGHUP makes it read --channels again.
+    can kill it at any moment: restarted with the same checkpoint, every figure
+    continues. SIGHUP makes it read --channels again.
     """
     from streaming.cli.actions.run import RunSettings, run
 
