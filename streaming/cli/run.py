@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,42 @@ _job_options = option_group(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """Settings of a monitor that runs.
+
+    Attributes:
+        job: Settings of the job.
+        reading: Has those of Spark too.
+        address: Address of page and metrics.
+        log_format: Format of the log.
+        retry_for: Seconds as given; see `retry_for_s`.
+        prometheus: URL of the Prometheus that evaluates the alerts; None if there is
+            none.
+        audit: URL of a repeated audit of the mirror; None if there is none.
+        report: File for the report at the end; None to write none.
+        channels: File of channels, read again on SIGHUP; None if there is none.
+        heartbeat: Whether to write heartbeats to the topic.
+    """
+
+    job: JobSettings
+    reading: ReadingSettings
+    address: Address
+    log_format: LogFormat
+    retry_for: float | None
+    prometheus: str | None
+    audit: str | None
+    report: Path | None
+    channels: Path | None
+    heartbeat: bool
+
+    @property
+    def retry_for_s(self) -> float | None:
+        """See `streaming.retries.Retries`; 0 for a job that ends, unless given."""
+        ends = self.job.until_caught_up
+        return 0.0 if self.retry_for is None and ends else self.retry_for
+
+
 @click.command(
     "run",
     epilog="Example: sds-monitor run --bootstrap localhost:9092 --checkpoint ./state",
@@ -250,18 +287,8 @@ _job_options = option_group(
 @reading_options
 @_job_options
 @log_option(exposed=True)
-def command(
-    job: JobSettings,
-    reading: ReadingSettings,
-    address: Address,
-    prometheus: str | None,
-    audit: str | None,
-    heartbeat: bool,
-    report: Path | None,
-    retry_for: float | None,
-    channels: Path | None,
-    log_format: LogFormat,
-) -> None:
+@option_group("settings", (), RunSettings)
+def command(settings: RunSettings) -> None:
     """Read SDS traffic from Kafka and report how reliable each channel is.
 
     Serves the status page at / and Prometheus metrics at /metrics, from before the
@@ -269,20 +296,6 @@ def command(
     can kill it at any moment: restarted with the same checkpoint, every figure
     continues. SIGHUP makes it read --channels again.
     """
-    from streaming.cli.actions.run import RunSettings, run
+    from streaming.cli.actions.run import run
 
-    if retry_for is None and job.until_caught_up:
-        retry_for = 0.0
-    settings = RunSettings(
-        job,
-        reading.session,
-        address,
-        log_format,
-        retry_for,
-        prometheus,
-        audit,
-        report,
-        channels,
-        writes_heartbeats=heartbeat,
-    )
     run(settings)
