@@ -33,12 +33,12 @@ from sds_core.waku import BadContentTopic
 from streaming.cli import FINDING, UNREACHABLE
 from streaming.cli.actions.audit_sides import Copied, PeerSide, Side, StoreSide
 from streaming.cli.actions.mirror import node_settings, topics_to_mirror
-from streaming.cli.audit import AuditSpan
 from streaming.cli.log import logger
 from streaming.cli.node_options import NodeOptions, TrafficOptions
 from streaming.cli.output import print_json, wall_ms
 from streaming.cli.serving_options import Address as WebAddress
 from streaming.cli.signals import end_requested, ending_signals
+from streaming.cli.window_options import AuditSpan
 
 _NS = 1_000_000
 """Nanoseconds in a millisecond."""

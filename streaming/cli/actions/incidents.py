@@ -15,7 +15,7 @@ from sds_core.observer.incidents import IncidentKind
 from sds_core.text import counted, iso_time, printable
 from streaming.cli import FINDING
 from streaming.cli.actions.incident_sources import Cause, Incident, read_incidents
-from streaming.cli.incidents import IncidentFilter, IncidentSource
+from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from streaming.cli.output import print_json
 
 _STYLES = {

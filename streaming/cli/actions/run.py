@@ -25,7 +25,7 @@ from streaming.checkpoint import (
 from streaming.cli.channels import reload_on_hangup
 from streaming.cli.live import progress_display
 from streaming.cli.output import wall_ms
-from streaming.cli.run import RunSettings
+from streaming.cli.run_options import RunSettings
 from streaming.cli.serving import PendingJob, current_snapshot, status_server
 from streaming.cli.silence import SilenceLog
 from streaming.cli.starting import as_click_error, started_spark, write_report
