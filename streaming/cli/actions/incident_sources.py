@@ -18,7 +18,7 @@ from connectors.history.errors import DamagedHistory, NoHistory
 from sds_core.observer.incidents import IncidentKind, IncidentQuery, incident_object
 from sds_core.text import did_you_mean, printable, shown
 from streaming.cli import UNREACHABLE
-from streaming.cli.incidents import DEFAULT_API, IncidentFilter, IncidentSource
+from streaming.cli.incident_options import DEFAULT_API, IncidentFilter, IncidentSource
 from streaming.cli.log import logger
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from sds_core.text import iso_time, printable
 from streaming.cli import FINDING
 from streaming.cli.actions.incident_sources import Incident, read_incidents
 from streaming.cli.actions.incidents import print_causes
-from streaming.cli.incidents import IncidentFilter, IncidentSource
+from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from streaming.cli.output import print_json
 
 
