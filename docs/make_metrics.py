@@ -15,7 +15,8 @@ from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.histogram import BUCKETS_MS
 from sds_core.observer.mvds.figures import GROUP_FIGURES
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
-from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.snapshot_metrics import SETTINGS_METRICS, SNAPSHOT_METRICS
 from sds_core.observer.tap_figures import TAP_FIGURES
 
@@ -87,7 +88,7 @@ SECTIONS = (
         "Without a label of a channel or a tap.",
         "",
         SNAPSHOT_METRICS,
-        Snapshot(),
+        Snapshot(views={CHANNELS.prefix: Views(CHANNELS)}),
     ),
     Section(
         "Mirror",

@@ -28,7 +28,8 @@ from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.figures import Figure, Line, Unit, counter
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.snapshot import JobFigures
+from tests.support.snapshots import snapshot_of
 
 CLOCK_MS = 1_786_276_990_123
 MINUTE_MS = CLOCK_MS // 60_000 * 60_000
@@ -63,7 +64,7 @@ TABLE: FigureTable[Any] = FigureTable(
 FEW, MANY = (
     GreetingTotals(greetings=n, first_event_ms=MINUTE_MS) for n in (4_711, 8_822)
 )
-SNAPSHOT = Snapshot(
+SNAPSHOT = snapshot_of(
     primed=True,
     clock_ms=CLOCK_MS,
     channels={"few": FEW, "many": MANY, "more": MANY},

@@ -30,6 +30,7 @@ from sds_core.observer.channel_table import DEFAULT_SETTINGS, ChannelSettings
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.histogram import BUCKETS_MS, Histogram
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import OTHER, Snapshot, Views
 from sds_core.observer.snapshot_metrics import SETTINGS_METRICS, SNAPSHOT_METRICS
@@ -78,13 +79,15 @@ class SnapshotCollector(Collector):
         if not snapshot.primed:
             yield from _families(_BEFORE_PRIMING, (), [((), snapshot)])
             return
-        channels = _split_views(snapshot.all_channels)
+        channels = _split_views(snapshot.views[CHANNELS.prefix])
         yield from _view_families(self._channels, *channels)
         settings = _settings(snapshot, channels)
         yield from _families(SETTINGS_METRICS, (self._channels.names.label,), settings)
         taps = _split(snapshot.taps, snapshot.tap_labels)
         yield from _view_families(TAP_FIGURES, *taps)
-        for views in snapshot.others.values():
+        for prefix, views in snapshot.views.items():
+            if prefix == CHANNELS.prefix:
+                continue
             others: tuple[Labelled[Any], list[Any]] = _split_views(views)
             yield from _view_families(views.figures, *others)
         yield from _families(SNAPSHOT_METRICS, (), [((), snapshot)])

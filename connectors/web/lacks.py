@@ -169,7 +169,7 @@ def _as_of_now(snapshot: Snapshot, lacks: Iterable[Lack]) -> Iterator[Lack]:
     """
     tables: dict[str, dict[str, ParticipantFigures]] = {}
     for lack in lacks:
-        totals = snapshot.channels.get(lack.channel)
+        totals = snapshot.views[CHANNELS.prefix].totals.get(lack.channel)
         if lack.participant is None or totals is None:
             yield lack
             continue
@@ -210,7 +210,8 @@ def _words(snapshot: Snapshot, lack: Lack, kind: AnyKind) -> LackWords:
 
 
 def _href(snapshot: Snapshot, lack: Lack) -> str:
-    if is_long(lack.channel) and lack.channel not in snapshot.channels:
+    known = snapshot.views[CHANNELS.prefix].totals
+    if is_long(lack.channel) and lack.channel not in known:
         return ""
     return incidents_href(lack.channel, lack.kind, lack.participant)
 

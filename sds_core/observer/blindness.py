@@ -16,6 +16,7 @@ import msgspec
 
 from sds_core.observer.excused import Excuse, ExcusedFindings, excused_findings
 from sds_core.observer.freshness import SILENT_S
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.snapshot import Snapshot
@@ -76,19 +77,18 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
             }
         )
 
-    others = {
-        prefix: replace(views, totals=judged(views.totals))
-        for prefix, views in snapshot.others.items()
-    }
-    channels = judged(snapshot.channels)
-    if not is_complete:
-        channels = _audited(channels, snapshot)
-    return replace(
-        snapshot,
-        channels=channels,
-        others=MappingProxyType(others),
-        excused=MappingProxyType(dict(_findings(channels, snapshot))),
-    )
+    judged_views = {}
+    for prefix, views in snapshot.views.items():
+        totals = judged(views.totals)
+        excused: Mapping[str, tuple[ExcusedFindings, ...]] = {}
+        if prefix == CHANNELS.prefix:
+            if not is_complete:
+                totals = _audited(totals, snapshot)
+            excused = dict(_findings(totals, snapshot))
+        judged_views[prefix] = replace(
+            views, totals=totals, excused=MappingProxyType(excused)
+        )
+    return replace(snapshot, views=MappingProxyType(judged_views))
 
 
 def _findings(

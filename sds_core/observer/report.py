@@ -14,6 +14,7 @@ from sds_core.observer.cause_finding import causes_of
 from sds_core.observer.incidents import ChannelIncident, incident_object
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings_table import changed
 from sds_core.observer.snapshot import Snapshot, Views
 
@@ -42,21 +43,20 @@ def build_report(
         others: With ``--report-detail``, those of other kinds of view, by prefix.
     """
     table = CHANNEL_FIGURES
-    totals = snapshot.all_channels.sum
+    first = snapshot.views[CHANNELS.prefix]
+    totals = first.sum
     latencies: Latencies | None = None
     channels = {}
     # The single acknowledgements of forgotten channels are not stored any more.
-    if details is not None and snapshot.remainder is None:
+    if details is not None and first.remainder is None:
         latencies = [pair for pairs in details.values() for pair in pairs]
-    for channel, figures in snapshot.channels.items():
+    for channel, figures in first.totals.items():
         own = None if details is None else details.get(channel, ())
         channels[channel] = table.report(figures, exact=_exact(own))
         if own is not None and table.detailed is not None:
             channels[channel][table.detailed.detail] = [list(pair) for pair in own]
         if incidents is not None:
-            channels[channel]["causes"] = _causes(
-                snapshot, figures, snapshot.all_channels.kind
-            )
+            channels[channel]["causes"] = _causes(snapshot, figures, first.kind)
     summed = table.report(totals, exact=_exact(latencies), is_sum=True)
     summed["undecodable"] = dict(snapshot.undecodable)
     report: dict[str, Any] = {
@@ -68,22 +68,24 @@ def build_report(
         },
         "totals": summed,
         table.names.many: channels,
-        **_forgotten(snapshot.all_channels),
+        **_forgotten(first),
     }
     if settings := changed(snapshot.observer):
         report["observer"] = settings
-    if snapshot.others:
-        report["views"] = {
-            prefix: _section(views) for prefix, views in snapshot.others.items()
-        }
+    sections = {
+        prefix: _section(views)
+        for prefix, views in snapshot.views.items()
+        if prefix != CHANNELS.prefix
+    }
+    if sections:
+        report["views"] = sections
         for prefix, found in others.items():
-            views, section = snapshot.others[prefix], report["views"][prefix]
+            views, section = snapshot.views[prefix], sections[prefix]
             section["incidents"] = _listed(snapshot, views.kind, found)
             for name, one in views.totals.items():
                 section["views"][name]["causes"] = _causes(snapshot, one, views.kind)
     if incidents is not None:
-        kind = snapshot.all_channels.kind
-        report["incidents"] = _listed(snapshot, kind, incidents)
+        report["incidents"] = _listed(snapshot, first.kind, incidents)
     return report
 
 

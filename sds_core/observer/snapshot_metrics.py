@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from sds_core.metrics import Metric, MetricKind, Sample, in_seconds, one_sample
 from sds_core.observer.channel_table import ChannelSettings
-from sds_core.observer.snapshot import OTHER, Snapshot
+from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.snapshot import OTHER, Snapshot, Views
 from sds_core.observer.verdict import Verdict
 from sds_core.reason import Reason
 
@@ -38,6 +40,10 @@ SETTINGS_METRICS: tuple[Metric[ChannelSettings], ...] = (
 """Settings of the channel table for each channel, labelled `channel`."""
 
 
+def _channels(snapshot: Snapshot) -> Views[Any]:
+    return snapshot.views[CHANNELS.prefix]
+
+
 def _undecodable_by_reason(snapshot: Snapshot) -> Iterable[Sample]:
     # A checkpoint may hold a reason that only an older release knew.
     counts = {reason.value: 0 for reason in Reason} | dict(snapshot.undecodable)
@@ -45,7 +51,7 @@ def _undecodable_by_reason(snapshot: Snapshot) -> Iterable[Sample]:
 
 
 def _channels_by_verdict(snapshot: Snapshot) -> Iterable[Sample]:
-    verdicts = [totals.verdict for totals in snapshot.channels.values()]
+    verdicts = [totals.verdict for totals in _channels(snapshot).totals.values()]
     return [((verdict.value,), verdicts.count(verdict)) for verdict in Verdict]
 
 
@@ -58,7 +64,7 @@ def _by_channel(
         snapshot: Has the labels.
         kinds: Channel, further labels and number.
     """
-    labels = set(snapshot.labels)
+    labels = set(_channels(snapshot).labels)
     sums: dict[tuple[str, ...], int] = {}
     for channel, others, number in kinds:
         key = (channel if channel in labels else OTHER, *others)
@@ -71,7 +77,7 @@ def _excused(snapshot: Snapshot) -> Iterable[Sample]:
         snapshot,
         (
             (channel, (one.kind,), one.excused)
-            for channel, findings in snapshot.excused.items()
+            for channel, findings in _channels(snapshot).excused.items()
             for one in findings
         ),
     )
@@ -82,7 +88,7 @@ def _unexcused(snapshot: Snapshot) -> Iterable[Sample]:
         snapshot,
         (
             (channel, (one.kind,), one.counted)
-            for channel, findings in snapshot.excused.items()
+            for channel, findings in _channels(snapshot).excused.items()
             for one in findings
         ),
     )
@@ -93,7 +99,7 @@ def _held_back(snapshot: Snapshot) -> Iterable[Sample]:
         snapshot,
         (
             (channel, (one.alert, one.excuse.reason), one.excused)
-            for channel, one in snapshot.held_back
+            for channel, one in _channels(snapshot).held_back
         ),
     )
 
@@ -235,7 +241,7 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
         "sds_monitor_state_channels",
         MetricKind.GAUGE,
         "Channels held in the state.",
-        lambda s: len(s.channels),
+        lambda s: len(_channels(s).totals),
     ),
     one_sample(
         "sds_monitor_history_pending",
@@ -253,7 +259,7 @@ SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
         "sds_monitor_dropped_label_channels",
         MetricKind.GAUGE,
         "Channels beyond the label budget, exported together as `other`.",
-        lambda s: len(s.channels.keys() - set(s.labels)),
+        lambda s: _channels(s).unlabelled,
     ),
     Metric(
         "sds_monitor_build",

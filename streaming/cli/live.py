@@ -18,6 +18,7 @@ from connectors.web.naming import called
 from connectors.web.reasons import reason_of
 from connectors.web.summary import Level, by_trouble, summarise
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
@@ -133,6 +134,7 @@ def live_view(snapshot: Snapshot, url: str, width: int, height: int) -> Renderab
         height: Lines of the terminal.
     """
     channels = by_trouble(snapshot)
+    muted = snapshot.views[CHANNELS.prefix].muted
     rows = channels[: max(1, height - _LINES_AROUND)]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", expand=True)
     table.add_column("channel", no_wrap=True, overflow="ellipsis", ratio=2)
@@ -143,7 +145,7 @@ def live_view(snapshot: Snapshot, url: str, width: int, height: int) -> Renderab
     for channel, totals in rows:
         table.add_row(
             _name(snapshot, channel),
-            _verdict(snapshot, totals, channel in snapshot.muted),
+            _verdict(snapshot, totals, channel in muted),
             *(_cell(figure, totals) for figure in figures),
         )
     summary = summarise(snapshot)
@@ -166,11 +168,12 @@ def _one_line(text: str, style: str) -> Text:
 
 def _job(snapshot: Snapshot) -> str:
     job = snapshot.job
+    channels = len(snapshot.views[CHANNELS.prefix].totals)
     return (
         f"{number(job.records)} records read, "
         f"{number(job.records_behind)} to read, "
         f"event-time lag {words.seconds(job.event_time_lag_seconds)}, "
-        f"{counted(len(snapshot.channels), 'channel')} since the first record"
+        f"{counted(channels, 'channel')} since the first record"
     )
 
 

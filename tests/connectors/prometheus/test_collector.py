@@ -39,6 +39,7 @@ from tests.support.exported import (
     registry_of,
     snapshot,
 )
+from tests.support.snapshots import snapshot_of, with_channels
 
 
 class Chosen(Collector):
@@ -63,7 +64,7 @@ def test_text_of_every_type_of_metric_is_exact() -> None:
         "sds_monitor_build",
     }
     exported = snapshot(["chat"])
-    exported.channels["chat"].definite_latency = histogram(250, 251, 600_001)
+    exported.views["sds"].totals["chat"].definite_latency = histogram(250, 251, 600_001)
 
     registry = CollectorRegistry()
     registry.register(Chosen(SnapshotCollector(lambda: exported), names))
@@ -162,7 +163,7 @@ def test_every_label_set_exists_from_the_start() -> None:
 
 def test_gauge_without_a_value_is_absent() -> None:
     """For example with nothing in flight and before the first batch."""
-    exported = Snapshot(primed=True, channels={"a": ChannelTotals()}, labels=("a",))
+    exported = snapshot_of(primed=True, channels={"a": ChannelTotals()}, labels=("a",))
     families = families_of(exported)
     assert families["sds_oldest_unacknowledged_timestamp_seconds"].samples == []
     assert families["sds_monitor_event_time_lag_seconds"].samples == []
@@ -199,7 +200,7 @@ def test_monitor_ok_is_one_if_nothing_is_wrong(
     """No channel failing or blind, the job not behind, and something is known."""
     channels = {str(n): ChannelTotals(verdict=v) for n, v in enumerate(verdicts)}
     job = JobFigures(running=True, event_time_lag_seconds=lag_s)
-    exported = replace(snapshot(), channels=channels, job=job)
+    exported = with_channels(replace(snapshot(), job=job), totals=channels)
     assert families_of(exported)["sds_monitor_ok"].samples[0].value == ok
     stopped = replace(exported, job=replace(job, running=False))
     assert families_of(stopped)["sds_monitor_ok"].samples[0].value == 0
@@ -251,8 +252,8 @@ def test_openmetrics_text_has_the_same_series() -> None:
 @pytest.mark.parametrize(
     "exported",
     [
-        pytest.param(Snapshot(), id="unprimed"),
-        pytest.param(Snapshot(primed=True), id="empty"),
+        pytest.param(snapshot_of(), id="unprimed"),
+        pytest.param(snapshot_of(primed=True), id="empty"),
         pytest.param(snapshot(HOSTILE_IDS, labelled=5), id="hostile-ids"),
     ],
 )

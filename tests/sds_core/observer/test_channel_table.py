@@ -12,8 +12,9 @@ from sds_core.observer.channel_table import (
     Objectives,
 )
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.snapshot import JobFigures
 from sds_core.observer.verdict import Verdict
+from tests.support.snapshots import snapshot_of
 
 
 def test_channel_without_an_entry_has_the_defaults() -> None:
@@ -61,7 +62,7 @@ def test_patterns_match_whole_ids_and_mind_case(
 
 def test_muted_channels_are_left_aside_until_their_time() -> None:
     """The overall verdict then covers the other channels only."""
-    snapshot = Snapshot(
+    snapshot = snapshot_of(
         primed=True,
         channels={
             "a": ChannelTotals(verdict=Verdict.FAILING),
@@ -72,5 +73,5 @@ def test_muted_channels_are_left_aside_until_their_time() -> None:
     table = ChannelTable([ChannelEntry("a", mute_until_ms=1_000)])
     assert not snapshot.ok
     before, at = (snapshot.with_table(table, wall_ms) for wall_ms in (999, 1_000))
-    assert (before.muted, before.ok) == ({"a"}, True)
-    assert (at.muted, at.ok) == (set(), False)
+    assert (before.views["sds"].muted, before.ok) == ({"a"}, True)
+    assert (at.views["sds"].muted, at.ok) == (set(), False)

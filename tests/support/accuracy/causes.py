@@ -285,7 +285,7 @@ def judge(scenario: Scenario, seed: int) -> CauseFigures:
             continue
         looked_ms = clock_ms
         snapshot = monitor.snapshot
-        for channel, totals in snapshot.channels.items():
+        for channel, totals in snapshot.views["sds"].totals.items():
             if totals.verdict in (Verdict.FAILING, Verdict.DEGRADED):
                 bad.add(channel)
             profiles = {

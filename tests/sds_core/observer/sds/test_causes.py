@@ -23,9 +23,9 @@ from sds_core.observer.sds.suspects import (
     Unrequested,
 )
 from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
-from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
+from tests.support.snapshots import snapshot_of
 
 CLOCK_MS = 1_750_003_600_000
 MINUTE_MS = 60_000
@@ -63,7 +63,7 @@ def tap(*holes: tuple[int, int]) -> TapTotals:
 
 def found(totals: ChannelTotals, **taps: TapTotals) -> list[Cause]:
     """The causes of a channel; its tap has no holes unless one is given."""
-    snapshot = Snapshot(clock_ms=CLOCK_MS, taps={"t": tap()} | taps)
+    snapshot = snapshot_of(clock_ms=CLOCK_MS, taps={"t": tap()} | taps)
     return list(causes_of(snapshot, totals))
 
 
