@@ -266,7 +266,7 @@ def _channel_object(
         "id": channel,
         "name": _name(snapshot, channel),
         "muted": channel in snapshot.views[CHANNELS.prefix].muted,
-        "causes": [one.as_object() for one in causes_of(snapshot, totals)],
+        "causes": [one.as_object() for one in causes_of(snapshot, totals, CHANNELS)],
         "held_back": [
             held_object(channel, one)
             for one in snapshot.views[CHANNELS.prefix].excused.get(channel, ())

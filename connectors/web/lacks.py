@@ -21,8 +21,6 @@ from connectors.web.participants import table_of
 from sds_core.observer.incidents import ChannelIncident, IncidentKind
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.lacking import (
-    OF_CHANNELS,
-    OF_PEERS,
     Lack,
     lacks_of,
     standing_of,
@@ -133,7 +131,7 @@ def group_words(
     read = standing[:READ_INCIDENTS]
     lacks = [
         one
-        for one in lacks_of(read, OF_CHANNELS if is_channels else OF_PEERS)
+        for one in lacks_of(read, kind.personal)
         if is_channels or one.participant is not None
         if not participant or is_participant(one.participant or "", participant)
     ]
