@@ -137,10 +137,10 @@ class DocumentServer:
         return pb.ExchangeRootResponse(root=written(tail, self._tree))
 
     def _node(self, time_ns: int, level: int) -> pb.GetIntermediateNodeResponse:
-        found = self._tree.first_node_at(level, time_ns)
-        if found is None:
+        node = self._tree.first_node_at(level, time_ns)
+        if node is None:
             return pb.GetIntermediateNodeResponse()
-        return pb.GetIntermediateNodeResponse(node=written(found, self._tree))
+        return pb.GetIntermediateNodeResponse(node=written(node, self._tree))
 
     def _non_boundary(self, starts: Sequence[pb.Node]) -> Message:
         if len(starts) > MAX_START_NODES:

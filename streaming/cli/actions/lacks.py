@@ -15,7 +15,7 @@ from streaming.cli.actions.incident_sources import (
     read_incidents,
 )
 from streaming.cli.actions.incidents import print_causes
-from streaming.cli.incidents import IncidentFilter, IncidentSource
+from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from streaming.cli.output import print_json
 
 
