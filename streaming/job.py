@@ -343,9 +343,10 @@ def running_job(
             register.set_keys(key for key in views if kinds.split(key)[0].remains)
             unreviewed = find_unreviewed(views, kinds, settings.forget_ms)
             register.request((key, REVIEW) for key in unreviewed)
-        recent.begin(board.snapshot.channels, board.snapshot.clock_ms)
+        channels = board.snapshot.views[CHANNELS.prefix].totals
+        recent.begin(channels, board.snapshot.clock_ms)
         for prefix, store in own.others.items():
-            totals = board.snapshot.others[prefix].totals
+            totals = board.snapshot.views[prefix].totals
             store.recent.begin(totals, board.snapshot.clock_ms)
         with _exporting(settings, findings, board, own.others.values()) as exporter:
             fold = Fold(

@@ -104,7 +104,7 @@ def routes(
         snapshot = read_figures(sources)
         query = incident_query(request.query_params, snapshot)
         if place is not None:
-            after = place.find(snapshot.channels)
+            after = place.find(snapshot.views[CHANNELS.prefix].totals)
             query = msgspec.structs.replace(query, after=after)
         # One more than the limit, to know whether there are more.
         query = msgspec.structs.replace(query, limit=page.limit + 1)
@@ -221,8 +221,10 @@ def _fleet_object(
         "clock": snapshot.clock_ms or None,
         "job": {"primed": snapshot.primed} | _job_object(snapshot.job),
         "undecodable": dict(snapshot.undecodable),
-        "held_back": [held_object(*one) for one in snapshot.held_back],
-        "channel_count": len(snapshot.channels),
+        "held_back": [
+            held_object(*one) for one in snapshot.views[CHANNELS.prefix].held_back
+        ],
+        "channel_count": len(snapshot.views[CHANNELS.prefix].totals),
         "channels": [
             _channel_object(table, snapshot, channel, totals)
             for channel, totals in shown
@@ -242,7 +244,7 @@ def _chosen(
     begin = None
     if place is not None:
         muted, rank, channel = place
-        begin = muted, rank, channel.find(snapshot.channels)
+        begin = muted, rank, channel.find(snapshot.views[CHANNELS.prefix].totals)
     shown, more = page.cut(by_trouble(snapshot), begin, trouble)
     if not (more and shown):
         return shown, None
@@ -251,7 +253,7 @@ def _chosen(
 
 
 def _totals(snapshot: Snapshot, wanted: str) -> Any:
-    totals = snapshot.channels.get(wanted)
+    totals = snapshot.views[CHANNELS.prefix].totals.get(wanted)
     if totals is None:
         raise NoChannel("id", wanted)
     return totals
@@ -263,12 +265,12 @@ def _channel_object(
     return {
         "id": channel,
         "name": _name(snapshot, channel),
-        "muted": channel in snapshot.muted,
-        "causes": [one.as_object() for one in causes_of(snapshot, totals)],
+        "muted": channel in snapshot.views[CHANNELS.prefix].muted,
+        "causes": [one.as_object() for one in causes_of(snapshot, totals, CHANNELS)],
         "held_back": [
             held_object(channel, one)
-            for one in snapshot.excused.get(channel, ())
-            if one.holds_back and channel not in snapshot.muted
+            for one in snapshot.views[CHANNELS.prefix].excused.get(channel, ())
+            if one.holds_back and channel not in snapshot.views[CHANNELS.prefix].muted
         ],
         **table.report(totals),
     }

@@ -55,7 +55,8 @@ def held_words(
         channel: The only channel of interest; None for all.
         most: Number that is described; None for all.
     """
-    found = [one for one in snapshot.held_back if channel in (None, one[0])]
+    held = snapshot.views[CHANNELS.prefix].held_back
+    found = [one for one in held if channel in (None, one[0])]
     shown = found if most is None else found[:most]
     return HeldHead(
         [

@@ -21,8 +21,6 @@ from connectors.web.participants import table_of
 from sds_core.observer.incidents import ChannelIncident, IncidentKind
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.lacking import (
-    OF_CHANNELS,
-    OF_PEERS,
     Lack,
     lacks_of,
     standing_of,
@@ -133,7 +131,7 @@ def group_words(
     read = standing[:READ_INCIDENTS]
     lacks = [
         one
-        for one in lacks_of(read, OF_CHANNELS if is_channels else OF_PEERS)
+        for one in lacks_of(read, kind.personal)
         if is_channels or one.participant is not None
         if not participant or is_participant(one.participant or "", participant)
     ]
@@ -169,7 +167,7 @@ def _as_of_now(snapshot: Snapshot, lacks: Iterable[Lack]) -> Iterator[Lack]:
     """
     tables: dict[str, dict[str, ParticipantFigures]] = {}
     for lack in lacks:
-        totals = snapshot.channels.get(lack.channel)
+        totals = snapshot.views[CHANNELS.prefix].totals.get(lack.channel)
         if lack.participant is None or totals is None:
             yield lack
             continue
@@ -210,7 +208,8 @@ def _words(snapshot: Snapshot, lack: Lack, kind: AnyKind) -> LackWords:
 
 
 def _href(snapshot: Snapshot, lack: Lack) -> str:
-    if is_long(lack.channel) and lack.channel not in snapshot.channels:
+    known = snapshot.views[CHANNELS.prefix].totals
+    if is_long(lack.channel) and lack.channel not in known:
         return ""
     return incidents_href(lack.channel, lack.kind, lack.participant)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from connectors.web import words
 from connectors.web.last_hour import LastHour
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.snapshot import Snapshot
 
@@ -53,8 +54,8 @@ def missed_by_tap(snapshot: Snapshot, hour: LastHour) -> Mapping[str, Missed]:
         hour: Has the figures of the channels.
     """
     found = {observer: Missed() for observer in snapshot.taps}
-    figures = hour.of(snapshot.channels)
-    for channel, totals in snapshot.channels.items():
+    figures = hour.of(snapshot.views[CHANNELS.prefix].totals)
+    for channel, totals in snapshot.views[CHANNELS.prefix].totals.items():
         lately = figures[channel]
         if lately.figures is None:
             continue

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from hashlib import blake2b
+from typing import Any
 from urllib.parse import quote
 
 from connectors.web import words
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.sds.kind import CHANNELS
-from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.snapshot import Snapshot, Views
 
 
 def called(snapshot: Snapshot, name: str, kind: AnyKind = CHANNELS) -> str:
@@ -82,3 +84,12 @@ def is_key(text: str) -> bool:
 
 def _quoted(text: str) -> str:
     return quote(text, safe="", errors="surrogatepass")
+
+
+def other_views(snapshot: Snapshot) -> Mapping[str, Views[Any]]:
+    """Return the views of the protocols other than SDS, by the prefix of their kind."""
+    return {
+        prefix: views
+        for prefix, views in snapshot.views.items()
+        if prefix != CHANNELS.prefix
+    }

@@ -9,6 +9,7 @@ from connectors.web.naming import is_long, short_key
 from connectors.web.refusals import NoChannel, WrongParameter
 from connectors.web.trends import DEFAULT_HOURS, HOURS
 from sds_core.observer.incidents import IncidentKind, IncidentQuery
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.snapshot import Snapshot
 
 
@@ -60,7 +61,7 @@ def channel(given: Mapping[str, str], name: str, snapshot: Snapshot) -> str | No
     Raises:
         NoChannel: No channel has the key.
     """
-    return view(given, name, snapshot.channels)
+    return view(given, name, snapshot.views[CHANNELS.prefix].totals)
 
 
 def view(given: Mapping[str, str], name: str, names: Iterable[str]) -> str | None:

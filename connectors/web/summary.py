@@ -101,7 +101,8 @@ def summarise(snapshot: Snapshot) -> Summary:
     if not job.running:
         return Summary.plain(Level.TROUBLE, "Query stopped", runbook)
 
-    muted = f"; {words.number(len(snapshot.muted))} muted" if snapshot.muted else ""
+    muted_count = sum(len(views.muted) for views in snapshot.views.values())
+    muted = f"; {words.number(muted_count)} muted" if muted_count else ""
     troubles = [
         pieces
         for verdict in (Verdict.FAILING, Verdict.BLIND)
@@ -160,7 +161,7 @@ def names_by_trouble(snapshot: Snapshot, prefix: str = CHANNELS.prefix) -> list[
     Groups that have what belongs to no group come last.
     """
     views = snapshot.views[prefix]
-    muted = _muted(snapshot, views)
+    muted = views.muted
     grouping = views.kind.grouping
     leftovers = frozenset() if grouping is None else grouping.leftovers
     # One sort by places takes several times as long. It also makes a tuple for each
@@ -177,7 +178,7 @@ def names_by_trouble(snapshot: Snapshot, prefix: str = CHANNELS.prefix) -> list[
 
 def trouble_of(snapshot: Snapshot) -> Callable[[tuple[str, ViewTotals]], Trouble]:
     """Return a function that returns the place of a channel in `by_trouble`."""
-    return partial(_trouble, snapshot.muted)
+    return partial(_trouble, snapshot.views[CHANNELS.prefix].muted)
 
 
 def _trouble(muted: frozenset[str], item: tuple[str, ViewTotals]) -> Trouble:
@@ -189,7 +190,7 @@ def channels_by_tap(snapshot: Snapshot) -> Counter[str]:
     """Return the number of channels that each tap mirrored within the horizon."""
     return Counter(
         observer
-        for totals in snapshot.channels.values()
+        for totals in snapshot.views[CHANNELS.prefix].totals.values()
         for observer in set(totals.observers)
     )
 
@@ -204,7 +205,7 @@ def _part(
     snapshot: Snapshot, views: Views[ViewTotals], verdict: Verdict
 ) -> list[Piece]:
     """Return this text for the views of one kind; empty if no view has the verdict."""
-    muted = _muted(snapshot, views)
+    muted = views.muted
     found = sorted(
         name
         for name, totals in views.totals.items()
@@ -235,7 +236,3 @@ def _joined(parts: Sequence[Sequence[Piece]], between: str = "; ") -> list[Piece
 
 def _runbook(alert: str) -> str:
     return f"runbooks/{alert}"
-
-
-def _muted(snapshot: Snapshot, views: Views[ViewTotals]) -> frozenset[str]:
-    return snapshot.muted if views.kind.in_channel_table else frozenset()

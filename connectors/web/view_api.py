@@ -17,6 +17,7 @@ from connectors.web import parameters
 from connectors.web.answers import answer, causes_of_views, growth_object
 from connectors.web.incident_places import ListedIncident
 from connectors.web.lookups import Lookups, read_figures
+from connectors.web.naming import other_views
 from connectors.web.paging import PageRequest, Reference, next_page
 from connectors.web.parameters import hours, incident_query
 from connectors.web.refusals import NoChannel
@@ -141,7 +142,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
 
 
 def _views(snapshot: Snapshot, request: Request) -> Views[Any]:
-    found = snapshot.others.get(request.path_params["prefix"])
+    found = other_views(snapshot).get(request.path_params["prefix"])
     if found is None:
         raise HTTPException(404)
     return found

@@ -17,8 +17,7 @@ from connectors.web import words
 from connectors.web.naming import called
 from connectors.web.reasons import reason_of
 from connectors.web.summary import Level, by_trouble, summarise
-from sds_core.observer.sds.figures import CHANNEL_FIGURES
-from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
@@ -95,14 +94,14 @@ class _Figure:
     """
 
     heading: str
-    text: Callable[[ChannelTotals], str]
+    text: Callable[[Any], str]
     from_width: int = 0
     grave: bool = False
 
 
-def _standing(field: str, totals: ChannelTotals) -> str:
+def _standing(field: str, totals: Any) -> str:
     """Return a figure as the page has it: without what was retracted."""
-    figure = next(one for one in CHANNEL_FIGURES.figures if one.field == field)
+    figure = next(one for one in ROOT_KIND.published.figures if one.field == field)
     return number(figure.standing(totals))
 
 
@@ -133,6 +132,7 @@ def live_view(snapshot: Snapshot, url: str, width: int, height: int) -> Renderab
         height: Lines of the terminal.
     """
     channels = by_trouble(snapshot)
+    muted = snapshot.views[ROOT_KIND.prefix].muted
     rows = channels[: max(1, height - _LINES_AROUND)]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", expand=True)
     table.add_column("channel", no_wrap=True, overflow="ellipsis", ratio=2)
@@ -143,7 +143,7 @@ def live_view(snapshot: Snapshot, url: str, width: int, height: int) -> Renderab
     for channel, totals in rows:
         table.add_row(
             _name(snapshot, channel),
-            _verdict(snapshot, totals, channel in snapshot.muted),
+            _verdict(snapshot, totals, channel in muted),
             *(_cell(figure, totals) for figure in figures),
         )
     summary = summarise(snapshot)
@@ -166,11 +166,12 @@ def _one_line(text: str, style: str) -> Text:
 
 def _job(snapshot: Snapshot) -> str:
     job = snapshot.job
+    channels = len(snapshot.views[ROOT_KIND.prefix].totals)
     return (
         f"{number(job.records)} records read, "
         f"{number(job.records_behind)} to read, "
         f"event-time lag {words.seconds(job.event_time_lag_seconds)}, "
-        f"{counted(len(snapshot.channels), 'channel')} since the first record"
+        f"{counted(channels, 'channel')} since the first record"
     )
 
 

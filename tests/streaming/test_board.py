@@ -45,9 +45,9 @@ def test_setting_totals_twice_changes_nothing() -> None:
     first = board.snapshot
     board.set_totals(batch, labels)
     assert board.snapshot == first
-    assert first.channels["town"].messages == 3
+    assert first.views["sds"].totals["town"].messages == 3
     assert first.taps["tap"].last_seen_ms == 7
-    assert (first.labels, first.tap_labels) == (("town",), ("tap",))
+    assert (first.views["sds"].labels, first.tap_labels) == (("town",), ("tap",))
     assert first.undecodable == {"empty_value": 2}
 
 
@@ -77,8 +77,8 @@ def test_an_older_snapshot_is_never_changed() -> None:
     before = board.snapshot
     board.set_totals({key: packed(ChannelTotals(messages=2))})
     board.set_position(Position(clock_ms=9, records=8, skipped=7))
-    assert before.channels["town"].messages == 1
-    assert board.snapshot.channels["town"].messages == 2
+    assert before.views["sds"].totals["town"].messages == 1
+    assert board.snapshot.views["sds"].totals["town"].messages == 2
     assert (board.snapshot.job.records, board.snapshot.clock_ms) == (8, 9)
 
 
@@ -100,13 +100,13 @@ def test_a_tap_of_which_nothing_is_known_is_dropped() -> None:
 def test_views_of_another_protocol_have_a_place_of_their_own() -> None:
     """From the start, so that pages know them; channels are left alone."""
     board = Board([*PROTOCOLS, TOY])
-    assert set(board.snapshot.others) == {"mvds", "toy"}
+    assert set(board.snapshot.views) == {"sds", "mvds", "toy"}
     hall = packed(RoomTotals(moves=3))
     board.set_totals({ROOMS.key("hall"): hall}, {"toy": ("hall",)})
-    rooms = board.snapshot.others["toy"]
+    rooms = board.snapshot.views["toy"]
     assert (rooms.kind, rooms.labels) == (ROOMS, ("hall",))
     assert rooms.totals["hall"].moves == 3
-    assert not board.snapshot.channels
+    assert not board.snapshot.views["sds"].totals
 
 
 def test_totals_of_a_kind_that_is_not_registered_are_refused() -> None:

@@ -100,7 +100,7 @@ def test_figures_of_the_last_hour_are_those_of_the_history(
     alone = replace(settings, history=None)
     with running_job(spark, alone) as job:
         found = job.find_recent(at_ms)
-        for channel in job.board.snapshot.channels:
+        for channel in job.board.snapshot.views["sds"].totals:
             rows = query_minutes(history.directory, channel, 0, last_ms)
             known = job.find_minutes(channel, 0, last_ms)
             assert known
@@ -133,7 +133,7 @@ def test_last_minute_of_a_channel_has_the_figures_of_the_report(
     with live(recorded, until_caught_up=True, history=history) as job:
         wait_for_end(job)
         waited = job.board.snapshot.job.history_pending
-        channels = job.board.snapshot.channels
+        channels = job.board.snapshot.views["sds"].totals
         in_the_way.unlink()
     minutes = in_files(history.directory).minutes
     assert 0 < len(minutes) <= waited
@@ -251,15 +251,15 @@ def test_deadline_fires_in_a_silent_channel(topic: Topic, live: Live) -> None:
         heartbeat(T0 + 1_000, 1),
     )
     with live(kafka) as job:
-        wait_until(job, lambda: "town" in job.board.snapshot.channels)
-        assert job.board.snapshot.channels["town"].in_flight == 2
+        wait_until(job, lambda: "town" in job.board.snapshot.views["sds"].totals)
+        assert job.board.snapshot.views["sds"].totals["town"].in_flight == 2
         produce(kafka, heartbeat(T0 + 120_000, 0), heartbeat(T0 + 120_000, 1))
         wait_until(job, lambda: job.progress.fired_ms == T0 + 120_000)
         # An acknowledgement at exactly the deadline would still be in time.
-        assert job.board.snapshot.channels["town"].in_flight == 2
+        assert job.board.snapshot.views["sds"].totals["town"].in_flight == 2
         produce(kafka, heartbeat(T0 + 130_000, 0), heartbeat(T0 + 130_000, 1))
         wait_until(job, lambda: job.progress.fired_ms == T0 + 130_000)
-        totals = job.board.snapshot.channels["town"]
+        totals = job.board.snapshot.views["sds"].totals["town"]
         assert (totals.unacknowledged, totals.unwitnessed) == (1, 1)
 
 
@@ -268,13 +268,13 @@ def test_partitions_added_to_a_running_job_are_read(topic: Topic, live: Live) ->
     kafka = topic()
     produce(kafka, {"value": a_frame("a"), "timestamp_ms": T0})
     with live(kafka) as job:
-        wait_until(job, lambda: "town" in job.board.snapshot.channels)
+        wait_until(job, lambda: "town" in job.board.snapshot.views["sds"].totals)
         admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
         admin.create_partitions({kafka.topic: NewPartitions(3)})
         admin.close()
         value = a_frame("b", channel="village")
         produce(kafka, {"value": value, "timestamp_ms": T0 + 1, "partition": 2})
-        wait_until(job, lambda: "village" in job.board.snapshot.channels)
+        wait_until(job, lambda: "village" in job.board.snapshot.views["sds"].totals)
 
 
 def test_lost_records_stop_the_job_by_default(topic: Topic, drain: Drain) -> None:

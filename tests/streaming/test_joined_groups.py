@@ -22,7 +22,7 @@ from sds_core.observer.minutes import GroupMinute
 from sds_core.observer.protocols import kinds_of
 from sds_core.observer.record import RawRecord
 from sds_core.observer.report import build_report
-from sds_core.observer.sds.remains import remains_of
+from sds_core.observer.sds.totals import remains_of
 from sds_core.observer.snapshot import JobFigures
 from sds_core.observer.verdict import Verdict
 from streaming.cli.incidents import command
@@ -49,7 +49,7 @@ EVERYTHING = IncidentQuery()
 
 def leagues(pipeline: Pipeline) -> Mapping[str, Any]:
     """The totals on the board, by name of the league."""
-    return pipeline.board.snapshot.others["league"].totals
+    return pipeline.board.snapshot.views["league"].totals
 
 
 def run(pipeline: Pipeline, batches: Iterable[list[RawRecord]]) -> None:
@@ -201,7 +201,7 @@ def test_labels_are_given_to_groups(tmp_path: Path) -> None:
     """Never to views, and not beyond the budget."""
     pipeline = Pipeline(tmp_path, label_budget=1)
     run(pipeline, [season()])
-    views = pipeline.board.snapshot.others["league"]
+    views = pipeline.board.snapshot.views["league"]
     assert views.labels == ("north",)
     assert set(views.totals) == {"north", "south"}
 
@@ -254,7 +254,7 @@ def test_group_is_blind_while_its_taps_are(tmp_path: Path) -> None:
     job = JobFigures(arrivals=Arrivals(0))
     snapshot = replace(pipeline.board.snapshot, clock_ms=BEGIN_MS, job=job).as_of(61)
     judged = judge_blindness(snapshot)
-    assert judged.others["league"].totals["north"].verdict is Verdict.BLIND
+    assert judged.views["league"].totals["north"].verdict is Verdict.BLIND
 
 
 def test_report_has_the_groups(tmp_path: Path) -> None:

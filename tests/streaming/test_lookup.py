@@ -27,11 +27,11 @@ from sds_core.observer.incidents import (
     IncidentQuery,
 )
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
-from sds_core.observer.snapshot import Snapshot
 from streaming.findings import Findings
 from streaming.history import RECENT_MS
 from streaming.lookup import find_incidents, find_minutes
 from tests.support.properties import CAREFUL
+from tests.support.snapshots import snapshot_of
 from tests.support.streaming.history import (
     DAY_MS,
     EVERYTHING,
@@ -160,7 +160,7 @@ def test_missing_history_directory_is_an_error(checkpoint: Checkpoint) -> None:
         checkpoint.incidents()
     find = partial(find_incidents, checkpoint.findings, checkpoint.settings)
     sources = Sources(
-        lambda: Snapshot(primed=True), find, lambda *asked: [], checkpoint.directory
+        lambda: snapshot_of(primed=True), find, lambda *asked: [], checkpoint.directory
     )
     app = create_app(sources, CollectorRegistry())
     with WebServer(app, "127.0.0.1", 0) as server:

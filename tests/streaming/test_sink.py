@@ -26,10 +26,10 @@ def test_table_decides_the_labels_of_channels_that_are_new(tmp_path: Path) -> No
     recent = RecentMinutes(tmp_path / "minutes.sqlite")
     sink = Sink(board, ledgers, None, findings, False, None, recent, register)
     sink.publish(_totals("known"))
-    assert board.snapshot.labels == ()
+    assert board.snapshot.views["sds"].labels == ()
     board.set_table(ChannelTable([ChannelEntry("*", label=True)]))
     sink.publish(_totals("known", "new"))
-    assert board.snapshot.labels == ("new",)
+    assert board.snapshot.views["sds"].labels == ("new",)
 
 
 def _totals(*channels: str) -> dict[str, bytes]:

@@ -26,6 +26,7 @@ from streaming.board import Board
 from streaming.findings import Destination
 from streaming.lookup import find_verdicts
 from streaming.verdicts import VerdictRecorder, VerdictStore
+from tests.support.snapshots import with_channels
 from tests.support.streaming.history import MONDAY_MS, Checkpoint
 
 NOON_MS = MONDAY_MS + DAY_MS // 2
@@ -103,8 +104,8 @@ def test_what_is_stored_is_what_was_shown(monitor: Monitor) -> None:
     monitor.publish(town=totals())
     monitor.look(at(0), clock_ms=at(0))
     shown = monitor.look(at(1), clock_ms=at(1))
-    assert shown.channels["town"].verdict is Verdict.BLIND
-    assert monitor.board.snapshot.channels["town"].verdict is Verdict.OK
+    assert shown.views["sds"].totals["town"].verdict is Verdict.BLIND
+    assert monitor.board.snapshot.views["sds"].totals["town"].verdict is Verdict.OK
     assert monitor.rows() == [(0, "ok"), (1, "blind")]
     (_, row) = monitor.store.find(["town"], at(0), at(9))["town"]
     assert row.reason == "tap_hole"
@@ -216,7 +217,7 @@ def test_muted_channel_has_its_verdict(monitor: Monitor) -> None:
     """The page shows it too; only alerts and the sentence leave it out."""
     monitor.publish(town=totals(Verdict.FAILING))
     monitor.recorder.look(
-        replace(monitor.board.snapshot, muted=frozenset({"town"})), at(0)
+        with_channels(monitor.board.snapshot, muted=frozenset({"town"})), at(0)
     )
     assert monitor.rows() == [(0, "failing")]
 

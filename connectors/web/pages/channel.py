@@ -26,6 +26,7 @@ from connectors.web.trends import HOURS
 from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.figures import Proportion
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.view_totals import ViewTotals
 
 
@@ -74,7 +75,7 @@ def routes(
         if channel is None:
             sentence = "No channel was asked for."
             return layout.problem(request, snapshot, 404, sentence)
-        totals = snapshot.channels.get(channel)
+        totals = snapshot.views[CHANNELS.prefix].totals.get(channel)
         if totals is None:
             sentence = f"No channel has the id {words.short(channel)}."
             return layout.problem(request, snapshot, 404, sentence)
@@ -100,7 +101,7 @@ def routes(
             delivery_deadline_ms=snapshot.observer.delivery_deadline_ms,
             epoch_ms=snapshot.observer.epoch_ms,
             muted=snapshot.table.of(channel).mute_until_ms
-            if channel in snapshot.muted
+            if channel in snapshot.views[CHANNELS.prefix].muted
             else None,
             groups=groups,
             choices=HOURS,

@@ -21,7 +21,7 @@ from connectors.web import words
 from connectors.web.figures import Group, PageFigure, column_groups
 from connectors.web.held_words import LISTED_HELD, held_words
 from connectors.web.last_hour import LastHour, Lately, LatelyByName, Trend
-from connectors.web.naming import called, short_key, view_href
+from connectors.web.naming import called, other_views, short_key, view_href
 from connectors.web.pages.layout import Layout, other_path
 from connectors.web.parameters import one_of
 from connectors.web.reasons import causes_in_brief, reason_of
@@ -183,7 +183,7 @@ def routes(
     def others(request: Request) -> Response:
         """Query parameters as for channels."""
         snapshot = sources.current()
-        views = snapshot.others.get(request.path_params["prefix"])
+        views = other_views(snapshot).get(request.path_params["prefix"])
         if views is None:
             raise HTTPException(404)
         title = views.figures.names.many.capitalize()
@@ -290,7 +290,7 @@ def _others(snapshot: Snapshot, kind: AnyKind) -> list[tuple[str, str, str]]:
             other_path(prefix),
             _by_verdict(views.totals.values()),
         )
-        for prefix, views in snapshot.others.items()
+        for prefix, views in other_views(snapshot).items()
     ]
 
 
@@ -370,7 +370,7 @@ def _row(
         settings = snapshot.table.of(name)
         shown_name = called(snapshot, name)
         own_id = words.short(name) if settings.name else ""
-        if name in snapshot.muted:
+        if name in snapshot.views[kind.prefix].muted:
             muted = f"Muted until {words.utc(settings.mute_until_ms)}"
     since_ms = totals.verdict_since_ms if totals.verdict in _TROUBLED else None
     return Row(

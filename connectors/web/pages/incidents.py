@@ -16,13 +16,14 @@ from connectors.web.incident_places import ListedIncident
 from connectors.web.incident_words import KINDS, IncidentWords, incident_words
 from connectors.web.lacks import READ_INCIDENTS, Lacks, group_words, is_participant
 from connectors.web.lookups import Lookups
-from connectors.web.naming import is_key
+from connectors.web.naming import is_key, other_views
 from connectors.web.pages.layout import Layout
 from connectors.web.paging import PageRequest, next_page
 from connectors.web.parameters import incident_query
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable
 from connectors.web.sources import Sources
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.snapshot import Snapshot
 
 LISTED_INCIDENTS = 50
@@ -92,7 +93,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
             found=found,
             others=[
                 views.figures.names.many
-                for views in snapshot.others.values()
+                for views in other_views(snapshot).values()
                 if views.totals
             ],
             is_first=place is None,
@@ -132,7 +133,8 @@ def _read(
     """
     shown: list[ChannelIncident] = []
     lacks = None
-    after = None if place is None else place.incident.find(snapshot.channels)
+    channels = snapshot.views[CHANNELS.prefix].totals
+    after = None if place is None else place.incident.find(channels)
     if participant:
         # Only unresolved incidents name who lacks a message.
         query = msgspec.structs.replace(

@@ -15,6 +15,7 @@ from starlette.staticfiles import StaticFiles
 from connectors.prometheus.firing import FiringAlerts
 from connectors.web import words
 from connectors.web.firing_words import firing_words
+from connectors.web.naming import other_views
 from connectors.web.reasons import reason_of, runbook_of
 from connectors.web.summary import summarise
 from sds_core.observer.snapshot import Snapshot
@@ -141,7 +142,7 @@ def _navigation(snapshot: Snapshot) -> list[tuple[str, str]]:
     """Return path and name of each link: `VIEWS`, and pages of other protocols."""
     others = [
         (other_path(prefix), views.figures.names.many.capitalize())
-        for prefix, views in snapshot.others.items()
+        for prefix, views in other_views(snapshot).items()
     ]
     channels, *rest = VIEWS
     return [channels, *others, *rest]

@@ -11,6 +11,7 @@ from connectors.web.pages.layout import Layout
 from connectors.web.sources import Sources
 from connectors.web.summary import stopped
 from sds_core.observer.clock import ClockFigures, ClockLevel
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.settings_table import changed
 from sds_core.observer.snapshot import JobFigures, Snapshot
@@ -98,13 +99,16 @@ def _batches(snapshot: Snapshot) -> _Facts:
 
 
 def _storage(snapshot: Snapshot) -> _Facts:
-    remainder = snapshot.remainder
-    unlabelled = len(snapshot.channels.keys() - set(snapshot.labels))
+    channels = snapshot.views[CHANNELS.prefix]
+    remainder = channels.remainder
     return [
         ("State", words.size(snapshot.job.state_bytes)),
-        ("Channels", words.number(len(snapshot.channels))),
+        ("Channels", words.number(len(channels.totals))),
         ("Channels forgotten", words.number(remainder.views if remainder else 0)),
-        ("Channels not shown separately in Prometheus", words.number(unlabelled)),
+        (
+            "Channels not shown separately in Prometheus",
+            words.number(channels.unlabelled),
+        ),
         ("Rows of history pending", words.number(snapshot.job.history_pending)),
     ]
 

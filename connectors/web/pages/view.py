@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute, Route
 from connectors.web import parameters, words
 from connectors.web.figures import page_groups
 from connectors.web.lookups import Lookups
-from connectors.web.naming import called, channel_query, view_href
+from connectors.web.naming import called, channel_query, other_views, view_href
 from connectors.web.pages.layout import Layout, other_path
 from connectors.web.pages.past import history_of
 from connectors.web.parameters import hours, one_of
@@ -31,7 +31,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
         with_history = one_of(given, "history", ["true", "false"]) != "false"
         snapshot = sources.current()
         prefix = request.path_params["prefix"]
-        views = snapshot.others.get(prefix)
+        views = other_views(snapshot).get(prefix)
         if views is None:
             raise HTTPException(404)
         names = views.figures.names

@@ -42,12 +42,13 @@ def list_incidents(
     Raises:
         click.exceptions.Exit: There are incidents.
     """
-    incidents, causes, _ = read_incidents(source, selection)
+    read = read_incidents(source, selection)
+    incidents = read.incidents
     for incident in incidents:
         incident.channel_name = table.of(incident.channel).name or incident.channel_name
     _print(incidents, as_json)
     if not as_json:
-        print_causes(causes)
+        print_causes(read.causes)
     if incidents:
         raise click.exceptions.Exit(FINDING)
 

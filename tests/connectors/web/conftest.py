@@ -27,6 +27,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.shown_verdicts import ShownVerdict
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.verdict import Verdict
+from tests.support.snapshots import snapshot_of
 from tests.support.web.browser import browser, complaints, page
 from tests.support.web.busy import busy
 
@@ -52,7 +53,7 @@ def make_snapshot(
         "rules": "compiled",
     }
     channels = channels or {}
-    return Snapshot(
+    return snapshot_of(
         primed=True,
         clock_ms=CLOCK_MS,
         channels=channels,

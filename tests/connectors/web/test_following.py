@@ -25,6 +25,7 @@ from streaming.findings import Findings
 from tests.support.channel import Channel
 from tests.support.frames import START_MS
 from tests.support.observer.deliveries import T0, lose
+from tests.support.snapshots import with_channels
 from tests.support.web.reading import Tags, lost, text_of
 
 MakeSnapshot = Callable[..., Snapshot]
@@ -33,7 +34,9 @@ MakeTotals = Callable[..., ChannelTotals]
 
 def sentences(snapshot: Snapshot, channel: Channel, at: int) -> tuple[list[str], ...]:
     """What bob lacks, and what was not seen to reach him, at a time since the start."""
-    shown = replace(snapshot, channels={"c": channel.totals}, clock_ms=START_MS + at)
+    shown = with_channels(
+        replace(snapshot, clock_ms=START_MS + at), totals={"c": channel.totals}
+    )
     found = [ChannelIncident("c", one, False) for one in channel.incidents.values()]
     lacks = group_words(shown, found)
     return tuple(
@@ -148,7 +151,7 @@ def test_all_is_well_after_all_channels_have_ended(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
     """The monitor does not wait for a first channel then."""
-    ended = replace(snapshot(), remainder=Remainder(1, totals()))
+    ended = with_channels(snapshot(), remainder=Remainder(1, totals()))
     assert not snapshot().ok
     assert ended.ok
     stage.snapshot = ended

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -18,6 +17,7 @@ from sds_core.observer.mvds.kind import SHARD_VIEWS
 from sds_core.observer.mvds.totals import GroupTotals
 from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.verdict import Verdict
+from tests.support.snapshots import with_others
 from tests.support.web.reading import Tags
 
 GROUP, OTHER = "00000000000000aa", "00000000000000bb"
@@ -52,7 +52,7 @@ def client(
         "unknown": GroupTotals(verdict=Verdict.QUIET, verdict_reason="quiet"),
         "other_groups": GroupTotals(verdict=Verdict.FAILING),
     }
-    shown = replace(snapshot(), others={"mvds": Views(SHARD_VIEWS, totals)})
+    shown = with_others(snapshot(), {"mvds": Views(SHARD_VIEWS, totals)})
     stage.incidents = [
         unacknowledged("m1", now_ms, {"peer-1": now_ms - 400_000}),
         unacknowledged(

@@ -15,6 +15,7 @@ from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
 from sds_core.observer.snapshot import Snapshot
+from tests.support.snapshots import snapshot_of
 from tests.support.web.reading import Tags
 
 
@@ -71,7 +72,7 @@ class SlowSnapshot:
         """Wait and give it."""
         self.asked.set()
         assert self.end.wait(60)
-        return Snapshot(primed=True)
+        return snapshot_of(primed=True)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
+from tests.support.snapshots import with_channels
 
 MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]
@@ -207,7 +208,7 @@ def test_summary_agrees_with_sds_monitor_ok(
         running=running,
         clock=ClockFigures(behind_ms),
     )
-    shown = replace(shown, muted=frozenset({"chat"} if muted else ()))
+    shown = with_channels(shown, muted=frozenset({"chat"} if muted else ()))
     assert shown.ok == (summarise(shown).level in (Level.FINE, Level.WARNING))
 
 
@@ -235,7 +236,7 @@ def test_most_troubled_channels_come_first(
     channels = {verdict.value: totals(verdict) for verdict in Verdict}
     channels["also failing"] = totals(Verdict.FAILING)
     channels["muted"] = totals(Verdict.FAILING)
-    shown = replace(snapshot(channels), muted=frozenset({"muted"}))
+    shown = with_channels(snapshot(channels), muted=frozenset({"muted"}))
     assert [channel for channel, _ in by_trouble(shown)] == [
         "also failing",
         "failing",

@@ -23,12 +23,13 @@ from connectors.web.sources import Sources
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.shown_verdicts import ShownVerdict
-from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.snapshot import JobFigures
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 from tests.support.frames import START_MS
 from tests.support.fuzz.mutation import NUMBERS, TEXTS, changed_bytes
 from tests.support.fuzz.target import Target
+from tests.support.snapshots import snapshot_of
 
 _CHANNELS = ("channel", "a/b?c#d", "<script>", "x" * 5_000, "\x00\u202e", "..")
 _PATHS = (
@@ -53,7 +54,7 @@ _TARGET = re.compile(rb"/[\x21-\x7e]*")
 @cache
 def _app() -> Starlette:
     totals = ChannelTotals(verdict=Verdict.OK, verdict_reason="ok", observers=["tap"])
-    snapshot = Snapshot(
+    snapshot = snapshot_of(
         primed=True,
         clock_ms=START_MS,
         channels=dict.fromkeys(_CHANNELS, totals),
