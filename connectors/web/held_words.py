@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from connectors.web import words
 from connectors.web.naming import called, view_href
 from sds_core.observer.excused import ExcusedFindings
-from sds_core.observer.sds.kind import CHANNELS
-from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.snapshot import Snapshot, Views
 
 LISTED_HELD = 5
 """Alerts in a banner; the page of runbooks has all."""
 
 
 class HeldAlert(NamedTuple):
-    """An alert that is held back for one channel.
+    """An alert that is held back for one view.
 
     Attributes:
         alert: Name of the alert and of its runbook.
-        channel: The channel as it is called.
+        channel: The view as it is called.
         href: Address of its page, relative to the root of the site.
         why: Since when and until when messages may be missing, and why.
         findings: How many findings do not count.
@@ -37,7 +36,7 @@ class HeldHead(NamedTuple):
     """The alerts that are held back.
 
     Attributes:
-        alerts: Some of them, by channel.
+        alerts: Some of them, by view.
         hidden: Number of others.
     """
 
@@ -46,28 +45,36 @@ class HeldHead(NamedTuple):
 
 
 def held_words(
-    snapshot: Snapshot, channel: str | None = None, most: int | None = LISTED_HELD
+    snapshot: Snapshot,
+    some: Iterable[Views[Any]],
+    name: str | None = None,
+    most: int | None = LISTED_HELD,
 ) -> HeldHead:
     """Describe the alerts that are held back.
 
     Args:
-        snapshot: The figures.
-        channel: The only channel of interest; None for all.
+        snapshot: Has the display names of views, and the clock.
+        some: Views of the kinds of interest.
+        name: The only view of interest; None for all.
         most: Number that is described; None for all.
     """
-    held = snapshot.views[CHANNELS.prefix].held_back
-    found = [one for one in held if channel in (None, one[0])]
+    found = [
+        (views.kind, view, one)
+        for views in some
+        for view, one in views.held_back
+        if name in (None, view)
+    ]
     shown = found if most is None else found[:most]
     return HeldHead(
         [
             HeldAlert(
                 one.alert,
-                called(snapshot, name, CHANNELS),
-                view_href(CHANNELS, name),
+                called(snapshot, view, kind),
+                view_href(kind, view),
                 _why(one, snapshot.clock_ms),
                 words.counted(one.excused, "finding"),
             )
-            for name, one in shown
+            for kind, view, one in shown
         ],
         len(found) - len(shown),
     )

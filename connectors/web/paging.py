@@ -93,6 +93,13 @@ def next_page(place: Sequence[object]) -> str:
     return base64.urlsafe_b64encode(packed).rstrip(b"=").decode()
 
 
+def next_after(
+    shown: Sequence[Entry], more: bool, place_of: Callable[[Entry], Sequence[object]]
+) -> str | None:
+    """Return the value of `next` after the entries of a page; None without more."""
+    return next_page(place_of(shown[-1])) if more and shown else None
+
+
 class Reference(NamedTuple):
     """An id, or a key of 16 digits in its place if it is too long for an address.
 

@@ -17,7 +17,7 @@ from operator import or_
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from sds_core.observer.causes import Cause, Surroundings
-from sds_core.observer.figure_table import FigureTable
+from sds_core.observer.figure_table import FigureTable, Names
 from sds_core.observer.incidents import Incident, IncidentKind, explain
 from sds_core.observer.record import Arrival, Headers
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
@@ -182,6 +182,10 @@ class Kind(Generic[Digest, Totals, Event]):
         runbooks: Kind of an incident -> name of the runbook that says what to do.
         causes: Returns the likely causes of a bad verdict, from the totals of a view,
             or of a group; nothing without one that is very likely.
+        personal: Kinds of incidents that single participants have: those that an
+            incident names.
+        at_root: Whether pages and API have the views at their root, such as `/` and
+            `/api/v1/incidents`, not under `/views/<prefix>`; of at most one kind.
 
     Raises:
         ValueError: Views with a grouping have `remains`.
@@ -204,6 +208,8 @@ class Kind(Generic[Digest, Totals, Event]):
     explain: Callable[[Incident, ObserverSettings], str] = explain
     runbooks: Mapping[IncidentKind, str] = field(default_factory=dict)
     causes: Callable[[Any, Surroundings], Sequence[Cause]] = _no_causes
+    personal: frozenset[IncidentKind] = frozenset()
+    at_root: bool = False
 
     def __post_init__(self) -> None:
         """Check what contradicts itself."""
@@ -214,6 +220,18 @@ class Kind(Generic[Digest, Totals, Event]):
     def key(self, name: str) -> str:
         """Return the key of the view with this name."""
         return f"{self.prefix}:{name}"
+
+    @property
+    def names(self) -> Names:
+        """Words for the views.
+
+        Raises:
+            ValueError: The views are not published one by one.
+        """
+        if self.figures is None:
+            message = f"views of kind {self.prefix} have no figures"
+            raise ValueError(message)
+        return self.figures.names
 
     @property
     def events_type(self) -> Any:

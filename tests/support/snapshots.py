@@ -27,7 +27,8 @@ def snapshot_of(
         values: Other attributes of the channels' `Views`, and of the `Snapshot`.
     """
     own = {name: values.pop(name) for name in _OF_VIEWS & values.keys()}
-    views = {CHANNELS.prefix: Views(CHANNELS, channels or {}, **own), **(others or {})}
+    own = {"kind": CHANNELS, "totals": channels or {}} | own
+    views = {CHANNELS.prefix: Views(**own), **(others or {})}
     return Snapshot(views=views, **values)
 
 

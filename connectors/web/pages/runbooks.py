@@ -56,7 +56,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             request,
             snapshot,
             "runbooks.html",
-            held=held_words(snapshot, most=_LISTED_HELD),
+            held=held_words(snapshot, snapshot.views.values(), most=_LISTED_HELD),
             title="Runbooks",
             poll_s=_POLL_S,
             runbooks=_entries(sources.runbooks),

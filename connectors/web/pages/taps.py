@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.web import words
+from connectors.web.extras import extras_of
 from connectors.web.last_hour import LastHour
-from connectors.web.missed import Missed, missed_by_tap
 from connectors.web.naming import short_key
 from connectors.web.pages.layout import Layout
+from connectors.web.parameters import views_of
+from connectors.web.sds.missed import Missed
 from connectors.web.sources import Sources
-from connectors.web.summary import channels_by_tap
+from connectors.web.summary import views_by_tap
 from sds_core.observer.clock import NOTABLE_MS
-from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
@@ -68,10 +68,8 @@ _WRONG_CLOCK, _INCOMPLETE = "Wrong clock", "Incomplete"
 _RANK = (Verdict.BLIND, Verdict.DEGRADED, Verdict.OK)
 
 
-def routes(
-    layout: Layout, sources: Sources, table: FigureTable[Any]
-) -> list[BaseRoute]:
-    """The list of taps, with what each missed by the figures of channels."""
+def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
+    """The list of taps, with what each missed by the figures of the kind at root."""
 
     # Synchronous, so Starlette runs it in its thread pool: it reads all channels.
     def page(request: Request) -> Response:
@@ -79,9 +77,11 @@ def routes(
         snapshot = sources.current()
         if not snapshot.primed:
             return layout.unread(request, snapshot, "Taps")
-        channels = channels_by_tap(snapshot)
-        hour = LastHour(sources, table, snapshot.clock_ms)
-        missed = missed_by_tap(snapshot, hour)
+        views = views_of(request, snapshot)
+        channels = views_by_tap(views)
+        stored = sources.of(views.kind.prefix)
+        hour = LastHour(stored, views.figures, snapshot.clock_ms)
+        missed = extras_of(views.kind).missed(snapshot, views, hour)
         taps = [
             _tap(snapshot, observer, tap, channels[observer], missed[observer])
             for observer, tap in sorted(snapshot.taps.items())

@@ -54,6 +54,7 @@ SHARD_VIEWS: Kind[ShardDigest, ShardTotals, GroupEvent] = Kind(
     explain=explain,
     runbooks={IncidentKind.UNACKNOWLEDGED: "MvdsMessagesUnacknowledged"},
     causes=causes_of,
+    personal=frozenset({IncidentKind.UNACKNOWLEDGED}),
 )
 """A view for each shard of message ids; groups are published."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sds_core.observer.forgotten import Forgotten
-from sds_core.observer.incidents import Incident
+from sds_core.observer.incidents import Incident, IncidentKind
 from sds_core.observer.kinds import Kind, Outlet, TrafficProtocol
 from sds_core.observer.record import DEFAULT_PROTOCOL, Headers
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
@@ -35,7 +35,14 @@ CHANNELS: Kind[ChannelDigest, ChannelTotals, ChannelEvent] = Kind(
     },
     figures=CHANNEL_FIGURES,
     remains=remains_of,
+    runbooks={
+        IncidentKind.LOST: "SdsMessagesLost",
+        IncidentKind.UNDELIVERED: "SdsDeliveryBudgetBurn",
+        IncidentKind.UNACKNOWLEDGED: "SdsAcknowledgementBudgetBurn",
+    },
     causes=causes_of,
+    personal=frozenset({IncidentKind.UNDELIVERED}),
+    at_root=True,
 )
 """A view for each SDS channel, by its id."""
 

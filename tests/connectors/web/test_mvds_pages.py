@@ -59,13 +59,7 @@ def client(
             "m2", now_ms, {"peer-1": now_ms - 300_000, "peer-2": now_ms - 200_000}
         ),
     ]
-    sources = Sources(
-        lambda: shown,
-        lambda _: [],
-        lambda *_: [],
-        stage.runbooks,
-        others=lambda: {"mvds": stage},
-    )
+    sources = Sources(lambda: shown, lambda: {"mvds": stage}, stage.runbooks)
     switch.app = create_app(sources, CollectorRegistry())
     with httpx.Client(base_url=server.url) as made:
         yield made
