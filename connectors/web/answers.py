@@ -42,5 +42,5 @@ def growth_object(
             found = growth.histogram(figure.field)
             durations[key] = {"count": found.count, **found.percentiles()}
         else:
-            counts[key] = growth.counts[figure.field]
+            counts[key] = growth[figure.field]
     return counts | durations

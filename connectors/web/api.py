@@ -23,10 +23,9 @@ from connectors.web import parameters
 from connectors.web.answers import answer, growth_object
 from connectors.web.extras import EXTRAS
 from connectors.web.held_words import held_object
-from connectors.web.incident_places import ListedIncident
 from connectors.web.lookups import Lookups, read_figures
 from connectors.web.naming import display_name, label_of
-from connectors.web.paging import PageRequest, Reference, next_after
+from connectors.web.paging import ListedIncident, PageRequest, Reference, next_after
 from connectors.web.parameters import existing, hours, incident_query, views_of
 from connectors.web.refusals import NoChannel
 from connectors.web.sources import Sources, shown_until_ms

@@ -10,9 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from connectors.web import api, health
+from connectors.web import api
 from connectors.web.answers import refusal
 from connectors.web.crowding import CROWDED, LimitedRequests, say_crowded
+from connectors.web.health import obstacle_of, probes
 from connectors.web.lookups import Lookups
 from connectors.web.metrics import Metrics
 from connectors.web.pages import fleet, incidents, monitor, runbooks, taps, view
@@ -72,7 +73,7 @@ def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
         routes=[
             Route("/metrics", Metrics(registry).answer),
             *api.routes(sources, lookups),
-            *health.routes(sources.current),
+            *probes(lambda: obstacle_of(sources.current())),
             *fleet.routes(layout, sources),
             *view.routes(layout, sources, lookups),
             *incidents.routes(layout, sources, lookups),

@@ -13,7 +13,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from connectors.web.incident_places import ListedIncident
 from connectors.web.incident_words import (
     KINDS,
     PERSONAL,
@@ -24,7 +23,7 @@ from connectors.web.lacks import READ_INCIDENTS, Lacks, group_words, is_particip
 from connectors.web.lookups import Lookups
 from connectors.web.naming import is_key, json_href, label_of
 from connectors.web.pages.layout import Layout
-from connectors.web.paging import PageRequest, next_after
+from connectors.web.paging import ListedIncident, PageRequest, next_after
 from connectors.web.parameters import incident_query, views_of
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable
 from connectors.web.sources import Sources

@@ -12,10 +12,9 @@ import httpx
 import pytest
 from rich.console import Console
 
-from connectors.web.incident_places import ListedIncident
 from connectors.web.incident_words import follows
 from connectors.web.lacks import group_words
-from connectors.web.paging import PageRequest, next_page
+from connectors.web.paging import ListedIncident, PageRequest, next_page
 from sds_core.observer.forgotten import Remainder
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
 from sds_core.observer.sds.kind import CHANNELS
