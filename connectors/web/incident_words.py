@@ -28,12 +28,6 @@ KINDS = {
     IncidentKind.UNACKNOWLEDGED: "Not acknowledged",
 }
 
-PERSONAL = {
-    IncidentKind.UNDELIVERED: "Not delivered to",
-    IncidentKind.UNACKNOWLEDGED: "Not acknowledged by",
-}
-"""Kind of the incidents of single participants -> heading of the participant."""
-
 _SINCE = {
     IncidentKind.LOST: "First named",
     IncidentKind.UNDELIVERED: "First lacked",

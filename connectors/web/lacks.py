@@ -16,7 +16,7 @@ from connectors.web.naming import (
     short_key,
     unresolved_href,
 )
-from sds_core.observer.incidents import ChannelIncident
+from sds_core.observer.incidents import ChannelIncident, IncidentKind
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.lacking import Lack, lacks_of, standing_of
 from sds_core.observer.snapshot import Snapshot
@@ -149,7 +149,10 @@ def is_participant(name: str, wanted: str) -> bool:
 
 
 def _words(snapshot: Snapshot, lack: Lack, kind: AnyKind) -> LackWords:
-    href = unresolved_href(kind, lack.channel, lack.kind, lack.participant)
+    # Lists by participant have only undelivered messages: see `IncidentQuery`.
+    is_listed = lack.kind is IncidentKind.UNDELIVERED
+    participant = lack.participant if is_listed else None
+    href = unresolved_href(kind, lack.channel, lack.kind, participant)
     channel_href = href_if_known(snapshot, lack.channel, kind)
     since = words.moment(lack.since_ms, snapshot.clock_ms)
     name = () if lack.participant is None else (lack.participant,)

@@ -15,7 +15,6 @@ from starlette.routing import BaseRoute, Route
 
 from connectors.web.incident_words import (
     KINDS,
-    PERSONAL,
     IncidentWords,
     incident_words,
 )
@@ -27,7 +26,7 @@ from connectors.web.paging import ListedIncident, PageRequest, next_after
 from connectors.web.parameters import incident_query, views_of
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable
 from connectors.web.sources import Sources
-from sds_core.observer.incidents import ChannelIncident, IncidentQuery
+from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
 from sds_core.observer.snapshot import Snapshot, Views
 
 LISTED_INCIDENTS = 50
@@ -93,7 +92,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
             poll_s=_POLL_S,
             names=kind.names,
             label=label,
-            personal=[PERSONAL[problem] for problem in kind.personal],
+            by_participant=IncidentKind.UNDELIVERED in kind.personal,
             query=query,
             view_name=given.get(label, ""),
             key=given.get("key", ""),
