@@ -87,7 +87,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
 
     # These functions are synchronous, so Starlette runs them in its thread pool: they
     # go through all views, or read files.
-    def views(request: Request) -> Response:
+    def all_views(request: Request) -> Response:
         """Views of a kind; those at the root the most troubled first, with the job.
 
         Query parameters: `limit` and `after`, see `PageRequest`; `id` or `key` to
@@ -97,22 +97,22 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         place = page.place(_ViewPlace)
         is_root = _is_at_root(request)
         snapshot = sources.current() if is_root else read_figures(sources)
-        found = views_of(request, snapshot)
-        names = names_by_trouble(found) if is_root else sorted(found.totals)
-        place_of = trouble_of(found) if is_root else _by_name
+        views = views_of(request, snapshot)
+        names = names_by_trouble(views) if is_root else sorted(views.totals)
+        place_of = trouble_of(views) if is_root else _by_name
         head = _fleet_object if is_root else _count
-        wanted = None
+        name = None
         if snapshot.primed:
-            wanted = parameters.view(request.query_params, "id", found.totals)
-        if wanted is not None:
-            names, place = [_known(found, wanted)], None
-        begin = place and (*place[:2], place.view.find(found.totals))
+            name = parameters.view(request.query_params, "id", views.totals)
+        if name is not None:
+            names, place = [_known(views, name)], None
+        begin = place and (*place[:2], place.view.find(views.totals))
         shown, more = page.cut(names, begin, place_of)
         return answer(
             {
-                **head(snapshot, found),
-                found.kind.names.many: [
-                    _view_object(snapshot, found, name) for name in shown
+                **head(snapshot, views),
+                views.kind.names.many: [
+                    _view_object(snapshot, views, each) for each in shown
                 ],
                 "next": next_after(
                     shown,
@@ -122,12 +122,12 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
             }
         )
 
-    def view(request: Request) -> Response:
+    def single_view(request: Request) -> Response:
         """One view by its percent-encoded id."""
         snapshot = read_figures(sources)
-        found = views_of(request, snapshot)
-        name = _known(found, request.path_params["id"])
-        return answer(_view_object(snapshot, found, name))
+        views = views_of(request, snapshot)
+        name = _known(views, request.path_params["id"])
+        return answer(_view_object(snapshot, views, name))
 
     def incidents(request: Request) -> Response:
         """Incidents, the latest found first.
@@ -140,23 +140,23 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         page = PageRequest.of(request.query_params)
         place = page.place(ListedIncident)
         snapshot = read_figures(sources)
-        found = views_of(request, snapshot)
+        views = views_of(request, snapshot)
         query = msgspec.structs.replace(
-            incident_query(request.query_params, _label(request, found), found.totals),
-            after=None if place is None else place.find(found.totals),
+            incident_query(request.query_params, _label(request, views), views.totals),
+            after=None if place is None else place.find(views.totals),
             # One more than the limit, to know whether there are more.
             limit=page.limit + 1,
         )
-        listed = lookups.incidents(found.kind.prefix, query)
+        listed = lookups.incidents(views.kind.prefix, query)
         shown, more = listed[: page.limit], len(listed) > page.limit
         return answer(
             {
                 "incidents": [
-                    incident_object(one, snapshot.observer, found.kind.explain)
-                    | {"channel_name": _name(snapshot, found, one.channel)}
+                    incident_object(one, snapshot.observer, views.kind.explain)
+                    | {"channel_name": _name(snapshot, views, one.channel)}
                     for one in shown
                 ],
-                "causes": _causes(snapshot, found, shown),
+                "causes": _causes(snapshot, views, shown),
                 "clock": snapshot.clock_ms or None,
                 "more": more,
                 "next": next_after(shown, more, ListedIncident.of),
@@ -194,10 +194,10 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         given = request.query_params
         chosen_hours = hours(given)
         snapshot = read_figures(sources)
-        found = views_of(request, snapshot)
-        label = _label(request, found)
-        name = existing(given, label, found.totals)
-        trend = lookups.trend(snapshot, found, name, chosen_hours)
+        views = views_of(request, snapshot)
+        label = _label(request, views)
+        name = existing(given, label, views.totals)
+        trend = lookups.trend(snapshot, views, name, chosen_hours)
         growths = zip(trend.begins_ms, trend.growth, strict=True)
         return answer(
             {
@@ -207,7 +207,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
                 "intervals": [
                     {
                         "begin": begin_ms,
-                        "figures": growth_object(found.figures, growth),
+                        "figures": growth_object(views.figures, growth),
                     }
                     for begin_ms, growth in growths
                 ],
@@ -224,10 +224,10 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         page = PageRequest.of(given)
         place = page.place(_SpanPlace)
         snapshot = read_figures(sources)
-        found = views_of(request, snapshot)
-        prefix, label = found.kind.prefix, _label(request, found)
+        views = views_of(request, snapshot)
+        prefix, label = views.kind.prefix, _label(request, views)
         since_ms, until_ms = _times(given, shown_until_ms(sources.of(prefix)) or 0)
-        name = existing(given, label, found.totals)
+        name = existing(given, label, views.totals)
         spans = lookups.verdicts(prefix, name, since_ms, until_ms)
         shown, more = page.cut(spans, place, lambda span: _SpanPlace(span.begin_ms))
         return answer(
@@ -251,12 +251,15 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
 
     lists = {"incidents": incidents, "minutes": minutes, "verdicts": verdicts}
     return [
-        *(Route(f"/api/v1/{name}", one) for name, one in lists.items()),
+        *(Route(f"/api/v1/{name}", handler) for name, handler in lists.items()),
         Route("/api/v1/taps", taps),
-        Route("/api/v1/channels", views),
-        Route("/api/v1/channels/{id:anytext}", view),
-        Route("/api/v1/views/{prefix}", views),
-        *(Route(f"/api/v1/views/{{prefix}}/{n}", one) for n, one in lists.items()),
+        Route("/api/v1/channels", all_views),
+        Route("/api/v1/channels/{id:anytext}", single_view),
+        Route("/api/v1/views/{prefix}", all_views),
+        *(
+            Route(f"/api/v1/views/{{prefix}}/{name}", handler)
+            for name, handler in lists.items()
+        ),
         *(route for extras in EXTRAS.values() for route in extras.routes(sources)),
     ]
 
@@ -320,13 +323,13 @@ def _name(snapshot: Snapshot, views: Views[Any], name: str) -> str | None:
 
 
 def _causes(
-    snapshot: Snapshot, views: Views[Any], found: Iterable[ChannelIncident]
+    snapshot: Snapshot, views: Views[Any], listed: Iterable[ChannelIncident]
 ) -> dict[str, Any]:
     """Return the likely causes of the views that have these incidents, by name.
 
     Views without a likely cause are left out, and those that have ended.
     """
-    names = {one.channel for one in found} & views.totals.keys()
+    names = {one.channel for one in listed} & views.totals.keys()
     causes = {
         name: causes_of(snapshot, views.totals[name], views.kind)
         for name in sorted(names)

@@ -6,7 +6,7 @@ for the only reason that time passes, and trends of all views have the same step
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -41,36 +41,10 @@ class Lately(NamedTuple):
     since_ms: int | None
 
 
-class LatelyByName(Mapping[str, Lately]):
-    """The figures of some views, found whenever they are read.
-
-    A sort reads those of all views and keeps none: thousands of objects would make the
-    garbage collector go through the totals of all views.
-
-    Args:
-        views: Totals by name.
-        find: Finds the figures of a view, from its name and its totals.
-    """
-
-    def __init__(
-        self,
-        views: Mapping[str, ViewTotals],
-        find: Callable[[str, ViewTotals], Lately],
-    ) -> None:
-        self._views = views
-        self._find = find
-
-    def __getitem__(self, name: str) -> Lately:
-        """Find the figures of a view."""
-        return self._find(name, self._views[name])
-
-    def __iter__(self) -> Iterator[str]:
-        """Go through the names."""
-        return iter(self._views)
-
-    def __len__(self) -> int:
-        """Return the number of views."""
-        return len(self._views)
+def since_the_first_record(name: str, totals: ViewTotals) -> Lately:
+    """Return the figures of a view since its first record."""
+    del name
+    return Lately(totals, totals.first_event_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +85,6 @@ class LastHour:
         """The figures at the begin of the hour, by name."""
         return {} if self._stored is None else self._stored.find_recent(self.begin_ms)
 
-    def of(self, views: Mapping[str, ViewTotals]) -> Mapping[str, Lately]:
-        """Return the figures of some views, by name."""
-        return LatelyByName(views, self._lately)
-
     def trends(self, views: Mapping[str, ViewTotals]) -> dict[str, Trend]:
         """Return the trends of some views, by name."""
         figure = next(
@@ -144,7 +114,12 @@ class LastHour:
         first_ms = totals.first_event_ms
         return first_ms is None or first_ms >= self.begin_ms
 
-    def _lately(self, name: str, totals: ViewTotals) -> Lately:
+    def lately(self, name: str, totals: ViewTotals) -> Lately:
+        """Return the figures of a view in the hour.
+
+        A sort asks for those of all views and keeps none: thousands of objects would
+        make the garbage collector go through the totals of all views.
+        """
         if self._is_new(totals):
             return Lately(GrowthSince(self._table, totals, None), totals.first_event_ms)
         before = self._before.get(name)

@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Route
 from connectors.web import words
 from connectors.web.figures import Group, PageFigure, column_groups
 from connectors.web.held_words import held_words
-from connectors.web.last_hour import LastHour, Lately, LatelyByName, Trend
+from connectors.web.last_hour import LastHour, Lately, Trend, since_the_first_record
 from connectors.web.naming import (
     called,
     display_name,
@@ -103,7 +103,7 @@ class Order:
         snapshot: Snapshot,
         kind: AnyKind,
         names: Sequence[str],
-        figures: Mapping[str, Lately],
+        lately: Callable[[str], Lately],
     ) -> Sequence[str]:
         """Return names of views in this order; equal ones stay in theirs.
 
@@ -111,7 +111,7 @@ class Order:
             snapshot: Has the display names of the views.
             kind: Kind of the views.
             names: The names by trouble.
-            figures: Figures of the columns by name.
+            lately: Returns the figures of the columns of a view.
         """
         if self.key == _TROUBLE:
             return names[::-1] if self.reverse else names
@@ -121,7 +121,7 @@ class Order:
                 key=lambda name: called(snapshot, name, kind).casefold(),
                 reverse=self.reverse,
             )
-        return sorted(names, key=_rank(self.columns[self.key], self.reverse, figures))
+        return sorted(names, key=_rank(self.columns[self.key], self.reverse, lately))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +194,11 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             for name in names_by_trouble(views)
             if not wanted or _has(snapshot, kind, name, wanted)
         ]
-        figures = _since_the_first_record if hour is None else hour.of
-        lately = figures(views.totals)
+        find_lately = since_the_first_record if hour is None else hour.lately
+
+        def lately(name: str) -> Lately:
+            return find_lately(name, views.totals[name])
+
         found = order.sort(snapshot, kind, found, lately)
         listed = {name: views.totals[name] for name in found[:LISTED_VIEWS]}
         trends = {} if hour is None else hour.trends(listed)
@@ -206,7 +209,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
                 snapshot,
                 views,
                 name,
-                lately[name],
+                lately(name),
                 trends.get(name),
                 strips.get(name),
                 begin_ms,
@@ -247,10 +250,6 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     return [Route("/", page), Route("/views/{prefix}", page)]
 
 
-def _since_the_first_record(views: Mapping[str, ViewTotals]) -> Mapping[str, Lately]:
-    return LatelyByName(views, lambda _, one: Lately(one, one.first_event_ms))
-
-
 def _windows(order: Order, find: str) -> list[tuple[str, str, bool]]:
     """Return name and address of each choice, and whether it is that of the hour."""
     kept = {"find": find, "sort": "" if str(order) == _TROUBLE else str(order)}
@@ -276,12 +275,12 @@ def _since(snapshot: Snapshot, hour: LastHour | None) -> str:
 
 
 def _rank(
-    figure: PageFigure, reverse: bool, figures: Mapping[str, Lately]
+    figure: PageFigure, reverse: bool, lately: Callable[[str], Lately]
 ) -> Callable[[str], float]:
     sign = 1 if figure.least_first is not reverse else -1
 
     def rank(name: str) -> float:
-        found = figures[name].figures
+        found = lately(name).figures
         value = None if found is None else figure.value(found)
         # Views without a value are last in both orders.
         return math.inf if value is None else sign * value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -54,12 +55,12 @@ class Tap:
     verdict: Verdict
     state: str
     clock: str
-    last_seen: str
-    missed: str
-    missing: str
-    channels: str
-    holes: list[str]
-    hidden: int
+    last_seen: str = words.NOTHING
+    missed: str = words.NOTHING
+    missing: str = words.NOTHING
+    channels: str = "0"
+    holes: Sequence[str] = ()
+    hidden: int = 0
 
 
 _WRONG_CLOCK, _INCOMPLETE = "Wrong clock", "Incomplete"
@@ -151,12 +152,6 @@ def _refused(observer: str, offset_ms: int) -> Tap:
         verdict=Verdict.DEGRADED,
         state="its records are refused: see the dead letters",
         clock=_clock(offset_ms),
-        last_seen=words.NOTHING,
-        missed=words.NOTHING,
-        missing=words.NOTHING,
-        channels="0",
-        holes=[],
-        hidden=0,
     )
 
 

@@ -57,9 +57,8 @@ def missed_by_tap(
         hour: Has the figures of the channels.
     """
     found = {observer: Missed() for observer in snapshot.taps}
-    figures = hour.of(views.totals)
     for channel, totals in views.totals.items():
-        lately = figures[channel]
+        lately = hour.lately(channel, totals)
         if lately.figures is None:
             continue
         # No gap opens in the warm-up, so a tap that came in it missed nothing before.
