@@ -108,7 +108,7 @@ def test_report_has_it() -> None:
 def test_exporter_has_it() -> None:
     """With its help, for the channel with a label and for the others together."""
     registry = CollectorRegistry()
-    registry.register(SnapshotCollector(lambda: SNAPSHOT, TABLE))
+    registry.register(SnapshotCollector(lambda: SNAPSHOT))
     text = generate_latest(registry).decode()
     assert "# HELP sds_greetings_total Messages that say hello.\n" in text
     assert 'sds_greetings_total{channel="few"} 4711.0\n' in text

@@ -17,6 +17,7 @@ from operator import or_
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from sds_core.observer.causes import Cause, Surroundings
+from sds_core.observer.excused import ExcusedFindings, Excusing
 from sds_core.observer.figure_table import FigureTable, Names
 from sds_core.observer.incidents import Incident, IncidentKind, explain
 from sds_core.observer.record import Arrival, Headers
@@ -150,6 +151,13 @@ def _no_causes(totals: Any, around: Surroundings) -> Sequence[Cause]:
     return ()
 
 
+def _no_excuses(
+    totals: Any, excusing: Excusing, settings: ObserverSettings
+) -> Sequence[ExcusedFindings]:
+    del totals, excusing, settings
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[Digest, Totals, Event]):
     """All that the job knows of the views of one kind.
@@ -185,7 +193,12 @@ class Kind(Generic[Digest, Totals, Event]):
         personal: Kinds of incidents that single participants have: those that an
             incident names.
         at_root: Whether pages and API have the views at their root, such as `/` and
-            `/api/v1/incidents`, not under `/views/<prefix>`; of at most one kind.
+            `/api/v1/incidents`, not under `/views/<prefix>`, the report has them at
+            its top, and commands mean them without ``--views``; of at most one kind.
+        has_objectives: Whether the objectives of the channel table apply to the views.
+        is_audited: Whether an audit of the mirror compares the views' messages.
+        excused: Returns the findings of each sort, in the window of a view's verdict,
+            of which some do not count.
 
     Raises:
         ValueError: Views with a grouping have `remains`.
@@ -210,6 +223,11 @@ class Kind(Generic[Digest, Totals, Event]):
     causes: Callable[[Any, Surroundings], Sequence[Cause]] = _no_causes
     personal: frozenset[IncidentKind] = frozenset()
     at_root: bool = False
+    has_objectives: bool = False
+    is_audited: bool = False
+    excused: Callable[[Any, Excusing, ObserverSettings], Sequence[ExcusedFindings]] = (
+        _no_excuses
+    )
 
     def __post_init__(self) -> None:
         """Check what contradicts itself."""
@@ -222,16 +240,21 @@ class Kind(Generic[Digest, Totals, Event]):
         return f"{self.prefix}:{name}"
 
     @property
-    def names(self) -> Names:
-        """Words for the views.
+    def published(self) -> FigureTable[Any]:
+        """The table of the views' figures.
 
         Raises:
-            ValueError: The views are not published one by one.
+            ValueError: There is none: the views are not published one by one.
         """
         if self.figures is None:
             message = f"views of kind {self.prefix} have no figures"
             raise ValueError(message)
-        return self.figures.names
+        return self.figures
+
+    @property
+    def names(self) -> Names:
+        """Words for the views; raises as `published`."""
+        return self.published.names
 
     @property
     def events_type(self) -> Any:

@@ -17,6 +17,7 @@ from connectors.web.lacks import READ_INCIDENTS, Lacks, group_words
 from connectors.web.lookups import Lookups
 from connectors.web.naming import settings_of
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable, NoRecord
+from sds_core.observer.channel_table import DEFAULT_SETTINGS
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.snapshot import Snapshot, Views
@@ -69,7 +70,9 @@ def history_of(
     except (HistoryBusy, HistoryUnreadable, NoRecord) as error:
         found["no_charts"] = str(error)
     else:
-        settings = settings_of(snapshot, name, views.kind)
+        settings = DEFAULT_SETTINGS
+        if views.kind.has_objectives:
+            settings = settings_of(snapshot, name, views.kind)
         charts = charts_of(views.figures, trend, settings, snapshot.observer)
         found["charts"] = [
             (chart, Markup() if chart.is_empty else draw(chart)) for chart in charts

@@ -105,7 +105,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
                     share.of_totals(totals),
                 )
                 for share in views.figures.shares
-                if share.objective is not None
+                if kind.has_objectives and share.objective is not None
             ],
             extras=extras,
             muted=settings.mute_until_ms if name in views.muted else None,

@@ -41,6 +41,7 @@ SHARD_VIEWS: Kind[ShardDigest, ShardTotals, GroupEvent] = Kind(
     totals=ShardTotals,
     blob_version=BLOB_VERSION,
     label_file="mvds-labels.json",
+    in_channel_table=True,
     outlets={GroupIncident: Outlet.INCIDENTS, MvdsMinute: Outlet.MINUTES},
     figures=GROUP_FIGURES,
     grouping=Grouping(

@@ -12,6 +12,7 @@ from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_state import BLOB_VERSION, CHECKSUM_SINCE
 from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
 from sds_core.observer.sds.digest import ChannelDigest, ChannelDigester
+from sds_core.observer.sds.excused import excused_findings
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.outline_reader import OutlineReader
 from sds_core.observer.sds.remains import remains_of
@@ -43,6 +44,9 @@ CHANNELS: Kind[ChannelDigest, ChannelTotals, ChannelEvent] = Kind(
     causes=causes_of,
     personal=frozenset({IncidentKind.UNDELIVERED}),
     at_root=True,
+    has_objectives=True,
+    is_audited=True,
+    excused=excused_findings,
 )
 """A view for each SDS channel, by its id."""
 

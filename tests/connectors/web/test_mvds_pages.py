@@ -55,8 +55,7 @@ def client(
         "unknown": GroupTotals(verdict=Verdict.QUIET, verdict_reason="quiet"),
         "other_groups": GroupTotals(verdict=Verdict.FAILING),
     }
-    kind = replace(SHARD_VIEWS, in_channel_table=True)
-    groups = Views(kind, totals, muted=frozenset({OTHER}))
+    groups = Views(SHARD_VIEWS, totals, muted=frozenset({OTHER}))
     table = ChannelTable(
         [
             ChannelEntry(GROUP, name="Town hall"),
@@ -136,13 +135,6 @@ def test_links_of_a_group_lead_to_the_list_of_its_incidents(
     )
     answer = client.get(json.removeprefix("../..")).raise_for_status().json()
     assert {one["channel_name"] for one in answer["incidents"]} == {"Town hall"}
-
-
-def test_group_has_its_objectives(client: httpx.Client) -> None:
-    """As far as its figures have any; the charts have lines of them."""
-    text, _ = page_of(client, f"/views/mvds/one?id={GROUP}")
-    assert "Objective Target Reached So far Acknowledged in time 95 %" in text
-    assert "Delivered in all" not in text
 
 
 def test_groups_are_named_and_muted_like_channels(client: httpx.Client) -> None:
