@@ -20,9 +20,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.web import parameters
+from connectors.web.alert_words import held_object
 from connectors.web.answers import answer, growth_object
 from connectors.web.extras import EXTRAS
-from connectors.web.held_words import held_object
 from connectors.web.lookups import Lookups, read_figures
 from connectors.web.naming import display_name, label_of
 from connectors.web.paging import ListedIncident, PageRequest, Reference, next_after

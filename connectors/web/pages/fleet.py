@@ -17,8 +17,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.web import words
+from connectors.web.alert_words import held_words
 from connectors.web.figures import Group, PageFigure, column_groups
-from connectors.web.held_words import held_words
 from connectors.web.last_hour import LastHour, Lately, Trend, since_the_first_record
 from connectors.web.naming import (
     called,

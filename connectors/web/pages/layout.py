@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from connectors.prometheus.firing import FiringAlerts
 from connectors.web import words
-from connectors.web.firing_words import firing_words
+from connectors.web.alert_words import firing_words
 from connectors.web.naming import path_of
 from connectors.web.summary import summarise
 from sds_core.observer.snapshot import Snapshot

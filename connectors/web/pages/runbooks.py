@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.prometheus.firing import SEVERITIES
-from connectors.web.held_words import held_words
+from connectors.web.alert_words import held_words
 from connectors.web.pages.layout import Layout
 from connectors.web.sources import Sources
 

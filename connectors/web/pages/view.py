@@ -10,9 +10,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.web import parameters, words
+from connectors.web.alert_words import held_words
 from connectors.web.extras import extras_of
 from connectors.web.figures import page_groups
-from connectors.web.held_words import held_words
 from connectors.web.lookups import Lookups
 from connectors.web.naming import (
     called,
