@@ -1,8 +1,8 @@
 """Declares a figure of a view once, with everything that is published about it.
 
-A kind of view has one table of such declarations (`figure_table.FigureTable`), for SDS
-channels ``sds_core/observer/sds/figures/``. Report, exporter, API, pages, charts,
-history and the tables of ``docs/metrics.md`` and ``docs/history.md`` are made from it.
+A kind of view has one table of such declarations (`figure_table.FigureTable`), in the
+package ``figures`` beside its views. Report, exporter, API, pages, charts, history and
+the tables of ``docs/metrics.md`` and ``docs/history.md`` are made from it.
 """
 
 from __future__ import annotations

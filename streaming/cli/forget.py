@@ -29,6 +29,7 @@ def command(checkpoint: Path, channels: tuple[str, ...]) -> None:
     minutes and incidents, and sums over all channels keep what it counted. If it sends
     again, it is a new channel.
     """
+    from sds_core.observer.protocols import ROOT_KIND
     from streaming.cli.actions.forget import forget
 
-    forget(checkpoint, channels)
+    forget(checkpoint, channels, ROOT_KIND)

@@ -22,7 +22,7 @@ from sds_core.observer.minutes import GroupMinute
 from sds_core.observer.protocols import kinds_of
 from sds_core.observer.record import RawRecord
 from sds_core.observer.report import build_report
-from sds_core.observer.sds.remains import remains_of
+from sds_core.observer.sds.totals import remains_of
 from sds_core.observer.snapshot import JobFigures
 from sds_core.observer.verdict import Verdict
 from streaming.cli.incidents import command

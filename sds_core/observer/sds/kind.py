@@ -15,8 +15,7 @@ from sds_core.observer.sds.digest import ChannelDigest, ChannelDigester
 from sds_core.observer.sds.excused import excused_findings
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.outline_reader import OutlineReader
-from sds_core.observer.sds.remains import remains_of
-from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.sds.totals import ChannelTotals, remains_of
 from sds_core.wire import Frame, decode
 
 CHANNELS: Kind[ChannelDigest, ChannelTotals, ChannelEvent] = Kind(

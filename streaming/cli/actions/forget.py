@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from sds_core.observer.protocols import ROOT_KIND
+from sds_core.observer.kinds import AnyKind
 from sds_core.text import did_you_mean, printable, shown
 from streaming.checkpoint import own_files
 from streaming.damage import VIEWS, DamagedCheckpoint
@@ -15,12 +15,13 @@ from streaming.keys import FORGET
 from streaming.view_register import ViewRegister
 
 
-def forget(checkpoint: Path, channels: Sequence[str]) -> None:
+def forget(checkpoint: Path, channels: Sequence[str], kind: AnyKind) -> None:
     """Add a request for each channel, or for none if one is unknown.
 
     Args:
         checkpoint: Directory of the checkpoint; a job may run on it.
-        channels: Channel ids.
+        channels: Names of views, of channels their ids.
+        kind: Their kind.
 
     Raises:
         click.UsageError: A channel is unknown, or the checkpoint is damaged or has no
@@ -38,11 +39,11 @@ def forget(checkpoint: Path, channels: Sequence[str]) -> None:
         keys = register.keys()
     except DamagedCheckpoint as error:
         raise click.UsageError(str(error)) from error
-    known = {key.partition(":")[2] for key in keys if key.startswith(ROOT_KIND.key(""))}
+    known = {key.partition(":")[2] for key in keys if key.startswith(kind.key(""))}
     for channel in channels:
         if channel not in known:
             message = f"no such channel: {shown(channel)}{did_you_mean(channel, known)}"
             raise click.UsageError(message)
-    register.request((ROOT_KIND.key(channel), FORGET) for channel in channels)
+    register.request((kind.key(channel), FORGET) for channel in channels)
     for channel in channels:
         click.echo(f"channel {printable(channel)} is forgotten with the next batch")

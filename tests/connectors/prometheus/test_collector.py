@@ -25,10 +25,12 @@ from sds_core.observer.channel_table import (
 )
 from sds_core.observer.figures import Figure, Unit
 from sds_core.observer.figures import histogram as histogram_of
+from sds_core.observer.mvds.kind import SHARD_VIEWS
+from sds_core.observer.mvds.totals import GroupTotals
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.snapshot import JobFigures, Snapshot, Views
 from sds_core.observer.snapshot_metrics import settings_metrics, snapshot_metrics
 from sds_core.observer.tap_figures import TAP_FIGURES
 from sds_core.observer.verdict import Verdict
@@ -128,6 +130,26 @@ def test_metric_names_are_those_declared() -> None:
             *snapshot_metrics([CHANNELS]),
         )
     ]
+
+
+def test_groups_have_the_names_and_muting_of_the_table() -> None:
+    """No objectives: no alert on groups has any."""
+    table = ChannelTable([ChannelEntry("g", "Team G", mute_until_ms=5_000)])
+    groups = {"mvds": Views(SHARD_VIEWS, dict.fromkeys("gh", GroupTotals()), ("g",))}
+    exported = snapshot_of(primed=True, others=groups, table=table)
+    families = {
+        family.name: family.samples
+        for family in registry_of(lambda: exported).collect()
+        if family.name.startswith("mvds_group")
+    }
+    names = [one.labels for one in families["mvds_group"]]
+    assert names == [
+        {"channel": "g", "name": "Team G"},
+        {"channel": "other", "name": "other"},
+    ]
+    (muted,) = families["mvds_group_muted_until_timestamp_seconds"]
+    assert (muted.labels, muted.value) == ({"channel": "g"}, 5.0)
+    assert "mvds_group_objective_ratio" not in families
 
 
 def test_channels_have_the_names_and_objectives_of_the_table() -> None:

@@ -11,8 +11,10 @@ from sds_core.observer.channel_table import (
     ChannelTable,
     Objectives,
 )
+from sds_core.observer.mvds.kind import SHARD_VIEWS
+from sds_core.observer.mvds.totals import GroupTotals
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.snapshot import JobFigures
+from sds_core.observer.snapshot import JobFigures, Views
 from sds_core.observer.verdict import Verdict
 from tests.support.snapshots import snapshot_of
 
@@ -75,3 +77,19 @@ def test_muted_channels_are_left_aside_until_their_time() -> None:
     before, at = (snapshot.with_table(table, wall_ms) for wall_ms in (999, 1_000))
     assert (before.views["sds"].muted, before.ok) == ({"a"}, True)
     assert (at.views["sds"].muted, at.ok) == (set(), False)
+
+
+def test_groups_are_muted_like_channels() -> None:
+    """They have the names, labels and muting of the same table."""
+    groups = {"g": GroupTotals(verdict=Verdict.BLIND)}
+    snapshot = snapshot_of(
+        primed=True,
+        channels={"b": ChannelTotals(verdict=Verdict.OK)},
+        others={"mvds": Views(SHARD_VIEWS, groups, ("g",))},
+        job=JobFigures(running=True, event_time_lag_seconds=0.0),
+    )
+    assert not snapshot.ok
+    table = ChannelTable([ChannelEntry("g", "Team G", mute_until_ms=1_000)])
+    before, at = (snapshot.with_table(table, wall_ms) for wall_ms in (999, 1_000))
+    assert (before.views["mvds"].muted, before.ok) == ({"g"}, True)
+    assert (at.views["mvds"].muted, at.ok) == (set(), False)

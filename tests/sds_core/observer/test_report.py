@@ -64,6 +64,17 @@ def test_report_can_be_written_without_floats() -> None:
     assert {type(leaf) for leaf in leaves(report)} <= {int, str, type(None)}
 
 
+def test_window_is_that_of_all_kinds_of_view() -> None:
+    """Also if there is no channel."""
+    totals = GroupTotals(first_event_ms=2, last_event_ms=7)
+    groups = {"mvds": Views(SHARD_VIEWS, {"g": totals})}
+    report = build_report(snapshot_of(others=groups), 0)
+    assert report["window"] == {"first_event": 2, "last_event": 7}
+    channels = {"a": ChannelTotals(first_event_ms=3, last_event_ms=9)}
+    report = build_report(snapshot_of(channels, others=groups), 0)
+    assert report["window"] == {"first_event": 2, "last_event": 9}
+
+
 def test_window_is_that_of_all_channels() -> None:
     """Null without records."""
     channels = {
