@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from compiler import group
 from compiler.build import build, is_current
 from compiler.c_compiler import (
     CompilationFailed,
@@ -20,7 +21,6 @@ from compiler.c_compiler import (
     find_compiler,
 )
 from compiler.derive import NotCompilable
-from compiler.requirements import group
 from sds_core.compiled import MODULES
 
 ROOT = Path(__file__).parent.parent

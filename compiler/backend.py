@@ -23,9 +23,9 @@ from setuptools.build_meta import (
 )
 from setuptools.command.bdist_wheel import bdist_wheel
 
+from compiler import group
 from compiler.build import build
 from compiler.c_compiler import CompilerMissing, HeadersMissing, find_compiler
-from compiler.requirements import group
 from sds_core.compiled import SWITCH, find
 
 __all__ = [

@@ -1,0 +1,31 @@
+"""Dashboards, rules and alerts as code; the URLs that link them are here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FLEET, CHANNEL, REPAIR = "sds-fleet", "sds-channel", "sds-repair"
+CAPACITY, MONITOR = "sds-capacity", "sds-monitor"
+GROUPS = "mvds-groups"
+"""Uids of the dashboards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Base URLs as a reader's browser reaches them.
+
+    Attributes:
+        monitor_url: URL of the status page, without a slash at the end.
+        grafana_url: URL of Grafana, without a slash at the end.
+    """
+
+    monitor_url: str = "http://localhost:9108"
+    grafana_url: str = "http://localhost:3000"
+
+    def runbook(self, alert: str) -> str:
+        """Return the URL of an alert's runbook on the status page."""
+        return f"{self.monitor_url}/runbooks/{alert}"
+
+    def dashboard(self, uid: str) -> str:
+        """Return the URL of a dashboard, without variables."""
+        return f"{self.grafana_url}/d/{uid}"

@@ -10,7 +10,7 @@ import click
 import yaml
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
-from dashboards.links import Links
+from dashboards import Links
 from dashboards.panels import dashboards
 from dashboards.rules import rule_files
 

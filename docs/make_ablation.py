@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 from statistics import fmean
 from typing import NamedTuple
 
+from docs.page_part import PagePart
 from sds_core.message_channel import Cause, Profile
 from sds_core.reliable_channel import (
     MessageReceived,
@@ -28,9 +28,7 @@ from sds_core.simulation.reliable_network import ReliableNetwork
 from sds_core.simulation.scenario import Link
 from sds_core.waku import autosharded_topic
 
-PAGE = Path(__file__).with_name("reliable-channel.md")
-BEGIN = "<!-- Made by .venv/bin/python -m docs.make_ablation. -->"
-END = "<!-- End of what each repair brings. -->"
+PART = PagePart("reliable-channel.md", "make_ablation", "what each repair brings")
 
 _CHANNEL = "tea"
 _TOPIC = "/kettle/1/tea/proto"
@@ -259,7 +257,7 @@ def about() -> str:
 def block(cells: Iterable[Cell]) -> str:
     """Return the tables, between their markers."""
     cells = list(cells)
-    lines = [BEGIN, "", about()]
+    lines = [PART.begin, "", about()]
     for load in dict.fromkeys(cell.load for cell in cells):
         lines += ["", *_table(load, [cell for cell in cells if cell.load == load])]
     rates = [
@@ -276,7 +274,7 @@ def block(cells: Iterable[Cell]) -> str:
         f"Sync messages come on top: {min(rates):.1f} to {max(rates):.1f} a minute, of "
         f"{mean_bytes:,.0f} bytes on average.",
         "",
-        END,
+        PART.end,
     ]
     return "\n".join(lines)
 
@@ -325,19 +323,9 @@ def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def current(page: str) -> str:
-    """Return the tables that a page has, with their markers.
-
-    Raises:
-        ValueError: The page does not have the markers.
-    """
-    return page[page.index(BEGIN) : page.index(END) + len(END)]
-
-
 def main() -> None:
     """Write the tables into the page."""
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(page.replace(current(page), block(measure())), encoding="utf-8")
+    PART.write(block(measure()))
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
+from docs.page_part import PagePart
 from sds_core.observer.sds.gap_states import (
     ARRIVALS,
     TRANSITIONS,
@@ -13,10 +13,8 @@ from sds_core.observer.sds.gap_states import (
     Transition,
 )
 
-PAGE = Path(__file__).with_name("figures.md")
+PART = PagePart("figures.md", "make_gap_states", "the gap states")
 
-BEGIN = "<!-- Made by .venv/bin/python -m docs.make_gap_states. -->"
-END = "<!-- End of the gap states. -->"
 
 _FIRST = GapState.NOTED
 """State of an id when it is first named."""
@@ -83,22 +81,12 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 def block() -> str:
     """Return the diagram with the marks around it."""
-    return f"{BEGIN}\n```mermaid\n{diagram()}\n```\n{END}"
-
-
-def current(page: str) -> str:
-    """Return the diagram of a page, with its marks.
-
-    Raises:
-        ValueError: The page does not have the marks.
-    """
-    return page[page.index(BEGIN) : page.index(END) + len(END)]
+    return f"{PART.begin}\n```mermaid\n{diagram()}\n```\n{PART.end}"
 
 
 def main() -> None:
     """Write the diagram into the page."""
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(page.replace(current(page), block()), encoding="utf-8")
+    PART.write(block())
 
 
 if __name__ == "__main__":

@@ -11,11 +11,10 @@ from pathlib import Path
 import click
 import msgspec
 
-PAGE = Path(__file__).with_name("guarantees.md")
-RUNS = Path(__file__).with_name("guarantees.json")
+from docs.page_part import PagePart
 
-BEGIN = "<!-- Made by .venv/bin/python -m docs.make_guarantees. -->"
-END = "<!-- End of the longest runs. -->"
+PART = PagePart("guarantees.md", "make_guarantees", "the longest runs")
+RUNS = Path(__file__).with_name("guarantees.json")
 
 
 class Chaos(msgspec.Struct, tag_field="command", tag="make chaos"):
@@ -170,16 +169,7 @@ def block(runs: Runs) -> str:
         if run is not None:
             cells = (*run.row(), f"{run.version}, {run.date}")
             lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([BEGIN, *lines, END])
-
-
-def current(page: str) -> str:
-    """Return the table of a page, with its marks.
-
-    Raises:
-        ValueError: The page does not have the marks.
-    """
-    return page[page.index(BEGIN) : page.index(END) + len(END)]
+    return "\n".join([PART.begin, *lines, PART.end])
 
 
 @click.command()
@@ -194,8 +184,7 @@ def main(figures: tuple[Path, ...]) -> None:
     for path in figures:
         runs = runs.with_run(read_run(path))
     RUNS.write_bytes(msgspec.json.format(msgspec.json.encode(runs), indent=1) + b"\n")
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(page.replace(current(page), block(runs)), encoding="utf-8")
+    PART.write(block(runs))
 
 
 if __name__ == "__main__":

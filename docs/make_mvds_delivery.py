@@ -10,16 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import NamedTuple
 
+from docs.page_part import PagePart
 from sds_core.simulation.mvds.log import Made, Reached, Sending
 from sds_core.simulation.mvds.scenario import MvdsScenario
 from sds_core.simulation.mvds.simulator import simulate_mvds
 
-PAGE = Path(__file__).with_name("mvds.md")
-BEGIN = "<!-- Made by .venv/bin/python -m docs.make_mvds_delivery. -->"
-END = "<!-- End of what a delivery takes. -->"
+PART = PagePart("mvds.md", "make_mvds_delivery", "what a delivery takes")
 
 LOSSES = tuple(percent / 100 for percent in range(0, 100, 10))
 MODES = ("batch", "interactive")
@@ -181,9 +179,9 @@ def block(rows: Iterable[Row]) -> str:
         "records",
         "bytes",
     )
-    lines = [BEGIN, "", about(), "", _row(heads), _row(["---"] * len(heads))]
+    lines = [PART.begin, "", about(), "", _row(heads), _row(["---"] * len(heads))]
     lines += [_row(_cells(row)) for row in rows]
-    return "\n".join([*lines, "", END])
+    return "\n".join([*lines, "", PART.end])
 
 
 def _cells(row: Row) -> Iterator[str]:
@@ -219,21 +217,11 @@ def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def current(page: str) -> str:
-    """Return the table that a page has, with its markers.
-
-    Raises:
-        ValueError: The page has no markers.
-    """
-    return page[page.index(BEGIN) : page.index(END) + len(END)]
-
-
 def main() -> None:
     """Simulate, print the table, and write it to the page."""
     made = block(measure())
     print(made)
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(page.replace(current(page), made), encoding="utf-8")
+    PART.write(made)
 
 
 if __name__ == "__main__":

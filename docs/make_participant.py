@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, NamedTuple
 
+from docs.page_part import PagePart
 from sds_core.message_channel.events import (
     Acknowledged,
     Cause,
@@ -24,9 +24,7 @@ from sds_core.simulation.profile_share import ProfileShare
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.simulator import simulate
 
-PAGE = Path(__file__).with_name("participant.md")
-BEGIN = "<!-- Made by .venv/bin/python -m docs.make_participant. -->"
-END = "<!-- End of what profiles lose. -->"
+PART = PagePart("participant.md", "make_participant", "what profiles lose")
 
 START_MS = 1_786_000_000_000
 """Start of each simulation, Unix ms."""
@@ -206,7 +204,7 @@ def block(rows: Iterable[tuple[Profile, Sequence[Losses]]]) -> str:
     head = ["clock", "history", "profile"]
     for situation in SITUATIONS:
         head += [f"{situation.name}: lost", "reported", "joins", "bytes a frame"]
-    lines = [BEGIN, "", _row(head), _row(["---"] * len(head))]
+    lines = [PART.begin, "", _row(head), _row(["---"] * len(head))]
     for profile, row in rows:
         cells = [
             str(profile.lamport_rule),
@@ -221,16 +219,11 @@ def block(rows: Iterable[tuple[Profile, Sequence[Losses]]]) -> str:
                 f"{losses.frame_bytes // losses.frames:,}",
             ]
         lines.append(_row(cells))
-    return "\n".join([*lines, "", END])
+    return "\n".join([*lines, "", PART.end])
 
 
 def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def current(page: str) -> str:
-    """Return the table that a page has, with its markers."""
-    return page[page.index(BEGIN) : page.index(END) + len(END)]
 
 
 def main() -> None:
@@ -239,8 +232,7 @@ def main() -> None:
         (share.profile(), [measured(share, situation) for situation in SITUATIONS])
         for share in PROFILES
     ]
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(page.replace(current(page), block(rows)), encoding="utf-8")
+    PART.write(block(rows))
 
 
 if __name__ == "__main__":

@@ -16,11 +16,9 @@ import click
 from benchmarks.goals import HEAD, cells
 from benchmarks.results import Disturbed, Measure, Run, publish, read_run
 from benchmarks.rows import drain
+from docs.page_part import PagePart
 
-PAGE = Path(__file__).with_name("performance.md")
-
-BEGIN = "<!-- Made by .venv/bin/python -m docs.make_performance. -->"
-END = "<!-- End of the figures. -->"
+PART = PagePart("performance.md", "make_performance", "the figures")
 
 
 def block(run: Run) -> str:
@@ -29,23 +27,12 @@ def block(run: Run) -> str:
     if run.problems:
         lines = "\n".join(f"- `{row}`: {why}" for row, why in run.problems.items())
         parts.append(f"## Rows that failed\n\n{lines}\n")
-    return "\n".join([BEGIN, "", *parts, END])
-
-
-def current(page: str) -> str:
-    """Return the figures of a page, with their marks.
-
-    Raises:
-        ValueError: The page does not have the marks.
-    """
-    return page[page.index(BEGIN) : page.index(END) + len(END)]
+    return "\n".join([PART.begin, "", *parts, PART.end])
 
 
 def make_page() -> None:
     """Write the figures of docs/performance.json into the page."""
-    page = PAGE.read_text(encoding="utf-8")
-    page = page.replace(current(page), block(read_run()))
-    PAGE.write_text(page, encoding="utf-8")
+    PART.write(block(read_run()))
 
 
 def _about(run: Run) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import click
 
@@ -26,14 +25,13 @@ from benchmarks.prolly.measure import (
 )
 from benchmarks.prolly.results import Cell, SyncRun, Timing, read_run, write_run
 from benchmarks.prolly.workload import SHAPES, SIZES, cells
+from docs.page_part import PagePart
 from sds_core.prolly.batched.lists import FINGERPRINT_BYTES
-from sds_core.prolly.document.server import MAX_START_NODES
+from sds_core.prolly.document import MAX_START_NODES
 from sds_core.prolly.hashing import DEFAULT_FAN_OUT
 from sds_core.prolly.limits import DEFAULT_LIMITS
 
-PAGE = Path(__file__).with_name("sync.md")
-BEGIN = "<!-- Made by .venv/bin/python -m docs.make_sync. -->"
-END = "<!-- End of the figures. -->"
+PART = PagePart("sync.md", "make_sync", "the figures")
 
 MOST_BYTES = 1.5
 """Goal: bytes of the batched protocol as a multiple of negentropy's."""
@@ -63,16 +61,7 @@ def block(run: SyncRun) -> str:
         _alone(run),
         _stretches(run),
     ]
-    return "\n\n".join([BEGIN, *parts, END])
-
-
-def current(page: str) -> str:
-    """Return the figures that a page has, with their markers.
-
-    Raises:
-        ValueError: The page has no markers.
-    """
-    return page[page.index(BEGIN) : page.index(END) + len(END)]
+    return "\n\n".join([PART.begin, *parts, PART.end])
 
 
 def _about(run: SyncRun) -> str:
@@ -423,9 +412,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 def make_page() -> None:
     """Write the figures of docs/sync.json into the page."""
-    page = PAGE.read_text(encoding="utf-8")
-    page = page.replace(current(page), block(read_run()))
-    PAGE.write_text(page, encoding="utf-8")
+    PART.write(block(read_run()))
 
 
 @click.command(help=__doc__)

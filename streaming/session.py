@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
@@ -212,7 +212,7 @@ def warm_up(spark: SparkSession) -> threading.Thread:
         cores = spark.sparkContext.defaultParallelism
         try:
             if not has_executors(spark):
-                use_bytes_pickler(spark)
+                _use_bytes_pickler(spark)
             # Workers of an SQL query: Spark starts others for an RDD.
             rows = spark.range(0, cores, 1, cores)
             rows.mapInArrow(lambda batches: batches, "id long").collect()
@@ -222,6 +222,17 @@ def warm_up(spark: SparkSession) -> threading.Thread:
     thread = threading.Thread(target=run, name="warm-up", daemon=True)
     thread.start()
     return thread
+
+
+def _use_bytes_pickler(spark: SparkSession) -> None:
+    try:
+        use_bytes_pickler(spark)
+    except (Py4JNetworkError, ConnectionError):
+        raise  # The JVM has ended, which the command reports.
+    except Exception as error:  # any: Spark's own pickler does the same
+        _log.warning(
+            "Spark's own pickler passes states to Python, which is slower: %r", error
+        )
 
 
 def _search_no_packages(spark: SparkSession) -> None:

@@ -1,8 +1,8 @@
 """Asks Kafka every second how far the topic reaches, in a thread of its own.
 
-Nothing else of the job waits for these answers, so that it can say that Kafka is away,
-and be ended, while it is. The thread outlives the query: a query that failed because
-Kafka was away is started again when Kafka answers.
+Nothing else of the job waits for these answers: while Kafka is unreachable, the job
+can report that, and can be ended. The thread outlives the query: a query that failed
+because Kafka was unreachable is started again when Kafka answers.
 """
 
 from __future__ import annotations
@@ -53,6 +53,12 @@ _END_S = 5.0
 """Longest wait for the thread's end, seconds. A question that has no answer by then is
 abandoned."""
 
+_NO_END = "the end of the topic cannot be read"
+_NO_COMPARISON = "clocks cannot be compared with Kafka's"
+_NO_SAMPLE = "new records cannot be read to compare the clocks of taps"
+_NO_COMMIT = "offsets cannot be committed"
+"""What the failure of a step means."""
+
 
 @dataclass(frozen=True, slots=True)
 class TopicEnds:
@@ -102,6 +108,7 @@ class TopicWatch:
         self._position: Position | None = None
         self._committed: Mapping[int, int] = {}
         self._refusals: Counter[str] = Counter()
+        self._unexplained: set[str] = set()
         self._refusal: KafkaRefused | None = None
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="topic", daemon=True)
@@ -141,33 +148,45 @@ class TopicWatch:
         wait_s = 0.0
         answers = False
         while not self._ending.wait(wait_s):
-            answers = self._attempt(self._measure)
+            answers = self._attempt(self._measure, _NO_END)
             if answers:
                 # One step after the other: the next question must not wait for two
                 # that get no answer.
-                _ = all(map(self._attempt, (self._compare, self._sample, self._commit)))
+                _ = (
+                    self._attempt(self._compare, _NO_COMPARISON)
+                    and self._attempt(self._sample, _NO_SAMPLE)
+                    and self._attempt(self._commit, _NO_COMMIT)
+                )
             again_s = _EVERY_S if answers else 2 * wait_s
             wait_s = min(max(again_s, _EVERY_S), _LONGEST_WAIT_S)
         if answers:
-            self._attempt(self._commit)
+            self._attempt(self._commit, _NO_COMMIT)
         self._offsets.close()
         self._tail.close()
 
-    def _attempt(self, step: Callable[[], None]) -> bool:
-        """Take a step; returns whether it succeeded. A failure goes to the board."""
-        name = step.__name__
+    def _attempt(self, step: Callable[[], None], failed: str) -> bool:
+        """Take a step; returns whether it succeeded. A failure goes to the board.
+
+        Args:
+            step: The step.
+            failed: What its failure means, for the log. An error that is not Kafka's
+                answer is logged once until the step succeeds.
+        """
         try:
             step()
         except Exception as error:  # any: the thread must go on asking
-            if not isinstance(error, KafkaUnreachable | TopicMissing):
-                _log.exception("how far the topic reaches is not known")
+            explained = isinstance(error, KafkaUnreachable | TopicMissing)
+            if not explained and failed not in self._unexplained:
+                self._unexplained.add(failed)
+                _log.exception("%s: %r", failed, error)
             if isinstance(error, KafkaRefused):
-                self._refusals[name] += 1
-                if self._refusals[name] >= _REFUSALS:
+                self._refusals[failed] += 1
+                if self._refusals[failed] >= _REFUSALS:
                     self._refusal = error
             self._note_failure(error)
             return False
-        del self._refusals[name]
+        del self._refusals[failed]
+        self._unexplained.discard(failed)
         return True
 
     def _measure(self) -> None:
@@ -181,8 +200,8 @@ class TopicWatch:
             raise
         ends = self._offsets.latest(partitions)
         self._reached.append(_Reach(_wall_ms(), ends))
-        found = TopicEnds(ends, self._offsets.newest(partitions))
-        before, self.ends = self.ends, found
+        before = self.ends
+        self.ends = TopicEnds(ends, self._offsets.newest(partitions))
         # Together: with the old lag, what was old would seem fresh for a moment.
         self._note_answer(
             before is None or before.ends != ends, missing_topic=None, **self._lag()
@@ -224,7 +243,7 @@ class TopicWatch:
         self._reached.append(reached[-1])
         first, *later = reached
         records = self._tail.read(first.ends, later[-1].ends)
-        self._clock.observe(_new_record(one, later) for one in records)
+        self._clock.observe(_new_record(record, later) for record in records)
         self._board.set_job(clock=self._clock.figures)
 
     def _commit(self) -> None:

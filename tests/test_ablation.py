@@ -57,14 +57,12 @@ def test_table_has_means_and_spread() -> None:
 
 def test_page_names_the_settings() -> None:
     """After a change of the settings run ``python -m docs.make_ablation``."""
-    page = make_ablation.PAGE.read_text(encoding="utf-8")
-    assert make_ablation.about() in make_ablation.current(page)
+    assert make_ablation.about() in make_ablation.PART.current()
 
 
 def test_page_has_every_row() -> None:
     """Each load, loss and kind of repair, in this order."""
-    page = make_ablation.PAGE.read_text(encoding="utf-8")
-    rows = re.findall(r"\n\| ([\d.]+ %) \| ([^|]+) \|", make_ablation.current(page))
+    rows = re.findall(r"\n\| ([\d.]+ %) \| ([^|]+) \|", make_ablation.PART.current())
     expected = [
         (f"{loss * 100:g} %", variant.name) for loss in LOSSES for variant in VARIANTS
     ]

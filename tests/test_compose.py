@@ -21,7 +21,7 @@ from connectors.broker.jars import KAFKA_VERSION
 from connectors.files.channel_table import read_entries
 from connectors.kafka.settings import FRAMES_TOPIC, MAX_MESSAGE_BYTES
 from connectors.simulator.scenario_files import load_scenario
-from dashboards.links import Links
+from dashboards import Links
 from tests.support.compose_schema import compose_schema
 from tests.support.deployment import (
     ROOT,

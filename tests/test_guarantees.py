@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from docs import make_guarantees
-from docs.make_guarantees import Chaos, Fuzz, Runs, block, current, read_runs
+from docs.make_guarantees import Chaos, Fuzz, Runs, block, read_runs
 
 ROOT = Path(__file__).parents[1]
-PAGE = make_guarantees.PAGE.read_text(encoding="utf-8")
+PAGE = make_guarantees.PART.path.read_text(encoding="utf-8")
 TEST = re.compile(r"^- Test: \[(\w+)\]\(\.\./(tests/[\w/]+\.py)\)$", re.MULTILINE)
 PROMISES = re.split(r"^## ", PAGE, flags=re.MULTILINE)[2:]
 
@@ -36,7 +36,7 @@ def test_named_test_exists(name: str, file: str) -> None:
 
 def test_page_has_the_figures_of_the_file() -> None:
     """After a change run ``python -m docs.make_guarantees``."""
-    assert current(PAGE) == block(read_runs())
+    assert make_guarantees.PART.current() == block(read_runs())
 
 
 def test_longer_run_replaces_a_shorter_one() -> None:

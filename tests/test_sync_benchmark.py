@@ -48,8 +48,7 @@ def run() -> SyncRun:
 
 def test_page_has_the_figures_of_the_file() -> None:
     """After a change run ``python -m docs.make_sync --page``."""
-    page = make_sync.PAGE.read_text(encoding="utf-8")
-    assert make_sync.current(page) == make_sync.block(read_run())
+    assert make_sync.PART.current() == make_sync.block(read_run())
 
 
 def test_file_has_every_row() -> None:
@@ -64,7 +63,7 @@ def test_file_has_every_row() -> None:
 
 def test_example_prints_what_the_page_says() -> None:
     """It runs as it is."""
-    page = make_sync.PAGE.read_text(encoding="utf-8")
+    page = make_sync.PART.path.read_text(encoding="utf-8")
     blocks = re.findall(r"```(?:python|text)\n(.*?)```", page, re.DOTALL)
     # Those of the quick start, before them, are tested with the others.
     example, output = blocks[-2:]

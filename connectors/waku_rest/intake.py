@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import ParamSpec, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar
 
 from connectors.kafka.waku_headers import waku_headers
 from connectors.waku_rest.pacing import Ending, persist
+from connectors.waku_rest.settings import MirrorSettings
 from connectors.waku_rest.spool import Incoming, Spool
 from connectors.waku_rest.trouble import Trouble
 from sds_core.mirror.coverage import Coverage
@@ -23,6 +25,26 @@ _P = ParamSpec("_P")
 _Result = TypeVar("_Result")
 
 
+class MirrorContext(NamedTuple):
+    """What the tasks of a mirror share.
+
+    Attributes:
+        settings: Settings of the mirror.
+        spool: Stores records, hashes, and how far stores were read.
+        figures: Counters of the mirror and of each node.
+        coverage: Records when nodes answered.
+        ending: Set when the mirror must end; a page that is being read is still stored.
+        now_ms: Wall clock, Unix ms.
+    """
+
+    settings: MirrorSettings
+    spool: Spool
+    figures: MirrorFigures
+    coverage: Coverage
+    ending: Ending
+    now_ms: Callable[[], int]
+
+
 class Intake:
     """Takes each message once, from any node and any endpoint.
 
@@ -31,34 +53,21 @@ class Intake:
     page stays in memory and storing it is retried.
 
     Args:
-        spool: Stores the messages.
-        selection: Decides which messages to mirror.
-        coverage: Coverage of the subscribed nodes.
-        figures: Counters of the mirror.
-        limit_bytes: Above this size of the spool, `is_full` is true.
-        ending: Set when the mirror must end.
-        now_ms: Wall clock, Unix ms.
+        context: Of the mirror.
     """
 
-    def __init__(
-        self,
-        spool: Spool,
-        selection: Selection,
-        coverage: Coverage,
-        figures: MirrorFigures,
-        limit_bytes: int,
-        ending: Ending,
-        now_ms: Callable[[], int],
-    ) -> None:
-        self._spool = spool
-        self._selection = selection
-        self._coverage = coverage
-        self._figures = figures
-        self._limit_bytes = limit_bytes
-        self._ending = ending
-        self._now_ms = now_ms
-        self._disk = Trouble(now_ms)
-        self._full = Trouble(now_ms)
+    def __init__(self, context: MirrorContext) -> None:
+        self._spool = context.spool
+        self._figures = context.figures
+        self._coverage = context.coverage
+        self._ending = context.ending
+        self._now_ms = context.now_ms
+        # Above this size, `is_full` is true.
+        self._limit_bytes = context.settings.spool_bytes
+        topics = context.settings.topics.values()
+        self._selection = Selection(frozenset(itertools.chain.from_iterable(topics)))
+        self._disk = Trouble(context.now_ms)
+        self._full = Trouble(context.now_ms)
         self._alone = asyncio.Lock()
         self.has_pending = asyncio.Event()
         self.has_pending.set()

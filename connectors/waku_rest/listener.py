@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 
 from connectors.waku_rest.answers import Page
@@ -14,12 +14,11 @@ from connectors.waku_rest.errors import (
     NodeUnreachable,
     NotSubscribed,
 )
-from connectors.waku_rest.intake import Intake
-from connectors.waku_rest.pacing import Ending, persist
-from connectors.waku_rest.settings import Listen, MirrorSettings
+from connectors.waku_rest.intake import Intake, MirrorContext
+from connectors.waku_rest.pacing import persist
+from connectors.waku_rest.settings import Listen
 from connectors.waku_rest.trouble import Trouble
-from sds_core.mirror.coverage import Coverage
-from sds_core.mirror.figures import Loss, NodeFigures, Source
+from sds_core.mirror.figures import Loss, Source
 
 _RENEW_MS = 60_000
 """Interval at which filter subscriptions are renewed, ms: a filter node drops one after
@@ -43,24 +42,14 @@ class Listener:
 
     Args:
         node: The node.
-        settings: Settings of the mirror, which must listen to relay or filter.
+        context: Of the mirror, which must listen to relay or filter.
         intake: Receives the messages that are read.
-        coverage: Records when the node answered.
-        figures: Counters of the node.
-        ending: Set when the mirror must end; a page that is being read is still stored.
-        now_ms: Wall clock, Unix ms.
     """
 
     def __init__(
-        self,
-        node: NodeClient,
-        settings: MirrorSettings,
-        intake: Intake,
-        coverage: Coverage,
-        figures: NodeFigures,
-        ending: Ending,
-        now_ms: Callable[[], int],
+        self, node: NodeClient, context: MirrorContext, intake: Intake
     ) -> None:
+        settings = context.settings
         self._node = node
         self._topics = settings.topics
         self._is_relay = settings.listen is Listen.RELAY
@@ -68,12 +57,12 @@ class Listener:
         self._cache = settings.cache_messages if self._is_relay else _FILTER_CACHE
         self._interval_s = settings.poll_interval_s
         self._intake = intake
-        self._coverage = coverage
-        self._figures = figures
-        self._ending = ending
-        self._now_ms = now_ms
+        self._coverage = context.coverage
+        self._figures = context.figures.nodes[node.url]
+        self._ending = context.ending
+        self._now_ms = context.now_ms
         self._subscribed_ms: int | None = None
-        self._trouble = Trouble(now_ms)
+        self._trouble = Trouble(context.now_ms)
 
     async def run(self) -> None:
         """Read until the mirror ends."""

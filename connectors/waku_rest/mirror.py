@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 
@@ -20,7 +20,7 @@ from connectors.kafka.heartbeat import INTERVAL_S
 from connectors.kafka.settings import KafkaUnreachable, RecordRefused
 from connectors.waku_rest.client import NodeClient
 from connectors.waku_rest.connection import open_client
-from connectors.waku_rest.intake import Intake
+from connectors.waku_rest.intake import Intake, MirrorContext
 from connectors.waku_rest.listener import Listener
 from connectors.waku_rest.pacing import Ending, persist
 from connectors.waku_rest.settings import Listen, MirrorSettings
@@ -30,7 +30,6 @@ from connectors.waku_rest.trouble import Trouble
 from connectors.waku_rest.writer import FrameWriter
 from sds_core.mirror.coverage import Coverage
 from sds_core.mirror.figures import Loss, MirrorFigures, NodeFigures
-from sds_core.mirror.selection import Selection
 from sds_core.text import counted
 
 _WRITTEN_AT_ONCE = 500
@@ -105,7 +104,15 @@ class Mirror:
             coverage = Coverage(
                 self._figures.nodes, 2 * self._interval_ms, self._spool.last_seq > 0
             )
-            intake = self._intake(coverage, ending)
+            context = MirrorContext(
+                self._settings,
+                self._spool,
+                self._figures,
+                coverage,
+                ending,
+                self._now_ms,
+            )
+            intake = Intake(context)
             was_killed = await intake.use(self._spool.begin)
             # Without live listening nothing is lost: a store can be read again.
             if was_killed and self._settings.listen is not Listen.NONE:
@@ -119,44 +126,14 @@ class Mirror:
                 async with asyncio.TaskGroup() as reading:
                     reading.create_task(self._beat(intake, coverage, ending))
                     for node in nodes:
-                        for work in self._works(node, intake, coverage, ending):
-                            reading.create_task(work)
+                        if self._settings.listen is not Listen.NONE:
+                            listener = Listener(node, context, intake)
+                            reading.create_task(listener.run())
+                        if self._settings.store:
+                            sweeper = Sweeper(node, context, intake)
+                            reading.create_task(sweeper.run())
                 all_read.set()
                 intake.has_pending.set()
-
-    def _intake(self, coverage: Coverage, ending: Ending) -> Intake:
-        topics = self._settings.topics.values()
-        selection = Selection(frozenset(topic for some in topics for topic in some))
-        return Intake(
-            self._spool,
-            selection,
-            coverage,
-            self._figures,
-            self._settings.spool_bytes,
-            ending,
-            self._now_ms,
-        )
-
-    def _works(
-        self, node: NodeClient, intake: Intake, coverage: Coverage, ending: Ending
-    ) -> Iterator[Coroutine[None, None, None]]:
-        """Yield the tasks for one node: its listener and its sweeper."""
-        settings, figures = self._settings, self._figures.nodes[node.url]
-        if settings.listen is not Listen.NONE:
-            yield Listener(
-                node, settings, intake, coverage, figures, ending, self._now_ms
-            ).run()
-        if settings.store:
-            yield Sweeper(
-                node,
-                settings,
-                self._spool,
-                intake,
-                coverage,
-                figures,
-                ending,
-                self._now_ms,
-            ).run()
 
     async def _beat(self, intake: Intake, coverage: Coverage, ending: Ending) -> None:
         """Spool heartbeats as long as any node answers."""

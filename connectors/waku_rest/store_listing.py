@@ -15,12 +15,12 @@ from tenacity import (
 
 from connectors.waku_rest.client import NodeClient
 from connectors.waku_rest.connection import NodeSettings, open_client
-from connectors.waku_rest.cursors import follow
 from connectors.waku_rest.errors import NodeBusy, NodeUnreachable
 from connectors.waku_rest.store_query import (
     MAX_CONTENT_TOPICS,
     MAX_HASHES,
     StoreQuery,
+    follow,
     in_parts,
 )
 from sds_core.waku import WakuMessage

@@ -1,10 +1,13 @@
-"""A query to the store of a Waku node."""
+"""Queries to the store of a Waku node, and how all pages of one are read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
+
+from connectors.waku_rest.errors import BadAnswer
+from sds_core.prolly.tree import ProllyTree
 
 MAX_CONTENT_TOPICS = 10
 """Content topics in one query: with more, the store refuses every page but the
@@ -18,6 +21,9 @@ MAX_PAGE_SIZE = 100
 """Upper limit of the store, also if a query requests more."""
 
 _Item = TypeVar("_Item")
+
+ReadPage = Callable[[bytes | None], Awaitable[bytes | None]]
+"""Reads the page at a cursor, None for the first; returns the cursor to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +76,52 @@ def in_parts(items: Sequence[_Item], most: int) -> Iterator[Sequence[_Item]]:
     """Yield the items in parts of at most `most`."""
     for first in range(0, len(items), most):
         yield items[first : first + most]
+
+
+async def follow(
+    read_page: ReadPage, node: str, is_ending: Callable[[], bool] = lambda: False
+) -> bool:
+    """Read page after page.
+
+    Args:
+        read_page: Reads one page.
+        node: URL of the node, for errors.
+        is_ending: Asked before each page whether to stop.
+
+    Returns:
+        Whether the last page was read.
+
+    Raises:
+        BadAnswer: The cursors lead in a circle.
+    """
+    cursor: bytes | None = None
+    cursors: set[bytes] = set()
+    while not is_ending():
+        cursor = await read_page(cursor)
+        if cursor is None:
+            return True
+        if cursor in cursors:
+            raise BadAnswer(node, "a reading of the store", "its cursors repeat")
+        cursors.add(cursor)
+    return False
+
+
+def onward_query(
+    tree: ProllyTree,
+    pubsub_topic: str | None = None,
+    content_topics: Sequence[str] = (),
+) -> StoreQuery:
+    """Return the query for what a store has behind the last message of a tree.
+
+    Both sides of a synchronisation may lack it: it was sent after that began
+    (75/WAKU2-SYNC, Implementation). Another message may have the time of the last one,
+    so that time is included.
+
+    Args:
+        tree: Messages that are there.
+        pubsub_topic: See `StoreQuery`.
+        content_topics: See `StoreQuery`.
+    """
+    last = tree.last()
+    start_ns = 1 if last is None else last.timestamp_ns
+    return StoreQuery(pubsub_topic, content_topics, start_ns)

@@ -7,28 +7,27 @@ for hashes only; the messages behind unknown hashes follow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 from connectors.waku_rest.answers import StorePage
 from connectors.waku_rest.client import NodeClient
-from connectors.waku_rest.cursors import follow
 from connectors.waku_rest.errors import NodeBusy, NodeError, NodeUnreachable
-from connectors.waku_rest.intake import Intake
-from connectors.waku_rest.pacing import Ending, persist
-from connectors.waku_rest.settings import Listen, MirrorSettings
-from connectors.waku_rest.spool import Spool, Swept
+from connectors.waku_rest.intake import Intake, MirrorContext
+from connectors.waku_rest.pacing import persist
+from connectors.waku_rest.settings import Listen
+from connectors.waku_rest.spool import Swept
 from connectors.waku_rest.store_query import (
     MAX_CONTENT_TOPICS,
     MAX_HASHES,
     StoreQuery,
+    follow,
     in_parts,
 )
 from connectors.waku_rest.trouble import Trouble
-from sds_core.mirror.coverage import Coverage
-from sds_core.mirror.figures import NodeFigures, Source
+from sds_core.mirror.figures import Source
 
 _NS = 1_000_000
 """Nanoseconds in a millisecond."""
@@ -76,36 +75,24 @@ class Sweeper:
 
     Args:
         node: The node.
-        settings: Settings of the mirror.
-        spool: Stores how far the store was read, and which hashes are known.
-        intake: Receives the unknown messages.
-        coverage: Records when the store was read, if live messages are not read.
-        figures: Counters of the node.
-        ending: Set when the mirror must end.
-        now_ms: Wall clock, Unix ms.
+        context: Of the mirror.
+        intake: Receives the messages that are read.
     """
 
     def __init__(
-        self,
-        node: NodeClient,
-        settings: MirrorSettings,
-        spool: Spool,
-        intake: Intake,
-        coverage: Coverage,
-        figures: NodeFigures,
-        ending: Ending,
-        now_ms: Callable[[], int],
+        self, node: NodeClient, context: MirrorContext, intake: Intake
     ) -> None:
+        settings = context.settings
         self._node = node
         self._settings = settings
-        self._spool = spool
+        self._spool = context.spool
         self._intake = intake
-        self._coverage = coverage
-        self._figures = figures
-        self._ending = ending
-        self._now_ms = now_ms
+        self._coverage = context.coverage
+        self._figures = context.figures.nodes[node.url]
+        self._ending = context.ending
+        self._now_ms = context.now_ms
         self._is_alone = settings.listen is Listen.NONE
-        self._trouble = Trouble(now_ms)
+        self._trouble = Trouble(context.now_ms)
 
     async def run(self) -> None:
         """Read until the mirror ends, first over the time in which no mirror ran."""

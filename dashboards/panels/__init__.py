@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from dashboards.links import CAPACITY, CHANNEL, FLEET, GROUPS, MONITOR, REPAIR, Links
+from dashboards import CAPACITY, CHANNEL, FLEET, GROUPS, MONITOR, REPAIR, Links
 from dashboards.panels.capacity import capacity
 from dashboards.panels.channel import channel
 from dashboards.panels.fleet import fleet

@@ -18,6 +18,7 @@ from grafana_foundation_sdk.builders import (
 from grafana_foundation_sdk.models import common as common_models
 from grafana_foundation_sdk.models import dashboard as models
 
+from dashboards.panels import queries
 from dashboards.panels.colours import Steps
 
 DATA_SOURCE = common_models.DataSourceRef(type_val="prometheus", uid="${datasource}")
@@ -87,8 +88,14 @@ def finished(
     )
 
 
-def target(query: Query) -> prometheus.Dataquery:
-    """Return a query of the data source that is selected on the dashboard."""
+def target(query: Query | str) -> prometheus.Dataquery:
+    """Return a query of the data source that is selected on the dashboard.
+
+    Args:
+        query: Query, or an expression whose series have no legend.
+    """
+    if isinstance(query, str):
+        query = Query(query)
     return (
         prometheus.Dataquery()
         .expr(query.expression)
@@ -119,3 +126,34 @@ def coloured_by_threshold() -> dashboard.FieldColor:
 def data_link(link: Link) -> dashboard.DashboardLink:
     """Return a link in the form that a panel needs."""
     return dashboard.DashboardLink(link.title).url(link.url)
+
+
+def per_second(metric: str, scope: str, legend: str, *by: str, **labels: str) -> Query:
+    """Return a query: a counter per second, summed, by labels, with a legend."""
+    return Query(queries.rate(queries.select(metric, scope, **labels), *by), legend)
+
+
+def per_step(metric: str, scope: str, legend: str, *by: str, **labels: str) -> Query:
+    """Return a query: growth of a counter per step of the graph, summed, by labels."""
+    return Query(queries.increase(queries.select(metric, scope, **labels), *by), legend)
+
+
+def now(metric: str, scope: str, legend: str, *by: str, **labels: str) -> Query:
+    """Return a query: the maximum of a gauge, by labels."""
+    return Query(queries.greatest(queries.select(metric, scope, **labels), *by), legend)
+
+
+def sums(metric: str, scope: str, legend: str, *by: str, **labels: str) -> Query:
+    """Return a query: the sum of a gauge, by labels."""
+    return Query(queries.total(queries.select(metric, scope, **labels), *by), legend)
+
+
+def quantiles(histogram: str, scope: str, **labels: str) -> list[Query]:
+    """Return queries: median, 95 % and 99 % quantile of a histogram."""
+    return [
+        Query(
+            queries.quantile(q, histogram, scope, **labels),
+            " ".join([f"p{q * 100:g}", *labels.values()]),
+        )
+        for q in (0.5, 0.95, 0.99)
+    ]

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards.links import CAPACITY, Links
-from dashboards.panels import queries
-from dashboards.panels.base import Panel, Query, Text
-from dashboards.panels.capacity_limits import (
-    FILTER_STEPS,
-    filters,
-    own_limits,
-    participants,
-)
-from dashboards.panels.capacity_segments import segments
+from dashboards import CAPACITY, Links
+from dashboards.panels import colours, queries
+from dashboards.panels.base import Panel, Query, per_second, per_step, sums
 from dashboards.panels.charts import figure, lines
 from dashboards.panels.frame import (
     Frame,
     Section,
     assemble,
+    channel_link,
+    channel_page,
     some_channels,
 )
-from dashboards.panels.queries import CHANNELS, RANGE, select
-from dashboards.panels.series import per_second
+from dashboards.panels.queries import CHANNELS, JOB, RANGE, select
+from dashboards.panels.tables import Column, rows
+from dashboards.thresholds import (
+    BUDGET_NEARLY_SPENT,
+    NEAR_SATURATION_RATIO,
+    SATURATED_RATIO,
+)
 
 
 def capacity(links: Links) -> models.Dashboard:
@@ -39,10 +39,10 @@ def capacity(links: Links) -> models.Dashboard:
         [
             Section("", _figures()),
             Section("Traffic", _traffic()),
-            Section("Participants and their limits", participants()),
-            Section("Segments", segments()),
-            Section("Filters", filters()),
-            Section("The monitor's own limits", own_limits()),
+            Section("Participants and their limits", _participants()),
+            Section("Segments", _segments()),
+            Section("Filters", _filters()),
+            Section("The monitor's own limits", _own_limits()),
         ],
     )
 
@@ -51,65 +51,52 @@ def _figures() -> list[Panel]:
     frames = queries.rate(select("sds_frames_total", CHANNELS))
     return [
         figure(
-            Text(
-                "Bytes",
-                "Bytes per second of SDS frames now, each broadcast once, without "
-                "Waku's overhead and repeated gossip.",
-                "Bps",
-            ),
-            Query(queries.rate(select("sds_frame_bytes_total", CHANNELS))),
+            "Bytes",
+            "Bytes per second of SDS frames now, each broadcast once, without Waku's "
+            "overhead and repeated gossip.",
+            queries.rate(select("sds_frame_bytes_total", CHANNELS)),
+            unit="Bps",
         ),
         figure(
-            Text("Frames", "Frames per second now, rebroadcasts included.", "pps"),
-            Query(frames),
+            "Frames",
+            "Frames per second now, rebroadcasts included.",
+            frames,
+            unit="pps",
         ),
         figure(
-            Text(
-                "Bytes per message",
-                "All bytes by distinct content messages, in the chosen range: the "
-                "whole cost of one message, reliability included.",
-                "bytes",
+            "Bytes per message",
+            "All bytes by distinct content messages, in the chosen range: the whole "
+            "cost of one message, reliability included.",
+            queries.share(
+                _increase("sds_frame_bytes_total"), _increase("sds_messages_total")
             ),
-            Query(
-                queries.share(
-                    _increase("sds_frame_bytes_total"), _increase("sds_messages_total")
-                )
-            ),
+            unit="bytes",
             absent="no messages",
         ),
         figure(
-            Text(
-                "Content",
-                "Share of the bytes that is content, in the chosen range. The rest "
-                "is the price of reliability.",
-                "percentunit",
+            "Content",
+            "Share of the bytes that is content, in the chosen range. The rest is the "
+            "price of reliability.",
+            queries.share(
+                _increase("sds_frame_bytes_total", part="content"),
+                _increase("sds_frame_bytes_total"),
             ),
-            Query(
-                queries.share(
-                    _increase("sds_frame_bytes_total", part="content"),
-                    _increase("sds_frame_bytes_total"),
-                )
-            ),
+            unit="percentunit",
             absent="no traffic",
         ),
         figure(
-            Text(
-                "Participants",
-                "Senders within the last ten minutes, summed over channels: a "
-                "participant of five channels counts five times.",
-            ),
-            Query(queries.total(select("sds_channel_participants", CHANNELS))),
+            "Participants",
+            "Senders within the last ten minutes, summed over channels: a participant "
+            "of five channels counts five times.",
+            queries.total(select("sds_channel_participants", CHANNELS)),
         ),
         figure(
-            Text(
-                "Fullest filter",
-                "False-positive rate of the fullest bloom filter of all channels. "
-                "Yellow where the alert begins, red where the channel counts as "
-                "degraded.",
-                "percentunit",
-            ),
-            Query(queries.greatest(select("sds_bloom_false_positive_ratio", CHANNELS))),
-            steps=FILTER_STEPS,
+            "Fullest filter",
+            "False-positive rate of the fullest bloom filter of all channels. Yellow "
+            "where the alert begins, red where the channel counts as degraded.",
+            queries.greatest(select("sds_bloom_false_positive_ratio", CHANNELS)),
+            unit="percentunit",
+            steps=_FILTER_STEPS,
             absent="no filter",
         ),
     ]
@@ -118,55 +105,44 @@ def _figures() -> list[Panel]:
 def _traffic() -> list[Panel]:
     return [
         lines(
-            Text(
-                "Bytes by part",
-                "Bytes per second of frames by part. Bloom filters are sent whole "
-                "with every frame, so that small messages are mostly filter.",
-                "Bps",
-            ),
+            "Bytes by part",
+            "Bytes per second of frames by part. Bloom filters are sent whole with "
+            "every frame, so that small messages are mostly filter.",
             per_second("sds_frame_bytes_total", CHANNELS, "{{part}}", "part"),
+            unit="Bps",
             stacked=True,
         ),
         lines(
-            Text(
-                "Bytes by channel",
-                "The ten channels with most bytes per second at each moment.",
-                "Bps",
-            ),
+            "Bytes by channel",
+            "The ten channels with most bytes per second at each moment.",
             _busiest("sds_frame_bytes_total"),
+            unit="Bps",
         ),
         lines(
-            Text(
-                "Frames by kind",
-                "Frames per second. Sync frames are the heartbeat of quiet "
-                "channels; many of them beside little content are cost.",
-                "pps",
-            ),
+            "Frames by kind",
+            "Frames per second. Sync frames are the heartbeat of quiet channels; many "
+            "of them beside little content are cost.",
             per_second(
                 "sds_frames_total", CHANNELS, "{{kind}} {{dialect}}", "kind", "dialect"
             ),
+            unit="pps",
             stacked=True,
             width=8,
         ),
         lines(
-            Text(
-                "Frames by channel",
-                "The ten channels with most frames per second at each moment.",
-                "pps",
-            ),
+            "Frames by channel",
+            "The ten channels with most frames per second at each moment.",
             _busiest("sds_frames_total"),
+            unit="pps",
             width=8,
         ),
         lines(
-            Text(
-                "Copies",
-                "Per second: rebroadcasts by cause, and replicas, further copies of "
-                "one broadcast. Replicas come from several taps and cost only the "
-                "monitor.",
-                "pps",
-            ),
+            "Copies",
+            "Per second: rebroadcasts by cause, and replicas, further copies of one "
+            "broadcast. Replicas come from several taps and cost only the monitor.",
             per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}", "cause"),
             per_second("sds_replicas_total", CHANNELS, "replicas"),
+            unit="pps",
             width=8,
         ),
     ]
@@ -179,3 +155,259 @@ def _increase(metric: str, **labels: str) -> str:
 def _busiest(metric: str) -> Query:
     per_channel = queries.rate(select(metric, CHANNELS), "channel")
     return Query(queries.worst(per_channel, CHANNELS), "{{name}}")
+
+
+_FILTER_STEPS: colours.Steps = (
+    (None, colours.GOOD),
+    (NEAR_SATURATION_RATIO, colours.WARNING),
+    (SATURATED_RATIO, colours.BAD),
+)
+"""Limits: from the first on an alert fires, from the second on the verdict changes."""
+
+
+def _participants() -> list[Panel]:
+    """Return panels of active participants and their distance to the rate limit."""
+    return [
+        lines(
+            "Participants by channel",
+            "Senders within the last ten minutes, of the ten largest channels. "
+            "Filters, requests and answers all grow with them.",
+            _greatest("sds_channel_participants"),
+            width=8,
+        ),
+        lines(
+            "Messages per epoch",
+            "Most messages of one participant in the last epoch of ten minutes, with "
+            "its retries, in the ten channels with most.",
+            _greatest("sds_epoch_messages_max"),
+            width=8,
+        ),
+        lines(
+            "Rate-limit budget used",
+            "Greatest share of the budget that one participant has used in the "
+            "current epoch, in the ten channels with most. From the dashed line on an "
+            "alert fires; Waku rejects what goes beyond the budget. A lower bound: "
+            "nobody knows who answers repair requests.",
+            _greatest("sds_epoch_budget_used_ratio", epoch="current"),
+            unit="percentunit",
+            limits=colours.line_at(BUDGET_NEARLY_SPENT),
+            width=8,
+        ),
+        lines(
+            "Budget by purpose",
+            "Broadcasts per second: new messages, and what the budget is spent on "
+            "besides: answers to repair requests, retries and sync messages. If the "
+            "others outweigh new messages, reliability costs more than the messages "
+            "themselves.",
+            Query(_new(), "new messages"),
+            per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}", "cause"),
+            per_second("sds_frames_total", CHANNELS, "sync", kind="sync"),
+            unit="pps",
+            stacked=True,
+            width=24,
+        ),
+    ]
+
+
+def _filters() -> list[Panel]:
+    """Return panels of the fill of bloom filters."""
+    return [
+        lines(
+            "False positives by channel",
+            "False-positive rate of the fullest filter in use, of the ten "
+            f"channels with the fullest. Above {SATURATED_RATIO:.0%}, the "
+            "dashed line, participants believe too often that others have a "
+            "message, and the channel counts as degraded.",
+            _greatest("sds_bloom_false_positive_ratio"),
+            unit="percentunit",
+            limits=colours.line_at(SATURATED_RATIO),
+            width=8,
+        ),
+        lines(
+            "Ids in the filter by channel",
+            "Message ids in the fullest filter in use, of the ten channels with most. "
+            "A saw tooth is a filter that is begun anew; a line that only rises will "
+            "saturate.",
+            _greatest("sds_bloom_ids"),
+            width=8,
+        ),
+        rows(
+            "When filters pass 1 %",
+            "Channels whose fullest filter grows, the fullest first, and when it "
+            "passes a false-positive rate of 1 % if it grows on. No date: it does not "
+            "grow.",
+            "channel",
+            Column(
+                "False positives",
+                queries.worst(
+                    queries.greatest(
+                        select("sds_bloom_false_positive_ratio", CHANNELS), "channel"
+                    ),
+                    CHANNELS,
+                    count=20,
+                ),
+                unit="percentunit",
+                steps=_FILTER_STEPS,
+            ),
+            Column(
+                "Passes 1 %",
+                "1000 * "
+                + queries.greatest(
+                    select("sds_bloom_one_percent_timestamp_seconds", CHANNELS),
+                    "channel",
+                ),
+                unit="dateTimeFromNow",
+            ),
+            headers={"name": "Channel", "channel": "Id"},
+            links={
+                "name": channel_link("__data.fields.channel"),
+                "channel": channel_page("__data.fields.channel"),
+            },
+            width=8,
+            height=8,
+        ),
+    ]
+
+
+def _own_limits() -> list[Panel]:
+    """Return panels of the label budget and the state store."""
+    dropped = queries.greatest(select("sds_monitor_dropped_label_channels", JOB))
+    dropped_groups = queries.greatest(select("sds_monitor_dropped_label_groups", JOB))
+    state = queries.total(select("sds_monitor_state_bytes", JOB))
+    channels = queries.total(select("sds_monitor_state_channels", JOB))
+    labelled = f"count({select('sds_channel_info', JOB)})"
+    groups = queries.total(select("sds_monitor_state_groups", JOB))
+    labelled_groups = f"count({select('mvds_group_info', JOB)})"
+    return [
+        figure(
+            "Channels and groups without a label",
+            "Those beyond the label budget, summed as 'other'. They have no verdict "
+            "here, only on the status page: raise the budget or choose by the channel "
+            "table.",
+            Query(dropped, "channels"),
+            Query(dropped_groups, "groups of MVDS"),
+            steps=colours.ANY_IS_SUSPECT,
+            width=6,
+        ),
+        figure(
+            "Channels and groups",
+            "Channels and groups of MVDS held in the monitor's state, and series of "
+            "them that it exports, 'other' included.",
+            Query(channels, "channels in the state"),
+            Query(labelled, "channels with a label"),
+            Query(groups, "groups in the state"),
+            Query(labelled_groups, "groups with a label"),
+            width=6,
+        ),
+        figure(
+            "State",
+            "Memory of the monitor's state store.",
+            state,
+            unit="bytes",
+            width=6,
+        ),
+        figure(
+            "State per channel",
+            "Memory of the state store by channel.",
+            queries.share(state, channels),
+            unit="bytes",
+            width=6,
+            absent="no channels",
+        ),
+        lines(
+            "State over time",
+            "Memory of the state store. It follows the messages of the last hour, the "
+            "channels and their participants; a line that rises while those do not "
+            "indicates trouble.",
+            Query(state, "state"),
+            unit="bytes",
+        ),
+        lines(
+            "Memory of channels overrun",
+            "Entries per step of the graph that a channel's limit pushed out before "
+            "their time, of the ten channels with most. Above 0 the figures of that "
+            "channel are too low.",
+            Query(
+                queries.worst(
+                    queries.increase(
+                        select("sds_remembered_evicted_total", CHANNELS), "channel"
+                    ),
+                    CHANNELS,
+                ),
+                "{{name}}",
+            ),
+            bars=True,
+        ),
+    ]
+
+
+def _new() -> str:
+    """Return broadcasts with content per second that are no rebroadcasts."""
+    every = queries.rate(select("sds_frames_total", CHANNELS))
+    sync = queries.rate(select("sds_frames_total", CHANNELS, kind="sync"))
+    again = queries.rate(select("sds_rebroadcasts_total", CHANNELS))
+    return f"clamp_min({every} - {sync} - {again}, 0)"
+
+
+def _greatest(metric: str, **labels: str) -> Query:
+    per_channel = queries.greatest(select(metric, CHANNELS, **labels), "channel")
+    return Query(queries.worst(per_channel, CHANNELS), "{{name}}")
+
+
+def _segments() -> list[Panel]:
+    """Return panels of segmented messages and their segments."""
+    return [
+        lines(
+            "Segmented messages",
+            "Per step of the graph: messages that became complete, and those of which "
+            "too few segments came in time. Incomplete ones are lost to their "
+            "application, although each segment is a message of its own.",
+            per_step(
+                "sds_segmented_messages_ended_total",
+                CHANNELS,
+                "{{outcome}}",
+                "outcome",
+            ),
+            bars=True,
+            width=8,
+        ),
+        lines(
+            "Begun and not complete",
+            "Segmented messages begun per step of the graph, and those whose segments "
+            "are awaited now. A number that stays high is large messages, or segments "
+            "that are lost.",
+            per_step("sds_segmented_messages_total", CHANNELS, "begun"),
+            sums("sds_segmented_messages_open", CHANNELS, "open"),
+            width=8,
+        ),
+        lines(
+            "Segments per message",
+            "Segments by segmented messages that began, averaged. Each segment costs "
+            "one message of the rate-limit budget.",
+            Query(
+                queries.share(
+                    queries.rate(select("sds_segments_total", CHANNELS)),
+                    queries.rate(select("sds_segmented_messages_total", CHANNELS)),
+                ),
+                "segments",
+            ),
+            width=8,
+        ),
+        lines(
+            "Segments by kind",
+            "Segments per second. Parity segments replace lost data segments; beside "
+            "repair they are mostly cost.",
+            per_second("sds_segments_total", CHANNELS, "{{kind}}", "kind"),
+            unit="pps",
+            stacked=True,
+        ),
+        lines(
+            "Contradicting segments",
+            "Segments per step of the graph that contradict earlier ones of their "
+            "message in its length or in the number of segments, or that are a whole "
+            "payload with another hash. Above 0, a client is broken or somebody sends "
+            "false segments.",
+            per_step("sds_segments_disagreeing_total", CHANNELS, "segments"),
+            bars=True,
+        ),
+    ]

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards.links import CHANNEL as UID
-from dashboards.links import Links
+from dashboards import CHANNEL as UID
+from dashboards import Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Link, Panel, Query, Text
-from dashboards.panels.channel_losses import gaps, repair
-from dashboards.panels.channel_messages import acknowledgement, delivery
-from dashboards.panels.channel_traffic import traffic
-from dashboards.panels.charts import figure, lines, states
+from dashboards.panels.base import (
+    Link,
+    Panel,
+    Query,
+    now,
+    per_second,
+    per_step,
+    quantiles,
+    sums,
+)
+from dashboards.panels.charts import figure, heat, lines, states
 from dashboards.panels.frame import (
     Frame,
     Section,
@@ -20,6 +26,8 @@ from dashboards.panels.frame import (
     one_channel,
 )
 from dashboards.panels.queries import CHANNEL, select
+from dashboards.thresholds import REDUNDANT_SHARE, SATURATED_RATIO
+from sds_core.observer.settings import DEFAULTS
 
 _FRAME = Frame(
     UID,
@@ -40,11 +48,11 @@ def channel(links: Links) -> models.Dashboard:
         links,
         [
             Section("", [*_now(), _verdict(), _excused()]),
-            Section("Acknowledgement", acknowledgement()),
-            Section("Delivery", delivery()),
-            Section("Missing dependencies", gaps()),
-            Section("Repair", repair()),
-            Section("Traffic and filters", traffic()),
+            Section("Acknowledgement", _acknowledgement()),
+            Section("Delivery", _delivery()),
+            Section("Missing dependencies", _gaps()),
+            Section("Repair", _repair()),
+            Section("Traffic and filters", _traffic()),
         ],
     )
 
@@ -55,59 +63,47 @@ def _now() -> list[Panel]:
     muted = select("sds_channel_muted_until_timestamp_seconds", CHANNEL)
     return [
         figure(
-            Text(
-                "Verdict now",
-                "The verdict on the last ten minutes. A click leads to the channel's "
-                "status page, which has the reason.",
-            ),
-            Query(f"max({queries.trouble(CHANNEL)})"),
+            "Verdict now",
+            "The verdict on the last ten minutes. A click leads to the channel's "
+            "status page, which has the reason.",
+            f"max({queries.trouble(CHANNEL)})",
             mappings=colours.verdict_mappings(),
             link=channel_page("channel"),
             absent="no verdict",
         ),
         figure(
-            Text(
-                "Verdict since",
-                "Event time at which this verdict began. In a replay or while "
-                "catching up that is long ago.",
-                "dateTimeFromNow",
-            ),
-            Query(f"1000 * {since}"),
+            "Verdict since",
+            "Event time at which this verdict began. In a replay or while catching up "
+            "that is long ago.",
+            f"1000 * {since}",
+            unit="dateTimeFromNow",
         ),
         figure(
-            Text(
-                "Missing now",
-                "Messages that others refer to and that no tap has seen yet. Each is "
-                "filled or found lost within five minutes; a number that stays is bad.",
-            ),
-            Query(queries.total(select("sds_dependencies_missing", CHANNEL))),
+            "Missing now",
+            "Messages that others refer to and that no tap has seen yet. Each is "
+            "filled or found lost within five minutes; a number that stays is bad.",
+            queries.total(select("sds_dependencies_missing", CHANNEL)),
             steps=colours.ANY_IS_SUSPECT,
         ),
         figure(
-            Text(
-                "In flight",
-                "Messages within their two minutes and not yet acknowledged, and "
-                "when the oldest of them was sent. Normal while people write.",
-            ),
-            Query(queries.total(select("sds_messages_in_flight", CHANNEL))),
+            "In flight",
+            "Messages within their two minutes and not yet acknowledged, and when the "
+            "oldest of them was sent. Normal while people write.",
+            queries.total(select("sds_messages_in_flight", CHANNEL)),
         ),
         figure(
-            Text(
-                "Oldest in flight",
-                "When the oldest message that waits for its acknowledgement was "
-                "first seen. Nothing waits if it is empty.",
-                "dateTimeFromNow",
-            ),
-            Query(f"1000 * min({oldest})"),
+            "Oldest in flight",
+            "When the oldest message that waits for its acknowledgement was first "
+            "seen. Nothing waits if it is empty.",
+            f"1000 * min({oldest})",
+            unit="dateTimeFromNow",
             absent="none",
         ),
         figure(
-            Text(
-                "Muted until",
-                "Until when alerts on this channel are silent, by the channel table.",
-                "dateTimeFromNow",
-            ),
-            Query(f"1000 * max({muted} > time())"),
+            "Muted until",
+            "Until when alerts on this channel are silent, by the channel table.",
+            f"1000 * max({muted} > time())",
+            unit="dateTimeFromNow",
             absent="not muted",
         ),
     ]
@@ -118,12 +114,10 @@ def _excused() -> Panel:
         return queries.or_else(queries.total(select(metric, CHANNEL)))
 
     return lines(
-        Text(
-            "Findings that do not count",
-            "Findings in the verdict's window that the taps, or the mirror, may have "
-            "caused, and those of the same kinds that count. While alerts are held "
-            "back, the third line is above 0; the status page says until when.",
-        ),
+        "Findings that do not count",
+        "Findings in the verdict's window that the taps, or the mirror, may have "
+        "caused, and those of the same kinds that count. While alerts are held back, "
+        "the third line is above 0; the status page says until when.",
         Query(number("sds_excused_findings"), "do not count"),
         Query(number("sds_unexcused_findings"), "count"),
         Query(number("sds_alert_held_back"), "held back"),
@@ -133,11 +127,262 @@ def _excused() -> Panel:
 
 def _verdict() -> Panel:
     return states(
-        Text(
-            "Verdict",
-            "Which verdict held when. Blind means that the taps missed records: "
-            "what other panels show for that time may be the tap's fault.",
-        ),
+        "Verdict",
+        "Which verdict held when. Blind means that the taps missed records: what "
+        "other panels show for that time may be the tap's fault.",
         Query(queries.named(queries.trouble(CHANNEL), CHANNEL), "{{name}}"),
         colours.verdict_mappings(),
     )
+
+
+_DEADLINE_S = DEFAULTS.ack_deadline_ms / 1000
+
+
+def _acknowledgement() -> list[Panel]:
+    """Return panels of acknowledged messages and the time until acknowledgement."""
+    return [
+        heat(
+            "Acknowledgement latency",
+            "From a message's first copy to the first frame of another "
+            "participant that names it (definite evidence): how many messages "
+            "took how long. A cloud that rises means slower feedback; what "
+            f"lies above {_DEADLINE_S:g} s is too late.",
+            queries.bucket_counts(
+                "sds_ack_latency_seconds", CHANNEL, evidence="definite"
+            ),
+            unit="s",
+        ),
+        lines(
+            "Acknowledgement latency, quantiles",
+            "Half, 95 % and 99 % of the messages were acknowledged within this time: "
+            "definite by a causal history that names them, probable by filters that "
+            "hold them. The dashed line is the deadline. The histogram has no values "
+            "above ten minutes.",
+            *quantiles("sds_ack_latency_seconds", CHANNEL, evidence="definite"),
+            *quantiles("sds_ack_latency_seconds", CHANNEL, evidence="probable"),
+            unit="s",
+            limits=colours.line_at(_DEADLINE_S),
+        ),
+        lines(
+            "Messages by end",
+            "Messages per second whose fate was settled. Unacknowledged: nobody "
+            "acknowledged them although others wrote. Unwitnessed: nobody else wrote, "
+            "which is no fault.",
+            per_second("sds_messages_acknowledged_in_time_total", CHANNEL, "in time"),
+            per_second("sds_messages_unacknowledged_total", CHANNEL, "unacknowledged"),
+            per_second("sds_messages_unwitnessed_total", CHANNEL, "unwitnessed"),
+            unit="mps",
+            stacked=True,
+            width=8,
+        ),
+        lines(
+            "Acknowledged in time",
+            "Share of messages acknowledged in time, of those that somebody could "
+            "have acknowledged, and this channel's objective. Below it the error "
+            "budget is being spent too fast.",
+            Query(queries.acknowledged(CHANNEL, window="1h"), "last hour"),
+            Query(queries.acknowledged(CHANNEL), "now"),
+            Query(queries.objective("acknowledgement", CHANNEL), "objective"),
+            unit="percentunit",
+            width=8,
+        ),
+        lines(
+            "Acknowledgements by evidence",
+            "Messages per second and what acknowledged them. A message that was "
+            "probable first and definite later counts in both. Much probable and "
+            "little definite: histories may be too short for the traffic.",
+            per_second(
+                "sds_messages_acknowledged_total", CHANNEL, "{{evidence}}", "evidence"
+            ),
+            unit="mps",
+            width=8,
+        ),
+    ]
+
+
+def _delivery() -> list[Panel]:
+    """Return panels of deliveries and the time until delivery."""
+    return [
+        lines(
+            "Deliveries by outcome",
+            "Pairs of a message and a participant per second. Recovered: it lacked "
+            "the message at first. Lost: it still lacked it after five minutes. "
+            "Retracted: it got it after that.",
+            per_second("sds_deliveries_total", CHANNEL, "{{outcome}}", "outcome"),
+            per_second("sds_delivery_losses_retracted_total", CHANNEL, "retracted"),
+            unit="ops",
+            width=8,
+        ),
+        lines(
+            "Eventual delivery",
+            "Share of deliveries that were not lost in the end, and this channel's "
+            "objective. Below it the error budget is being spent too fast. Can pass "
+            "100 % when an older loss is retracted.",
+            Query(queries.delivered(CHANNEL, window="1h"), "last hour"),
+            Query(queries.delivered(CHANNEL), "now"),
+            Query(queries.objective("delivery", CHANNEL), "objective"),
+            unit="percentunit",
+            width=8,
+        ),
+        lines(
+            "Delivery recovery time",
+            "From the first frame that showed a participant lacking a message to the "
+            "first that showed it had it. Long times mean that repair or Store "
+            "queries work slowly. Empty if nobody lacked anything.",
+            *quantiles("sds_delivery_recovery_seconds", CHANNEL),
+            unit="s",
+            width=8,
+        ),
+    ]
+
+
+def _gaps() -> list[Panel]:
+    """Return panels of messages that others refer to and no tap has seen."""
+    return [
+        lines(
+            "Gaps by outcome",
+            "Messages that others referred to before any tap had seen them, per step "
+            "of the graph. Late and repaired are healed; lost: nobody but the sender "
+            "has shown it; tap_gap: others had it, only the tap missed it, so look at "
+            "the tap. Losses are found five minutes after the fact.",
+            per_step(
+                "sds_dependency_gaps_closed_total", CHANNEL, "{{outcome}}", "outcome"
+            ),
+            per_step("sds_dependency_losses_retracted_total", CHANNEL, "retracted"),
+            bars=True,
+            width=8,
+        ),
+        lines(
+            "Gaps opened and open",
+            "Gaps that opened per step of the graph, and those open now. Open ones "
+            "that pile up mean that messages go missing faster than they are repaired.",
+            per_step("sds_dependency_gaps_opened_total", CHANNEL, "opened"),
+            sums("sds_dependencies_missing", CHANNEL, "open now"),
+            width=8,
+        ),
+        lines(
+            "Gap duration",
+            "How long the gaps that were filled stood open, from the first naming to "
+            "the first copy. Empty if there were none.",
+            *quantiles("sds_dependency_gap_seconds", CHANNEL),
+            unit="s",
+            width=8,
+        ),
+    ]
+
+
+def _repair() -> list[Panel]:
+    """Return panels of repair requests and their answers."""
+    return [
+        lines(
+            "Repair requests",
+            "Requests per second, and those for a message that the requester's own "
+            "filter already holds, which are wasted.",
+            per_second("sds_repair_requests_total", CHANNEL, "requests"),
+            per_second(
+                "sds_repair_requests_for_received_total", CHANNEL, "for received"
+            ),
+            unit="reqps",
+            width=6,
+        ),
+        lines(
+            "Repair episodes",
+            "Repair episodes per second by outcome. Expired: nobody answered, because "
+            "nobody has the message or those who have it are away.",
+            per_second("sds_repair_episodes_total", CHANNEL, "{{outcome}}", "outcome"),
+            unit="ops",
+            stacked=True,
+            width=6,
+        ),
+        lines(
+            "Redundant responses",
+            "Share of responses after the first. Two in five is usual; much more "
+            "means that responders do not hear each other.",
+            Query(
+                queries.share(
+                    queries.rate(
+                        select("sds_repair_responses_total", CHANNEL, redundant="true")
+                    ),
+                    queries.rate(select("sds_repair_responses_total", CHANNEL)),
+                ),
+                "redundant",
+            ),
+            unit="percentunit",
+            limits=colours.line_at(REDUNDANT_SHARE),
+            width=6,
+        ),
+        lines(
+            "Repair response time",
+            "From a message's first request to its answer. 5 to 6 s in the median "
+            "while the sender is there; up to two minutes otherwise.",
+            *quantiles("sds_repair_response_seconds", CHANNEL),
+            unit="s",
+            width=6,
+        ),
+    ]
+
+
+def _traffic() -> list[Panel]:
+    """Return panels of the channel's frames, bytes, participants and filters."""
+    return [
+        lines(
+            "Frames",
+            "Frames per second by kind and dialect, rebroadcasts included, replicas "
+            "not. No sync frames at all: the channel has no heartbeat, and a lost "
+            "last message may never be noticed.",
+            per_second(
+                "sds_frames_total", CHANNEL, "{{kind}} {{dialect}}", "kind", "dialect"
+            ),
+            unit="pps",
+            width=8,
+        ),
+        lines(
+            "Copies",
+            "Per second: messages sent again after a repair request or as a retry, "
+            "and replicas, further copies of one broadcast, which come from several "
+            "taps and are harmless.",
+            per_second("sds_rebroadcasts_total", CHANNEL, "{{cause}}", "cause"),
+            per_second("sds_replicas_total", CHANNEL, "replicas"),
+            unit="pps",
+            width=8,
+        ),
+        lines(
+            "Bytes by part",
+            "Bytes per second of SDS frames by part. A channel whose bytes are mostly "
+            "history, bloom or repair pays more for reliability than for content.",
+            per_second("sds_frame_bytes_total", CHANNEL, "{{part}}", "part"),
+            unit="Bps",
+            stacked=True,
+            width=8,
+        ),
+        lines(
+            "Participants",
+            "Distinct senders within the last ten minutes. Participants that never "
+            "speak are not counted.",
+            now("sds_channel_participants", CHANNEL, "participants"),
+            width=8,
+        ),
+        lines(
+            "Bloom filter, false positives",
+            "False-positive rate of the fullest filter in use. Above the "
+            f"dashed line ({SATURATED_RATIO:.0%}) participants believe too often "
+            "that others have a message.",
+            now("sds_bloom_false_positive_ratio", CHANNEL, "fullest filter"),
+            unit="percentunit",
+            limits=colours.line_at(SATURATED_RATIO),
+            width=8,
+        ),
+        lines(
+            "Trouble with ids and memory",
+            "Per step of the graph: frames that reuse a known message id for "
+            "something else (ids that are hashes of the text alone do that), and "
+            "entries pushed out of the monitor's memory before their time (the "
+            "channel is too busy for it; its figures are then too low). What the "
+            "limits on the cost of a frame left out: somebody sends hostile frames.",
+            per_step("sds_message_id_collisions_total", CHANNEL, "id collisions"),
+            per_step("sds_remembered_evicted_total", CHANNEL, "evicted"),
+            per_step("sds_left_out_total", CHANNEL, "left out: {{reason}}", "reason"),
+            bars=True,
+            width=8,
+        ),
+    ]

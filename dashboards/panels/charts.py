@@ -30,8 +30,10 @@ from dashboards.panels.colours import OUTCOMES, PLAIN, SERIES, Steps
 
 
 def figure(
-    text: Text,
-    *queries: Query,
+    title: str,
+    description: str,
+    *queries: Query | str,
+    unit: str = "short",
     width: int = 4,
     steps: Steps = PLAIN,
     mappings: Sequence[models.ValueMapping] = (),
@@ -42,8 +44,10 @@ def figure(
     """Return a panel of large numbers, as of the end of the dashboard's range.
 
     Args:
-        text: Title, description and unit.
+        title: Title, unique within the dashboard.
+        description: What the panel displays, and which values are bad.
         queries: Queries, each with one number as its result.
+        unit: Grafana's id of the unit.
         width: Width in grid columns, of which a dashboard has 24.
         steps: Colours of the values.
         mappings: Words for values.
@@ -68,12 +72,14 @@ def figure(
     # An instant query: the last value of a range would still be good after the series
     # has ended.
     targets = [target(query).instant() for query in queries]
-    return finished(panel, text, targets, width, height=4)
+    return finished(panel, Text(title, description, unit), targets, width, height=4)
 
 
 def lines(
-    text: Text,
+    title: str,
+    description: str,
     *queries: Query,
+    unit: str = "short",
     width: int = 12,
     stacked: bool = False,
     bars: bool = False,
@@ -82,8 +88,10 @@ def lines(
     """Return a chart of figures over time.
 
     Args:
-        text: Title, description and unit.
+        title: Title, unique within the dashboard.
+        description: What the panel displays, and which values are bad.
         queries: Queries, each with one or more series.
+        unit: Grafana's id of the unit.
         width: Width in grid columns, of which a dashboard has 24.
         stacked: Whether the series are parts of a whole.
         bars: Whether to draw bars, for counts per step, which are mostly 0.
@@ -128,15 +136,24 @@ def lines(
                 )
             ],
         )
-    return finished(panel, text, [target(q).range() for q in queries], width)
+    return finished(
+        panel,
+        Text(title, description, unit),
+        [target(q).range() for q in queries],
+        width,
+    )
 
 
-def heat(text: Text, expression: str, width: int = 12) -> heatmap.Panel:
+def heat(
+    title: str, description: str, expression: str, unit: str, width: int = 12
+) -> heatmap.Panel:
     """Return a heatmap of a histogram over time.
 
     Args:
-        text: Title, description and unit of the buckets.
+        title: Title, unique within the dashboard.
+        description: What the panel displays, and which values are bad.
         expression: PromQL with one series per bucket and the label `le`.
+        unit: Grafana's id of the unit.
         width: Width in grid columns, of which a dashboard has 24.
     """
     panel = (
@@ -144,7 +161,7 @@ def heat(text: Text, expression: str, width: int = 12) -> heatmap.Panel:
         .calculate(False)
         .y_axis(
             heatmap.YAxisConfig()
-            .unit(text.unit)
+            .unit(unit)
             .axis_placement(common_models.AxisPlacement.LEFT)
         )
         .color(
@@ -160,11 +177,12 @@ def heat(text: Text, expression: str, width: int = 12) -> heatmap.Panel:
     buckets = (
         target(Query(expression, "{{le}}")).range().format(PromQueryFormat.HEATMAP)
     )
-    return finished(panel, text, [buckets], width)
+    return finished(panel, Text(title, description, unit), [buckets], width)
 
 
 def states(
-    text: Text,
+    title: str,
+    description: str,
     query: Query,
     mappings: Sequence[models.ValueMapping],
     width: int = 24,
@@ -173,7 +191,8 @@ def states(
     """Return a chart of states over time, with a row per series.
 
     Args:
-        text: Title, description and unit.
+        title: Title, unique within the dashboard.
+        description: What the panel displays, and which values are bad.
         query: Query for the numbers of the states.
         mappings: Words and colours of the states.
         width: Width in grid columns, of which a dashboard has 24.
@@ -187,7 +206,9 @@ def states(
         .merge_values(True)
         .show_value(common_models.VisibilityMode.AUTO)
     )
-    return finished(panel, text, [target(query).range()], width, height)
+    return finished(
+        panel, Text(title, description), [target(query).range()], width, height
+    )
 
 
 def _colours(queries: Sequence[Query]) -> dict[str, str]:

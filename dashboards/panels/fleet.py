@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards.links import FLEET, Links
+from dashboards import FLEET, Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Link, Panel, Query, Text, thresholds
-from dashboards.panels.charts import figure
-from dashboards.panels.fleet_trends import over_time, verdict_counts
+from dashboards.panels.base import Link, Panel, Query, per_step, sums, thresholds
+from dashboards.panels.charts import figure, lines
 from dashboards.panels.frame import (
     Frame,
     Section,
@@ -20,6 +19,7 @@ from dashboards.panels.frame import (
 from dashboards.panels.queries import JOB, RANGE, select
 from dashboards.panels.tables import Column, rows
 from sds_core.observer.channel_table import DEFAULT_SETTINGS
+from sds_core.observer.settings import DEFAULTS
 
 _FRAME = Frame(
     FLEET,
@@ -46,7 +46,7 @@ def fleet(links: Links) -> models.Dashboard:
         [
             Section("", [_is_all_well(), _verdicts(), _muted(), *_figures()]),
             Section("Channels", [_worst_channels(), _alerts()]),
-            Section("Over time", over_time()),
+            Section("Over time", _over_time()),
         ],
     )
 
@@ -54,14 +54,12 @@ def fleet(links: Links) -> models.Dashboard:
 def _is_all_well() -> Panel:
     answer = queries.or_else(f"min({select('sds_monitor_ok', JOB)})", -1)
     return figure(
-        Text(
-            "Is everything fine?",
-            "The one number: fine as long as no channel that is not muted is failing "
-            "or blind, one has a verdict, Kafka answers, the monitor runs, and its "
-            "figures are at most a minute old. "
-            "'No figures' is as bad as 'Look below': nobody is watching then.",
-        ),
-        Query(answer),
+        "Is everything fine?",
+        "The one number: fine as long as no channel that is not muted is failing or "
+        "blind, one has a verdict, Kafka answers, the monitor runs, and its figures "
+        "are at most a minute old. 'No figures' is as bad as 'Look below': nobody is "
+        "watching then.",
+        answer,
         width=6,
         mappings=colours.texts(
             {
@@ -76,14 +74,12 @@ def _is_all_well() -> Panel:
 
 def _verdicts() -> Panel:
     panel = figure(
-        Text(
-            "Channels by verdict",
-            "How many channels have each verdict now, over the last ten minutes. "
-            "Failing: messages were lost, or too many not acknowledged in time. "
-            "Blind: the taps miss records, so these channels cannot be judged. "
-            "Degraded: it recovers. Quiet: nobody writes, which is no fault.",
-        ),
-        *verdict_counts(),
+        "Channels by verdict",
+        "How many channels have each verdict now, over the last ten minutes. Failing: "
+        "messages were lost, or too many not acknowledged in time. Blind: the taps "
+        "miss records, so these channels cannot be judged. Degraded: it recovers. "
+        "Quiet: nobody writes, which is no fault.",
+        *_verdict_counts(),
         width=14,
         absent="no figures",
     )
@@ -98,12 +94,10 @@ def _verdicts() -> Panel:
 def _muted() -> Panel:
     muted = select("sds_channel_muted_until_timestamp_seconds", JOB)
     return figure(
-        Text(
-            "Muted channels",
-            "Channels that an operator has silenced for now in the channel table. "
-            "They raise no alert and are left out of 'Is everything fine?'.",
-        ),
-        Query(queries.or_else(f"count({muted} > time())")),
+        "Muted channels",
+        "Channels that an operator has silenced for now in the channel table. They "
+        "raise no alert and are left out of 'Is everything fine?'.",
+        queries.or_else(f"count({muted} > time())"),
         steps=((None, colours.NEUTRAL), (1, colours.WARNING)),
     )
 
@@ -112,68 +106,56 @@ def _figures() -> list[Panel]:
     unacknowledged = queries.counted(select("sds_messages_unacknowledged_total", JOB))
     return [
         figure(
-            Text(
-                "Messages lost",
-                "Messages that others refer to and that only their sender showed to "
-                "have, less those that arrived later. In the chosen range; anything "
-                "above 0 is worth a look.",
-            ),
-            Query(queries.or_else(queries.lost_messages(JOB))),
+            "Messages lost",
+            "Messages that others refer to and that only their sender showed to have, "
+            "less those that arrived later. In the chosen range; anything above 0 is "
+            "worth a look.",
+            queries.or_else(queries.lost_messages(JOB)),
             steps=colours.ANY_IS_BAD,
             link=Link("Incidents", status_page("/incidents")),
         ),
         figure(
-            Text(
-                "Deliveries lost",
-                "Pairs of a message and a participant that spoke five minutes later "
-                "and still lacked it, less those that got it later. One participant "
-                "that was cut off causes many.",
-            ),
-            Query(queries.or_else(queries.lost_deliveries(JOB))),
+            "Deliveries lost",
+            "Pairs of a message and a participant that spoke five minutes later and "
+            "still lacked it, less those that got it later. One participant that was "
+            "cut off causes many.",
+            queries.or_else(queries.lost_deliveries(JOB)),
             steps=colours.ANY_IS_BAD,
             link=Link("Incidents", status_page("/incidents")),
         ),
         figure(
-            Text(
-                "Unacknowledged",
-                "Messages that nobody acknowledged within two minutes although "
-                "others had written since. In the chosen range.",
-            ),
-            Query(queries.or_else(unacknowledged)),
+            "Unacknowledged",
+            "Messages that nobody acknowledged within two minutes although others had "
+            "written since. In the chosen range.",
+            queries.or_else(unacknowledged),
             steps=colours.ANY_IS_SUSPECT,
         ),
         figure(
-            Text(
-                "Eventual delivery",
-                "Share of deliveries that were not lost in the end, all channels "
-                "together, in the chosen range. Green from the default objective "
-                "on; a channel's own objective is on its dashboard.",
-                "percentunit",
-            ),
-            Query(queries.delivered(JOB, window=RANGE)),
+            "Eventual delivery",
+            "Share of deliveries that were not lost in the end, all channels "
+            "together, in the chosen range. Green from the default objective on; a "
+            "channel's own objective is on its dashboard.",
+            queries.delivered(JOB, window=RANGE),
+            unit="percentunit",
             steps=_DELIVERY,
             absent="no deliveries",
         ),
         figure(
-            Text(
-                "Acknowledged in time",
-                "Share of messages acknowledged within two minutes, of those that "
-                "somebody could have acknowledged, all channels together, in the "
-                "chosen range. Green from the default objective on.",
-                "percentunit",
-            ),
-            Query(queries.acknowledged(JOB, window=RANGE)),
+            "Acknowledged in time",
+            "Share of messages acknowledged within two minutes, of those that "
+            "somebody could have acknowledged, all channels together, in the chosen "
+            "range. Green from the default objective on.",
+            queries.acknowledged(JOB, window=RANGE),
+            unit="percentunit",
             steps=_ACKNOWLEDGEMENT,
             absent="no messages",
         ),
         figure(
-            Text(
-                "Messages",
-                "Distinct content messages per second now, all channels together. "
-                "0 is no fault if nobody writes.",
-                "mps",
-            ),
-            Query(queries.rate(select("sds_messages_total", JOB))),
+            "Messages",
+            "Distinct content messages per second now, all channels together. 0 is no "
+            "fault if nobody writes.",
+            queries.rate(select("sds_messages_total", JOB)),
+            unit="mps",
             absent="no figures",
         ),
     ]
@@ -188,16 +170,13 @@ def _worst_channels() -> Panel:
     )
     missing = queries.total(select("sds_dependencies_missing", JOB), "channel")
     return rows(
-        Text(
-            "Channels, worst first",
-            "Every channel with a label of its own, the most troubled first. The "
-            "name leads to the channel's dashboard, the id to its status page with "
-            "the message ids. Counts are of the chosen range. From 100 % of its "
-            "delivery budget on, more deliveries failed in the range than the "
-            "channel's objective allows. Channels beyond the label budget are "
-            "summed as 'other', which has no verdict and is not "
-            "here.",
-        ),
+        "Channels, worst first",
+        "Every channel with a label of its own, the most troubled first. The name "
+        "leads to the channel's dashboard, the id to its status page with the message "
+        "ids. Counts are of the chosen range. From 100 % of its delivery budget on, "
+        "more deliveries failed in the range than the channel's objective allows. "
+        "Channels beyond the label budget are summed as 'other', which has no verdict "
+        "and is not here.",
         "channel",
         Column(
             "Verdict",
@@ -243,12 +222,9 @@ def _of_labelled(per_channel: str) -> str:
 def _alerts() -> Panel:
     firing = select("ALERTS", 'alertname=~"Sds.+"', alertstate="firing")
     return rows(
-        Text(
-            "Alerts that fire",
-            "What fires in this Prometheus now, inhibited and silenced alerts too. "
-            "Empty is good, provided that the rules are loaded. The name leads to its "
-            "runbook.",
-        ),
+        "Alerts that fire",
+        "What fires in this Prometheus now, inhibited and silenced alerts too. Empty "
+        "is good, provided that the rules are loaded. The name leads to its runbook.",
         "alertname",
         Column("Times", f"count by (alertname, severity) ({firing})"),
         headers={"alertname": "Alert", "severity": "Severity"},
@@ -260,3 +236,61 @@ def _alerts() -> Panel:
         },
         height=6,
     )
+
+
+def _verdict_counts() -> list[Query]:
+    """Return a chart of the number of channels by verdict, the worst first."""
+    return [
+        sums("sds_channels", JOB, text, verdict=verdict.value)
+        for verdict, (text, _) in colours.VERDICTS.items()
+    ]
+
+
+def _over_time() -> list[Panel]:
+    """Return charts of verdicts, failures, and both ratios with their objectives."""
+    deadline_s = DEFAULTS.ack_deadline_ms // 1000
+    return [
+        lines(
+            "Verdicts",
+            "Channels by verdict over time. A red band is trouble; a purple one means "
+            "that the taps were blind, not that the network was bad.",
+            *_verdict_counts(),
+            stacked=True,
+        ),
+        lines(
+            "Lost and unacknowledged",
+            "Failures per step of the graph, by kind; lost messages that arrived "
+            "later are not subtracted here but displayed as retracted. Losses are "
+            "found five minutes after the fact.",
+            per_step("sds_dependency_gaps_closed_total", JOB, "lost", outcome="lost"),
+            per_step("sds_dependency_losses_retracted_total", JOB, "retracted"),
+            per_step("sds_deliveries_total", JOB, "deliveries lost", outcome="lost"),
+            per_step("sds_messages_unacknowledged_total", JOB, "unacknowledged"),
+            bars=True,
+        ),
+        lines(
+            "Eventual delivery against the default objective",
+            "Share of deliveries that were not lost in the end, over the last hour, "
+            "and the default objective. Below the line the error budget is being "
+            "spent faster than it comes in. It can pass 100 % when a loss from before "
+            "that hour is retracted.",
+            Query(queries.delivered(JOB, window="1h"), "last hour"),
+            Query(queries.delivered(JOB), "now"),
+            unit="percentunit",
+            limits=colours.line_at(
+                DEFAULT_SETTINGS.delivery_objective, colours.NEUTRAL
+            ),
+        ),
+        lines(
+            "Acknowledged in time against the default objective",
+            f"Share of messages acknowledged within {deadline_s} s, of those "
+            "that somebody could have acknowledged, over the last hour, and the "
+            "default objective.",
+            Query(queries.acknowledged(JOB, window="1h"), "last hour"),
+            Query(queries.acknowledged(JOB), "now"),
+            unit="percentunit",
+            limits=colours.line_at(
+                DEFAULT_SETTINGS.acknowledgement_objective, colours.NEUTRAL
+            ),
+        ),
+    ]

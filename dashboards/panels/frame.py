@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards.links import CHANNEL, Links
+from dashboards import CHANNEL, Links
 from dashboards.panels.base import DATA_SOURCE, Link, Panel
 from dashboards.panels.queries import JOB, select
 

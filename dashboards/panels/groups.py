@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards.links import GROUPS, Links
+from dashboards import GROUPS, Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Link, Panel, Query, Text
+from dashboards.panels.base import (
+    Link,
+    Panel,
+    Query,
+    now,
+    per_second,
+    per_step,
+    quantiles,
+)
 from dashboards.panels.charts import figure, heat, lines, states
 from dashboards.panels.frame import (
     Frame,
@@ -16,7 +24,6 @@ from dashboards.panels.frame import (
     some_groups,
 )
 from dashboards.panels.queries import CHANNELS, JOB, RANGE, select
-from dashboards.panels.series import now, per_second, per_step, quantiles
 from dashboards.panels.tables import Column, rows
 from dashboards.thresholds import UNACKNOWLEDGED_SHARE
 from sds_core.observer.settings import DEFAULTS
@@ -53,85 +60,62 @@ def groups(links: Links) -> models.Dashboard:
 def _figures() -> list[Panel]:
     return [
         figure(
-            Text(
-                "Messages",
-                "Distinct messages in the chosen range, of the chosen groups.",
-            ),
-            Query(queries.counted(select("mvds_messages_total", CHANNELS))),
+            "Messages",
+            "Distinct messages in the chosen range, of the chosen groups.",
+            queries.counted(select("mvds_messages_total", CHANNELS)),
         ),
         figure(
-            Text(
-                "Unacknowledged",
-                "Share of the pairs of message and receiver that ended in the chosen "
-                "range without an acknowledgement, of those whose receiver was heard; "
-                "late acknowledgements are subtracted. Red from the limit of the "
-                "alert on.",
-                "percentunit",
-            ),
-            Query(_unacknowledged(RANGE)),
+            "Unacknowledged",
+            "Share of the pairs of message and receiver that ended in the chosen "
+            "range without an acknowledgement, of those whose receiver was heard; "
+            "late acknowledgements are subtracted. Red from the limit of the alert on.",
+            _unacknowledged(RANGE),
+            unit="percentunit",
             steps=colours.up_to(UNACKNOWLEDGED_SHARE),
             absent="nothing ended",
         ),
         figure(
-            Text(
-                "Acknowledged within",
-                "Time from the first MESSAGE to the acknowledgement back to its "
-                "sender within which 95 % arrived, in the chosen range.",
-                "s",
-            ),
-            Query(
-                "histogram_quantile(0.95, "
-                f"{_increase('mvds_ack_latency_seconds_bucket', 'le')})"
-            ),
+            "Acknowledged within",
+            "Time from the first MESSAGE to the acknowledgement back to its sender "
+            "within which 95 % arrived, in the chosen range.",
+            "histogram_quantile(0.95, "
+            f"{_increase('mvds_ack_latency_seconds_bucket', 'le')})",
+            unit="s",
             absent="no traffic",
         ),
         figure(
-            Text(
-                "Sendings a delivery",
-                "Mean number of MESSAGEs to a receiver until its acknowledgement, in "
-                "the chosen range. 1 without losses.",
-                "none",
+            "Sendings a delivery",
+            "Mean number of MESSAGEs to a receiver until its acknowledgement, in the "
+            "chosen range. 1 without losses.",
+            queries.share(
+                _increase("mvds_sends_until_delivery_total"),
+                _increase("mvds_sent_deliveries_total"),
             ),
-            Query(
-                queries.share(
-                    _increase("mvds_sends_until_delivery_total"),
-                    _increase("mvds_sent_deliveries_total"),
-                )
-            ),
+            unit="none",
             absent="no traffic",
         ),
         figure(
-            Text(
-                "Offers a delivery",
-                "OFFERs per receiver that acknowledged a message, in the chosen "
-                "range. Nodes that offer a message on to everybody they know send "
-                "many.",
-                "none",
+            "Offers a delivery",
+            "OFFERs per receiver that acknowledged a message, in the chosen range. "
+            "Nodes that offer a message on to everybody they know send many.",
+            queries.share(
+                _increase("mvds_records_total", type="offer"),
+                _increase("mvds_deliveries_total"),
             ),
-            Query(
-                queries.share(
-                    _increase("mvds_records_total", type="offer"),
-                    _increase("mvds_deliveries_total"),
-                )
-            ),
+            unit="none",
             absent="no traffic",
         ),
         figure(
-            Text(
-                "Empty payloads",
-                "Share of payloads with zero bytes, in the chosen range and over all "
-                "groups. Deployed nodes send them; they cost bandwidth and say "
-                "nothing.",
-                "percentunit",
+            "Empty payloads",
+            "Share of payloads with zero bytes, in the chosen range and over all "
+            "groups. Deployed nodes send them; they cost bandwidth and say nothing.",
+            queries.share(
+                queries.increase(
+                    select("mvds_payloads_total", JOB, empty="true"), window=RANGE
+                ),
+                queries.increase(select("mvds_payloads_total", JOB), window=RANGE),
             ),
-            Query(
-                queries.share(
-                    queries.increase(
-                        select("mvds_payloads_total", JOB, empty="true"), window=RANGE
-                    ),
-                    queries.increase(select("mvds_payloads_total", JOB), window=RANGE),
-                )
-            ),
+            unit="percentunit",
             absent="no traffic",
         ),
     ]
@@ -141,11 +125,9 @@ def _verdicts() -> list[Panel]:
     muted = select("mvds_group_muted_until_timestamp_seconds", JOB)
     return [
         lines(
-            Text(
-                "Groups by verdict",
-                "Number of groups with each verdict, those without a label of their "
-                "own among them.",
-            ),
+            "Groups by verdict",
+            "Number of groups with each verdict, those without a label of their own "
+            "among them.",
             *(
                 Query(
                     queries.total(select("mvds_groups", JOB, verdict=verdict.value)),
@@ -155,20 +137,16 @@ def _verdicts() -> list[Panel]:
             ),
         ),
         lines(
-            Text(
-                "Muted groups",
-                "Groups that an operator has silenced for now in the channel table. "
-                "They raise no alert, and the monitor's overall verdict ignores them.",
-            ),
+            "Muted groups",
+            "Groups that an operator has silenced for now in the channel table. They "
+            "raise no alert, and the monitor's overall verdict ignores them.",
             Query(queries.or_else(f"count({muted} > time())"), "muted"),
         ),
         states(
-            Text(
-                "Verdict",
-                "Verdict of each chosen group. Failing: more than "
-                f"{UNACKNOWLEDGED_SHARE:.0%} of what ended in ten minutes is "
-                "unacknowledged. Group `unknown` has what belongs to no group.",
-            ),
+            "Verdict",
+            "Verdict of each chosen group. Failing: more than "
+            f"{UNACKNOWLEDGED_SHARE:.0%} of what ended in ten minutes is "
+            "unacknowledged. Group `unknown` has what belongs to no group.",
             Query(queries.trouble(CHANNELS, "mvds_group_verdict"), "{{channel}}"),
             colours.verdict_mappings(),
         ),
@@ -178,30 +156,24 @@ def _verdicts() -> list[Panel]:
 def _acknowledgement() -> list[Panel]:
     return [
         lines(
-            Text(
-                "Acknowledgement latency",
-                "From the first MESSAGE to a receiver until its acknowledgement is "
-                "back at the sender. The dashed line is the deadline.",
-                "s",
-            ),
+            "Acknowledgement latency",
+            "From the first MESSAGE to a receiver until its acknowledgement is back "
+            "at the sender. The dashed line is the deadline.",
             *quantiles("mvds_ack_latency_seconds", CHANNELS),
+            unit="s",
             limits=colours.line_at(_DEADLINE_S),
         ),
         heat(
-            Text(
-                "Delivery time",
-                "From the first record with a message's id, an offer for example, to "
-                "a receiver's first acknowledgement: how many took how long.",
-                "s",
-            ),
+            "Delivery time",
+            "From the first record with a message's id, an offer for example, to a "
+            "receiver's first acknowledgement: how many took how long.",
             queries.bucket_counts("mvds_delivery_seconds", CHANNELS),
+            unit="s",
         ),
         lines(
-            Text(
-                "Outcome of addressed pairs",
-                "Pairs of a message and a receiver per step. Unwitnessed: the "
-                "receiver was not heard, or holds the message; no fault.",
-            ),
+            "Outcome of addressed pairs",
+            "Pairs of a message and a receiver per step. Unwitnessed: the receiver "
+            "was not heard, or holds the message; no fault.",
             per_step("mvds_acknowledged_in_time_total", CHANNELS, "in time"),
             per_step("mvds_unacknowledged_total", CHANNELS, "unacknowledged"),
             per_step("mvds_unacknowledged_resolved_total", CHANNELS, "resolved late"),
@@ -209,12 +181,10 @@ def _acknowledgement() -> list[Panel]:
             bars=True,
         ),
         lines(
-            Text(
-                "Addressed and in flight",
-                "Pairs of a message and a receiver: addressed per step, and those "
-                "whose deadline has not passed. In flight that grows while the "
-                "traffic does not: receivers are away.",
-            ),
+            "Addressed and in flight",
+            "Pairs of a message and a receiver: addressed per step, and those whose "
+            "deadline has not passed. In flight that grows while the traffic does "
+            "not: receivers are away.",
             per_step("mvds_addressed_total", CHANNELS, "addressed"),
             now("mvds_in_flight", CHANNELS, "in flight in {{channel}}", "channel"),
         ),
@@ -224,35 +194,29 @@ def _acknowledgement() -> list[Panel]:
 def _exchange() -> list[Panel]:
     return [
         lines(
-            Text(
-                "Records by type",
-                "ACK, OFFER, REQUEST and MESSAGE records per second. In interactive "
-                "mode offers come first; in batch mode there are messages and "
-                "acknowledgements alone.",
-                "ops",
-            ),
+            "Records by type",
+            "ACK, OFFER, REQUEST and MESSAGE records per second. In interactive mode "
+            "offers come first; in batch mode there are messages and acknowledgements "
+            "alone.",
             per_second("mvds_records_total", CHANNELS, "{{type}}", "type"),
+            unit="ops",
             stacked=True,
         ),
         lines(
-            Text(
-                "Retransmissions by type",
-                "Records per second that repeat an earlier one between the same two "
-                "peers. Each lost payload costs some; many without losses mean a "
-                "back-off that is too short.",
-                "ops",
-            ),
+            "Retransmissions by type",
+            "Records per second that repeat an earlier one between the same two "
+            "peers. Each lost payload costs some; many without losses mean a back-off "
+            "that is too short.",
             per_second("mvds_retransmissions_total", CHANNELS, "{{type}}", "type"),
+            unit="ops",
             stacked=True,
         ),
         lines(
-            Text(
-                "Broken exchanges",
-                "Requests per step that brought no MESSAGE by the deadline: the "
-                "holder does not answer, or its answers are lost. Offers that were "
-                "not requested: the receiver does not want the message, or did not "
-                "get the offer.",
-            ),
+            "Broken exchanges",
+            "Requests per step that brought no MESSAGE by the deadline: the holder "
+            "does not answer, or its answers are lost. Offers that were not "
+            "requested: the receiver does not want the message, or did not get the "
+            "offer.",
             per_step(
                 "mvds_unanswered_requests_total", CHANNELS, "requests without answer"
             ),
@@ -262,14 +226,12 @@ def _exchange() -> list[Panel]:
             bars=True,
         ),
         lines(
-            Text(
-                "Messages and deliveries",
-                "Distinct messages per second, and receivers per second that "
-                "acknowledged one.",
-                "ops",
-            ),
+            "Messages and deliveries",
+            "Distinct messages per second, and receivers per second that acknowledged "
+            "one.",
             per_second("mvds_messages_total", CHANNELS, "messages"),
             per_second("mvds_deliveries_total", CHANNELS, "deliveries"),
+            unit="ops",
         ),
     ]
 
@@ -277,36 +239,30 @@ def _exchange() -> list[Panel]:
 def _cost() -> list[Panel]:
     return [
         lines(
-            Text(
-                "Needless records",
-                "Per second: MESSAGEs to receivers that had acknowledged them, and "
-                "OFFERs to peers that were known to hold the message.",
-                "ops",
-            ),
+            "Needless records",
+            "Per second: MESSAGEs to receivers that had acknowledged them, and OFFERs "
+            "to peers that were known to hold the message.",
             per_second("mvds_duplicates_total", CHANNELS, "duplicate messages"),
             per_second("mvds_needless_offers_total", CHANNELS, "needless offers"),
+            unit="ops",
             width=8,
         ),
         lines(
-            Text(
-                "Bytes by type",
-                "Bytes per second of records by type; `other` is the rest of the "
-                "payloads and is in the group unknown.",
-                "Bps",
-            ),
+            "Bytes by type",
+            "Bytes per second of records by type; `other` is the rest of the payloads "
+            "and is in the group unknown.",
             per_second("mvds_bytes_total", CHANNELS, "{{type}}", "type"),
+            unit="Bps",
             stacked=True,
             width=8,
         ),
         lines(
-            Text(
-                "Payloads",
-                "Payloads per second over all groups, empty ones among them, and "
-                "copies of payloads by another tap.",
-                "pps",
-            ),
+            "Payloads",
+            "Payloads per second over all groups, empty ones among them, and copies "
+            "of payloads by another tap.",
             per_second("mvds_payloads_total", JOB, "empty: {{empty}}", "empty"),
             per_second("mvds_replicas_total", JOB, "copies"),
+            unit="pps",
             width=8,
         ),
     ]
@@ -314,11 +270,9 @@ def _cost() -> list[Panel]:
 
 def _table() -> Panel:
     return rows(
-        Text(
-            "Groups by unacknowledged messages",
-            "In the chosen range, the group with the most unacknowledged pairs of "
-            "message and receiver first. The group leads to its status page.",
-        ),
+        "Groups by unacknowledged messages",
+        "In the chosen range, the group with the most unacknowledged pairs of message "
+        "and receiver first. The group leads to its status page.",
         "channel",
         Column(
             "Unacknowledged",
@@ -344,21 +298,17 @@ def _table() -> Panel:
 def _memory() -> list[Panel]:
     return [
         lines(
-            Text(
-                "Left out by limits",
-                "Records and messages per step that limits of the monitor leave out, "
-                "by reason: peers or pairs of one id, groups. Large groups or hostile "
-                "traffic reach them.",
-            ),
+            "Left out by limits",
+            "Records and messages per step that limits of the monitor leave out, by "
+            "reason: peers or pairs of one id, groups. Large groups or hostile "
+            "traffic reach them.",
             per_step("mvds_left_out_total", JOB, "{{reason}}", "reason"),
             bars=True,
         ),
         lines(
-            Text(
-                "Pushed out of memory",
-                "Ids and payloads per step that the monitor forgot before their time. "
-                "Figures may be too low from then on.",
-            ),
+            "Pushed out of memory",
+            "Ids and payloads per step that the monitor forgot before their time. "
+            "Figures may be too low from then on.",
             per_step("mvds_remembered_evicted_total", JOB, "entries"),
             bars=True,
         ),

@@ -7,10 +7,9 @@ is selected.
 from __future__ import annotations
 
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Panel, Query, Text
+from dashboards.panels.base import Panel, Query, now, per_second, per_step
 from dashboards.panels.charts import figure, lines, states
 from dashboards.panels.queries import select
-from dashboards.panels.series import per_second, per_step
 
 _ANY = ""
 _ABSENT = "no mirror"
@@ -19,132 +18,112 @@ _NO_AUDIT = "no audit"
 
 def mirror() -> list[Panel]:
     """Return panels of what mirrors receive, lose and write."""
+    return [*_mirror_figures(), *_mirror_charts()]
+
+
+def _mirror_figures() -> list[Panel]:
     oldest = select("sds_mirror_oldest_spooled_timestamp_seconds", _ANY)
     return [
         figure(
-            Text(
-                "Probable losses",
-                "Times in the chosen range that messages were probably lost before "
-                "a mirror had them. Losses in channels at that time may be the "
-                "mirror's.",
-            ),
-            Query(_counted("sds_mirror_probable_losses_total")),
+            "Probable losses",
+            "Times in the chosen range that messages were probably lost before a "
+            "mirror had them. Losses in channels at that time may be the mirror's.",
+            _counted("sds_mirror_probable_losses_total"),
             steps=colours.ANY_IS_SUSPECT,
             absent=_ABSENT,
         ),
         figure(
-            Text(
-                "Nodes up",
-                "Nodes whose latest answer was good.",
-            ),
-            Query(queries.total(select("sds_mirror_node_up", _ANY))),
+            "Nodes up",
+            "Nodes whose latest answer was good.",
+            queries.total(select("sds_mirror_node_up", _ANY)),
             absent=_ABSENT,
         ),
         figure(
-            Text(
-                "Paused",
-                "Mirrors that read nothing because their spool is full: messages that "
-                "nodes drop meanwhile are lost. Make Kafka accept records again.",
-            ),
-            Query(queries.total(select("sds_mirror_paused", _ANY))),
+            "Paused",
+            "Mirrors that read nothing because their spool is full: messages that "
+            "nodes drop meanwhile are lost. Make Kafka accept records again.",
+            queries.total(select("sds_mirror_paused", _ANY)),
             steps=colours.ANY_IS_BAD,
             absent=_ABSENT,
         ),
         figure(
-            Text(
-                "Oldest record waiting",
-                "Since when the oldest record has waited on a mirror's disk for "
-                "Kafka. Some seconds are normal; minutes mean that Kafka accepts "
-                "nothing.",
-                "dateTimeFromNow",
-            ),
-            Query(f"1000 * min({oldest})"),
+            "Oldest record waiting",
+            "Since when the oldest record has waited on a mirror's disk for Kafka. "
+            "Some seconds are normal; minutes mean that Kafka accepts nothing.",
+            f"1000 * min({oldest})",
+            unit="dateTimeFromNow",
             absent="none",
         ),
         figure(
-            Text(
-                "Refused by Kafka",
-                "Records that Kafka refuses, in the chosen range: given up for good, "
-                "for example because they are too large.",
-            ),
-            Query(_counted("sds_mirror_refused_total")),
+            "Refused by Kafka",
+            "Records that Kafka refuses, in the chosen range: given up for good, for "
+            "example because they are too large.",
+            _counted("sds_mirror_refused_total"),
             steps=colours.ANY_IS_BAD,
             absent=_ABSENT,
         ),
         figure(
-            Text(
-                "Last number",
-                "Last number that each mirror gave to a frame. It must never fall: "
-                "the monitor counts its holes as missing records.",
-            ),
-            Query(
-                queries.greatest(select("sds_mirror_last_seq", _ANY), "instance"),
-                "{{instance}}",
-            ),
+            "Last number",
+            "Last number that each mirror gave to a frame. It must never fall: the "
+            "monitor counts its holes as missing records.",
+            now("sds_mirror_last_seq", _ANY, "{{instance}}", "instance"),
             absent=_ABSENT,
         ),
+    ]
+
+
+def _mirror_charts() -> list[Panel]:
+    return [
         lines(
-            Text(
-                "Messages taken",
-                "Messages per second taken for the first time, by source. Many from "
-                "store mean that relay or filter miss messages.",
-                "mps",
-            ),
+            "Messages taken",
+            "Messages per second taken for the first time, by source. Many from store "
+            "mean that relay or filter miss messages.",
             per_second("sds_mirror_messages_total", _ANY, "{{source}}", "source"),
+            unit="mps",
             width=8,
         ),
         lines(
-            Text(
-                "Messages left out",
-                "Messages per second that were known already, by source, and that "
-                "were not meant to be mirrored, by reason. Duplicates are normal "
-                "with several nodes; other_topic and not_sds are foreign traffic.",
-                "mps",
-            ),
+            "Messages left out",
+            "Messages per second that were known already, by source, and that were "
+            "not meant to be mirrored, by reason. Duplicates are normal with several "
+            "nodes; other_topic and not_sds are foreign traffic.",
             per_second(
                 "sds_mirror_duplicates_total", _ANY, "known, {{source}}", "source"
             ),
             per_second("sds_mirror_skipped_total", _ANY, "{{reason}}", "reason"),
+            unit="mps",
             width=8,
         ),
         lines(
-            Text(
-                "Probable losses by cause",
-                "Times per step of the graph that messages were probably lost. "
-                "full_page: the node's cache overflowed, so poll it more often; "
-                "unreachable and resubscribed: the node was away.",
-            ),
+            "Probable losses by cause",
+            "Times per step of the graph that messages were probably lost. full_page: "
+            "the node's cache overflowed, so poll it more often; unreachable and "
+            "resubscribed: the node was away.",
             per_step("sds_mirror_probable_losses_total", _ANY, "{{cause}}", "cause"),
             bars=True,
             width=8,
         ),
         lines(
-            Text(
-                "Written to Kafka",
-                "Frames per second that Kafka acknowledged, and writes that it did "
-                "not and that are repeated. Failures that go on fill the spool.",
-                "wps",
-            ),
+            "Written to Kafka",
+            "Frames per second that Kafka acknowledged, and writes that it did not "
+            "and that are repeated. Failures that go on fill the spool.",
             per_second("sds_mirror_written_total", _ANY, "written"),
             per_second("sds_mirror_kafka_failures_total", _ANY, "failures"),
+            unit="wps",
             width=8,
         ),
         lines(
-            Text(
-                "Records waiting on disk",
-                "Records in each mirror's spool that wait for Kafka. It must come "
-                "back to about 0.",
-            ),
+            "Records waiting on disk",
+            "Records in each mirror's spool that wait for Kafka. It must come back to "
+            "about 0.",
             _by_instance("sds_mirror_spooled_records"),
             width=8,
         ),
         lines(
-            Text(
-                "Bytes waiting on disk",
-                "Size of each mirror's spool. When it is full the mirror pauses.",
-                "bytes",
-            ),
+            "Bytes waiting on disk",
+            "Size of each mirror's spool. When it is full the mirror pauses.",
             _by_instance("sds_mirror_spooled_bytes"),
+            unit="bytes",
             width=8,
         ),
     ]
@@ -156,82 +135,58 @@ def audits() -> list[Panel]:
     until = select("sds_audit_compared_until_timestamp_seconds", _ANY)
     return [
         figure(
-            Text(
-                "Missing here",
-                "Messages that the mirror lacks and the other side has, by the newest "
-                "audits. Channels of which recent ones are missing are blind.",
-            ),
-            Query(
-                queries.total(select("sds_audit_missing_messages", _ANY, side="here"))
-            ),
+            "Missing here",
+            "Messages that the mirror lacks and the other side has, by the newest "
+            "audits. Channels of which recent ones are missing are blind.",
+            queries.total(select("sds_audit_missing_messages", _ANY, side="here")),
             steps=colours.ANY_IS_BAD,
             absent=_NO_AUDIT,
         ),
         figure(
-            Text(
-                "Missing there",
-                "Messages that the mirror has and the other side lacks. Of a store "
-                "some are normal: it refuses messages that are older than 20 s.",
-            ),
-            Query(
-                queries.total(select("sds_audit_missing_messages", _ANY, side="there"))
-            ),
+            "Missing there",
+            "Messages that the mirror has and the other side lacks. Of a store some "
+            "are normal: it refuses messages that are older than 20 s.",
+            queries.total(select("sds_audit_missing_messages", _ANY, side="there")),
             absent=_NO_AUDIT,
         ),
         figure(
-            Text(
-                "Not compared",
-                "Records of the mirror without hash or time of their message.",
-            ),
-            Query(queries.total(select("sds_audit_unidentified_records", _ANY))),
+            "Not compared",
+            "Records of the mirror without hash or time of their message.",
+            queries.total(select("sds_audit_unidentified_records", _ANY)),
             absent=_NO_AUDIT,
         ),
         figure(
-            Text(
-                "Last audit",
-                "When the oldest of the newest audits ended.",
-                "dateTimeFromNow",
-            ),
-            Query(f"1000 * min({ended})"),
+            "Last audit",
+            "When the oldest of the newest audits ended.",
+            f"1000 * min({ended})",
+            unit="dateTimeFromNow",
             absent=_NO_AUDIT,
         ),
         figure(
-            Text(
-                "Compared up to",
-                "Sender's time up to which messages were compared: a minute before "
-                "the audit, unless --settle says otherwise.",
-                "dateTimeFromNow",
-            ),
-            Query(f"1000 * min({until})"),
+            "Compared up to",
+            "Sender's time up to which messages were compared: a minute before the "
+            "audit, unless --settle says otherwise.",
+            f"1000 * min({until})",
+            unit="dateTimeFromNow",
             absent=_NO_AUDIT,
         ),
         figure(
-            Text(
-                "Mirrored again",
-                "Messages that audits with --fix wrote to the mirror, in the chosen "
-                "range.",
-            ),
-            Query(_counted("sds_audit_remirrored_total")),
+            "Mirrored again",
+            "Messages that audits with --fix wrote to the mirror, in the chosen range.",
+            _counted("sds_audit_remirrored_total"),
             absent=_NO_AUDIT,
         ),
         lines(
-            Text(
-                "Messages compared",
-                "Messages of each side in the newest audit.",
-            ),
-            Query(
-                queries.greatest(
-                    select("sds_audit_messages", _ANY), "instance", "side"
-                ),
-                "{{instance}} {{side}}",
+            "Messages compared",
+            "Messages of each side in the newest audit.",
+            now(
+                "sds_audit_messages", _ANY, "{{instance}} {{side}}", "instance", "side"
             ),
             width=12,
         ),
         lines(
-            Text(
-                "Audits",
-                "Audits per step of the graph, by how they ended.",
-            ),
+            "Audits",
+            "Audits per step of the graph, by how they ended.",
             per_step("sds_audit_runs_total", _ANY, "{{result}}", "result"),
             bars=True,
             width=12,
@@ -246,34 +201,24 @@ def nodes() -> list[Panel]:
     )
     return [
         states(
-            Text(
-                "Nodes",
-                "Whether each node's latest answer was good. What a node receives "
-                "while it is down for a mirror is lost, unless another node or "
-                "its Store has it.",
-            ),
-            Query(
-                queries.greatest(select("sds_mirror_node_up", _ANY), "node"), "{{node}}"
-            ),
+            "Nodes",
+            "Whether each node's latest answer was good. What a node receives while "
+            "it is down for a mirror is lost, unless another node or its Store has it.",
+            now("sds_mirror_node_up", _ANY, "{{node}}", "node"),
             colours.texts({1: ("Up", colours.GOOD), 0: ("Down", colours.BAD)}),
         ),
         lines(
-            Text(
-                "Pages",
-                "Pages of messages per second from nodes, by source.",
-                "rps",
-            ),
+            "Pages",
+            "Pages of messages per second from nodes, by source.",
             per_second(
                 "sds_mirror_pages_total", _ANY, "{{node}} {{source}}", "node", "source"
             ),
+            unit="rps",
             width=8,
         ),
         lines(
-            Text(
-                "Failed requests",
-                "Requests per second to which a node gave no good answer.",
-                "reqps",
-            ),
+            "Failed requests",
+            "Requests per second to which a node gave no good answer.",
             per_second(
                 "sds_mirror_failures_total",
                 _ANY,
@@ -281,15 +226,14 @@ def nodes() -> list[Panel]:
                 "node",
                 "source",
             ),
+            unit="reqps",
             width=8,
         ),
         lines(
-            Text(
-                "Full pages and messages that cannot be read",
-                "Per step of the graph. A page as long as the node's cache: the "
-                "cache may have overflowed silently, so poll more often. Messages "
-                "that cannot be read: the node speaks another version of the API.",
-            ),
+            "Full pages and messages that cannot be read",
+            "Per step of the graph. A page as long as the node's cache: the cache may "
+            "have overflowed silently, so poll more often. Messages that cannot be "
+            "read: the node speaks another version of the API.",
             per_step("sds_mirror_full_pages_total", _ANY, "full, {{node}}", "node"),
             per_step(
                 "sds_mirror_undecodable_messages_total",
@@ -301,13 +245,11 @@ def nodes() -> list[Panel]:
             width=4,
         ),
         lines(
-            Text(
-                "Store not swept",
-                "How far behind the present each node's store is mirrored. It must "
-                "stay at a few sweep intervals; if it grows the sweep hangs.",
-                "s",
-            ),
+            "Store not swept",
+            "How far behind the present each node's store is mirrored. It must stay "
+            "at a few sweep intervals; if it grows the sweep hangs.",
             Query(f"time() - {swept}", "{{node}}"),
+            unit="s",
             width=4,
         ),
     ]

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards.links import MONITOR, Links
+from dashboards import MONITOR, Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Link, Panel, Query, Text
+from dashboards.panels.base import (
+    Link,
+    Panel,
+    Query,
+    now,
+    per_second,
+    per_step,
+    quantiles,
+)
 from dashboards.panels.charts import figure, heat, lines
 from dashboards.panels.frame import Frame, Section, assemble, status_page
 from dashboards.panels.mirror import audits, mirror, nodes
 from dashboards.panels.queries import JOB, select
-from dashboards.panels.series import per_step
 from dashboards.panels.tables import Column, rows
 from dashboards.thresholds import (
     BEHIND_SECONDS,
@@ -54,63 +61,50 @@ def monitor(links: Links) -> models.Dashboard:
 def _figures() -> list[Panel]:
     return [
         figure(
-            Text(
-                "Lag",
-                "How far the figures are behind the newest record, in event time. "
-                "Above a minute 'Is everything fine?' says no; red where the alert "
-                "begins.",
-                "s",
-            ),
-            Query(_job_gauge("sds_monitor_event_time_lag_seconds")),
+            "Lag",
+            "How far the figures are behind the newest record, in event time. Above a "
+            "minute 'Is everything fine?' says no; red where the alert begins.",
+            _job_gauge("sds_monitor_event_time_lag_seconds"),
+            unit="s",
             steps=_LAG,
             absent="no batch yet",
         ),
         figure(
-            Text(
-                "Records behind",
-                "Records in the topic that are not read yet. It must come back to "
-                "about 0; if it only grows, the monitor never catches up.",
-            ),
-            Query(_job_gauge("sds_monitor_records_behind")),
+            "Records behind",
+            "Records in the topic that are not read yet. It must come back to about "
+            "0; if it only grows, the monitor never catches up.",
+            _job_gauge("sds_monitor_records_behind"),
             absent="no figures",
         ),
         figure(
-            Text(
-                "Restarts",
-                "Starts of the job on this checkpoint in the chosen range. One "
-                "after an upgrade is normal.",
-            ),
-            Query(_job_increase("sds_monitor_restarts_total")),
+            "Restarts",
+            "Starts of the job on this checkpoint in the chosen range. One after an "
+            "upgrade is normal.",
+            _job_increase("sds_monitor_restarts_total"),
             steps=colours.ANY_IS_SUSPECT,
             absent="no figures",
         ),
         figure(
-            Text(
-                "Records lost",
-                "Records that Kafka had deleted before they were read, in the "
-                "chosen range. Above 0 figures are too low for good: the topic's "
-                "retention is too short for the lag.",
-            ),
-            Query(_job_increase("sds_monitor_records_lost_total")),
+            "Records lost",
+            "Records that Kafka had deleted before they were read, in the chosen "
+            "range. Above 0 figures are too low for good: the topic's retention is "
+            "too short for the lag.",
+            _job_increase("sds_monitor_records_lost_total"),
             steps=colours.ANY_IS_BAD,
             absent="no figures",
         ),
         figure(
-            Text(
-                "Dead letters",
-                "Records that could not be decoded, in the chosen range. They count "
-                "in no other figure.",
-            ),
-            Query(_job_increase("sds_undecodable_frames_total")),
+            "Dead letters",
+            "Records that could not be decoded, in the chosen range. They count in no "
+            "other figure.",
+            _job_increase("sds_undecodable_frames_total"),
             steps=colours.ANY_IS_SUSPECT,
             absent="no figures",
         ),
         figure(
-            Text("Version", "Version of the monitor that runs."),
-            Query(
-                queries.greatest(select("sds_monitor_build_info", JOB), "version"),
-                "{{version}}",
-            ),
+            "Version",
+            "Version of the monitor that runs.",
+            now("sds_monitor_build_info", JOB, "{{version}}", "version"),
             shows_name=True,
             absent="not running",
         ),
@@ -120,14 +114,11 @@ def _figures() -> list[Panel]:
 def _job() -> list[Panel]:
     return [
         lines(
-            Text(
-                "Lag over time",
-                "How far the figures are behind the newest record, in event time. "
-                "Saw teeth of a few seconds are batches. The dashed line is the "
-                "limit of the alert. While Kafka does not answer, the lag grows with "
-                "the time since its last answer.",
-                "s",
-            ),
+            "Lag over time",
+            "How far the figures are behind the newest record, in event time. Saw "
+            "teeth of a few seconds are batches. The dashed line is the limit of the "
+            "alert. While Kafka does not answer, the lag grows with the time since "
+            "its last answer.",
             Query(_job_gauge("sds_monitor_event_time_lag_seconds"), "lag"),
             Query(
                 "time() - "
@@ -142,85 +133,63 @@ def _job() -> list[Panel]:
                 + _job_gauge("sds_monitor_kafka_answered_timestamp_seconds"),
                 "since the topic is missing",
             ),
+            unit="s",
             limits=colours.line_at(BEHIND_SECONDS),
             width=8,
         ),
         heat(
-            Text(
-                "Batch durations",
-                "How many batches took how long. Batches that take longer than the "
-                "time they cover make the lag grow.",
-                "s",
-            ),
+            "Batch durations",
+            "How many batches took how long. Batches that take longer than the time "
+            "they cover make the lag grow.",
             queries.bucket_counts("sds_monitor_batch_duration_seconds", JOB),
+            unit="s",
             width=8,
         ),
         lines(
-            Text(
-                "Batch duration, quantiles",
-                "Half, 95 % and 99 % of the batches took at most this long.",
-                "s",
-            ),
-            *(
-                Query(
-                    queries.quantile(q, "sds_monitor_batch_duration_seconds", JOB),
-                    f"p{q * 100:g}",
-                )
-                for q in (0.5, 0.95, 0.99)
-            ),
+            "Batch duration, quantiles",
+            "Half, 95 % and 99 % of the batches took at most this long.",
+            *quantiles("sds_monitor_batch_duration_seconds", JOB),
+            unit="s",
             width=8,
         ),
         lines(
-            Text(
-                "Records read",
-                "Kafka records read per second, heartbeats included. 0 for long: "
-                "nothing comes in, or the job hangs.",
-                "recps",
-            ),
-            Query(queries.rate(select("sds_monitor_records_total", JOB)), "read"),
+            "Records read",
+            "Kafka records read per second, heartbeats included. 0 for long: nothing "
+            "comes in, or the job hangs.",
+            per_second("sds_monitor_records_total", JOB, "read"),
+            unit="recps",
             width=8,
         ),
         lines(
-            Text(
-                "Records behind over time",
-                "Records in the topic that are not read yet. It must come back to "
-                "about 0.",
-            ),
+            "Records behind over time",
+            "Records in the topic that are not read yet. It must come back to about 0.",
             Query(_job_gauge("sds_monitor_records_behind"), "behind"),
             width=8,
         ),
         lines(
-            Text(
-                "State",
-                "Memory of the state store. See the dashboard Capacity for what it "
-                "holds.",
-                "bytes",
-            ),
+            "State",
+            "Memory of the state store. See the dashboard Capacity for what it holds.",
             Query(_job_gauge("sds_monitor_state_bytes"), "state"),
+            unit="bytes",
             width=8,
         ),
         lines(
-            Text(
-                "History pending",
-                "Rows of the history that the Kafka topics or the Parquet files do "
-                "not have yet. Files are written once a minute; a line that only "
-                "rises means that one of them cannot be written.",
-                "short",
-            ),
+            "History pending",
+            "Rows of the history that the Kafka topics or the Parquet files do not "
+            "have yet. Files are written once a minute; a line that only rises means "
+            "that one of them cannot be written.",
             Query(_job_gauge("sds_monitor_history_pending"), "rows"),
             width=12,
         ),
         lines(
-            Text(
-                "Clock",
-                "How far the monitor's clock is behind Kafka's, and how far new "
-                "records are stamped ahead of it; negative the other way. Records "
-                "may be late, so below 0 their line means nothing. The dashed line "
-                "is the limit of the alert.",
-                "s",
-            ),
+            "Clock",
+            "How far the monitor's clock is behind Kafka's, and how far new records "
+            "are stamped ahead of it; negative the other way. Records may be late, so "
+            "below 0 their line means nothing. The dashed line is the limit of the "
+            "alert.",
             Query(_job_gauge("sds_monitor_clock_behind_seconds"), "behind Kafka"),
             Query(_job_gauge("sds_monitor_records_ahead_seconds"), "records ahead"),
+            unit="s",
             limits=colours.line_at(CLOCK_SECONDS),
             width=12,
         ),
@@ -233,13 +202,11 @@ def _taps() -> list[Panel]:
     last = queries.greatest(seen, "observer")
     return [
         rows(
-            Text(
-                "Taps",
-                "Each tap, the one that is furthest behind first: how far its last "
-                "record lies behind the newest tap's, in event time, and how many "
-                "of its numbers are missing, in the chosen range. Heartbeats come "
-                "every 5 s, so a minute is long.",
-            ),
+            "Taps",
+            "Each tap, the one that is furthest behind first: how far its last record "
+            "lies behind the newest tap's, in event time, and how many of its numbers "
+            "are missing, in the chosen range. Heartbeats come every 5 s, so a minute "
+            "is long.",
             "observer",
             Column(
                 "Behind the newest",
@@ -259,48 +226,32 @@ def _taps() -> list[Panel]:
             height=8,
         ),
         lines(
-            Text(
-                "Missing records by tap",
-                "Missing numbers of a tap's sequence, per step of the graph. "
-                "Above 0 records were lost between tap and monitor, and losses in "
-                "channels may be the tap's.",
-            ),
+            "Missing records by tap",
+            "Missing numbers of a tap's sequence, per step of the graph. Above 0 "
+            "records were lost between tap and monitor, and losses in channels may be "
+            "the tap's.",
             Query(queries.increase(missing, "observer"), "{{observer}}"),
             bars=True,
             width=6,
         ),
         lines(
-            Text(
-                "Dead letters by reason",
-                "Records that could not be decoded, per step of the graph. One reason "
-                "that continues is a tap that violates the record format; "
-                "protobuf_error alone may be foreign traffic on the topic. Those that "
-                "are not written were refused by Kafka.",
-            ),
+            "Dead letters by reason",
+            "Records that could not be decoded, per step of the graph. One reason "
+            "that continues is a tap that violates the record format; protobuf_error "
+            "alone may be foreign traffic on the topic. Those that are not written "
+            "were refused by Kafka.",
             per_step("sds_undecodable_frames_total", JOB, "{{reason}}", "reason"),
-            Query(
-                queries.increase(
-                    select("sds_monitor_dead_letters_unwritten_total", JOB)
-                ),
-                "not written",
-            ),
+            per_step("sds_monitor_dead_letters_unwritten_total", JOB, "not written"),
             bars=True,
             width=6,
         ),
         lines(
-            Text(
-                "Clocks of the taps",
-                "How far the clock of each tap is ahead of Kafka's; negative if it is "
-                "slow. Network delays make it a little lower. The dashed line is "
-                "the limit of the alert.",
-                "s",
-            ),
-            Query(
-                queries.greatest(
-                    select("sds_tap_clock_offset_seconds", JOB), "observer"
-                ),
-                "{{observer}}",
-            ),
+            "Clocks of the taps",
+            "How far the clock of each tap is ahead of Kafka's; negative if it is "
+            "slow. Network delays make it a little lower. The dashed line is the "
+            "limit of the alert.",
+            now("sds_tap_clock_offset_seconds", JOB, "{{observer}}", "observer"),
+            unit="s",
             limits=colours.line_at(TAP_CLOCK_SECONDS),
             width=24,
         ),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards.links import REPAIR, Links
+from dashboards import REPAIR, Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Panel, Query, Text
+from dashboards.panels.base import Panel, Query, per_second
 from dashboards.panels.charts import figure, heat, lines
 from dashboards.panels.frame import (
     Frame,
@@ -17,7 +17,6 @@ from dashboards.panels.frame import (
     some_channels,
 )
 from dashboards.panels.queries import CHANNELS, RANGE, select
-from dashboards.panels.series import per_second
 from dashboards.panels.tables import Column, rows
 from dashboards.thresholds import EXPIRED_SHARE, REDUNDANT_SHARE
 
@@ -46,80 +45,60 @@ def repair(links: Links) -> models.Dashboard:
 def _figures() -> list[Panel]:
     return [
         figure(
-            Text(
-                "Requests",
-                "Repair requests in the chosen range, one per frame and requested "
-                "message. Many on a network that loses nothing are a fault of the "
-                "clients.",
-            ),
-            Query(queries.counted(select("sds_repair_requests_total", CHANNELS))),
+            "Requests",
+            "Repair requests in the chosen range, one per frame and requested "
+            "message. Many on a network that loses nothing are a fault of the clients.",
+            queries.counted(select("sds_repair_requests_total", CHANNELS)),
         ),
         figure(
-            Text(
-                "For received",
-                "Share of requests for a message that the requester's own filter "
-                "already holds, in the chosen range: wasted. js 0.0.8 asks so for "
-                "one in five.",
-                "percentunit",
+            "For received",
+            "Share of requests for a message that the requester's own filter already "
+            "holds, in the chosen range: wasted. js 0.0.8 asks so for one in five.",
+            queries.share(
+                _increase("sds_repair_requests_for_received_total"),
+                _increase("sds_repair_requests_total"),
             ),
-            Query(
-                queries.share(
-                    _increase("sds_repair_requests_for_received_total"),
-                    _increase("sds_repair_requests_total"),
-                )
-            ),
+            unit="percentunit",
             absent="no requests",
         ),
         figure(
-            Text(
-                "Expired",
-                "Share of repair episodes that nobody answered, in the chosen "
-                "range. Red from the limit of the alert on.",
-                "percentunit",
-            ),
-            Query(_expired(RANGE)),
+            "Expired",
+            "Share of repair episodes that nobody answered, in the chosen range. Red "
+            "from the limit of the alert on.",
+            _expired(RANGE),
+            unit="percentunit",
             steps=colours.up_to(EXPIRED_SHARE),
             absent="no repair",
         ),
         figure(
-            Text(
-                "Redundant",
-                "Share of responses after the first, in the chosen range. Two in "
-                "five is usual; red from the limit of the alert on.",
-                "percentunit",
-            ),
-            Query(_redundant(RANGE)),
+            "Redundant",
+            "Share of responses after the first, in the chosen range. Two in five is "
+            "usual; red from the limit of the alert on.",
+            _redundant(RANGE),
+            unit="percentunit",
             steps=colours.up_to(REDUNDANT_SHARE),
             absent="no repair",
         ),
         figure(
-            Text(
-                "Response time",
-                "Time from first request to answer within which 95 % of the answered "
-                "episodes ended, in the chosen range. The histogram has no values "
-                "above ten minutes.",
-                "s",
-            ),
-            Query(
-                "histogram_quantile(0.95, "
-                f"{_increase('sds_repair_response_seconds_bucket', 'le')})"
-            ),
+            "Response time",
+            "Time from first request to answer within which 95 % of the answered "
+            "episodes ended, in the chosen range. The histogram has no values above "
+            "ten minutes.",
+            "histogram_quantile(0.95, "
+            f"{_increase('sds_repair_response_seconds_bucket', 'le')})",
+            unit="s",
             absent="no repair",
         ),
         figure(
-            Text(
-                "Bytes for repair",
-                "Share of all bytes of frames that went into repair requests and "
-                "into frames that respond to them, in the chosen range. What a "
-                "lossy network costs; a share that grows without losses is waste.",
-                "percentunit",
+            "Bytes for repair",
+            "Share of all bytes of frames that went into repair requests and into "
+            "frames that respond to them, in the chosen range. What a lossy network "
+            "costs; a share that grows without losses is waste.",
+            queries.share(
+                _increase("sds_repair_bytes_total"),
+                _increase("sds_frame_bytes_total"),
             ),
-            Query(
-                queries.share(
-                    _increase("sds_repair_bytes_total"),
-                    _increase("sds_frame_bytes_total"),
-                )
-            ),
+            unit="percentunit",
             absent="no traffic",
         ),
     ]
@@ -128,48 +107,39 @@ def _figures() -> list[Panel]:
 def _answers() -> list[Panel]:
     return [
         lines(
-            Text(
-                "Episodes by outcome",
-                "Repair episodes per second. Answered: the message was broadcast "
-                "again in time. Expired: nobody answered within the repair window.",
-                "ops",
-            ),
+            "Episodes by outcome",
+            "Repair episodes per second. Answered: the message was broadcast again in "
+            "time. Expired: nobody answered within the repair window.",
             per_second("sds_repair_episodes_total", CHANNELS, "{{outcome}}", "outcome"),
+            unit="ops",
             stacked=True,
         ),
         heat(
-            Text(
-                "Response time over time",
-                "From an episode's first request to its answer: how many took how "
-                "long. A band at 5 to 6 s is mostly the sender itself; later "
-                "answers come from others, when it is away.",
-                "s",
-            ),
+            "Response time over time",
+            "From an episode's first request to its answer: how many took how long. A "
+            "band at 5 to 6 s is mostly the sender itself; later answers come from "
+            "others, when it is away.",
             queries.bucket_counts("sds_repair_response_seconds", CHANNELS),
+            unit="s",
         ),
         lines(
-            Text(
-                "Requests over time",
-                "Repair requests per second, and those for messages that the "
-                "requester already holds.",
-                "reqps",
-            ),
+            "Requests over time",
+            "Repair requests per second, and those for messages that the requester "
+            "already holds.",
             per_second("sds_repair_requests_total", CHANNELS, "requests"),
             per_second(
                 "sds_repair_requests_for_received_total", CHANNELS, "for received"
             ),
+            unit="reqps",
         ),
         lines(
-            Text(
-                "Timing that breaks the rules",
-                "Share of requests made, and of responses given, at a time that "
-                "the hashes of SDS-R do not allow, of those that could be checked. "
-                "Such a client asks or answers at the wrong time. Dialect spec "
-                "only.",
-                "percentunit",
-            ),
+            "Timing that breaks the rules",
+            "Share of requests made, and of responses given, at a time that the "
+            "hashes of SDS-R do not allow, of those that could be checked. Such a "
+            "client asks or answers at the wrong time. Dialect spec only.",
             Query(_at_wrong_time("request"), "early"),
             Query(_at_wrong_time("response"), "unexplained"),
+            unit="percentunit",
         ),
     ]
 
@@ -177,49 +147,37 @@ def _answers() -> list[Panel]:
 def _cost() -> list[Panel]:
     return [
         lines(
-            Text(
-                "Responses",
-                "Responses per second: the first one, and the redundant rest, "
-                "which are only cost.",
-                "ops",
+            "Responses",
+            "Responses per second: the first one, and the redundant rest, which are "
+            "only cost.",
+            per_second(
+                "sds_repair_responses_total", CHANNELS, "first", redundant="false"
             ),
-            Query(
-                queries.rate(
-                    select("sds_repair_responses_total", CHANNELS, redundant="false")
-                ),
-                "first",
+            per_second(
+                "sds_repair_responses_total", CHANNELS, "redundant", redundant="true"
             ),
-            Query(
-                queries.rate(
-                    select("sds_repair_responses_total", CHANNELS, redundant="true")
-                ),
-                "redundant",
-            ),
+            unit="ops",
             stacked=True,
             width=8,
         ),
         lines(
-            Text(
-                "Bytes by direction",
-                "Bytes per second of repair request fields, and of whole frames "
-                "that respond to them.",
-                "Bps",
-            ),
+            "Bytes by direction",
+            "Bytes per second of repair request fields, and of whole frames that "
+            "respond to them.",
             per_second(
                 "sds_repair_bytes_total", CHANNELS, "{{direction}}", "direction"
             ),
+            unit="Bps",
             stacked=True,
             width=8,
         ),
         lines(
-            Text(
-                "Rebroadcasts by cause",
-                "Messages broadcast again per second: after a repair request, or as "
-                "a retry of the sender. Retries without losses mean that senders do "
-                "not see their acknowledgements.",
-                "pps",
-            ),
+            "Rebroadcasts by cause",
+            "Messages broadcast again per second: after a repair request, or as a "
+            "retry of the sender. Retries without losses mean that senders do not see "
+            "their acknowledgements.",
             per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}", "cause"),
+            unit="pps",
             width=8,
         ),
     ]
@@ -227,11 +185,9 @@ def _cost() -> list[Panel]:
 
 def _channels() -> Panel:
     return rows(
-        Text(
-            "Channels by expired repair",
-            "In the chosen range, the channel with the most expired episodes first. "
-            "The name leads to the channel's dashboard, the id to its status page.",
-        ),
+        "Channels by expired repair",
+        "In the chosen range, the channel with the most expired episodes first. The "
+        "name leads to the channel's dashboard, the id to its status page.",
         "channel",
         Column(
             "Expired",

@@ -44,7 +44,8 @@ class Column:
 
 
 def rows(
-    text: Text,
+    title: str,
+    description: str,
     key: str,
     *columns: Column,
     headers: dict[str, str],
@@ -55,7 +56,8 @@ def rows(
     """Return a table of current values, the greatest of the first column first.
 
     Args:
-        text: Title, description and unit.
+        title: Title, unique within the dashboard.
+        description: What the panel displays, and which values are bad.
         key: Label by which the columns are joined.
         columns: Columns of values.
         headers: Headings of the columns of labels, by label.
@@ -88,7 +90,7 @@ def rows(
         target(Query(column.expression)).instant().format(PromQueryFormat.TABLE)
         for column in columns
     ]
-    return finished(panel, text, targets, width, height)
+    return finished(panel, Text(title, description), targets, width, height)
 
 
 def _arrangement(

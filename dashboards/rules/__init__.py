@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dashboards.links import Links
+from dashboards import Links
 from dashboards.rules.alert import Alert, Severity, Subject
 from dashboards.rules.budget_alerts import budget_alerts
 from dashboards.rules.channel_alerts import channel_alerts

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from dashboards.links import Links
+from dashboards import Links
 from dashboards.rules.pace import Pace
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dashboards.links import CHANNEL
+from dashboards import CHANNEL
 from dashboards.rules.alert import Alert, Severity, Subject
 from dashboards.rules.pace import LIFE
 from dashboards.rules.promql import latest, named, unless_muted

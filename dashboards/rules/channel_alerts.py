@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
+from dashboards import CAPACITY, CHANNEL, REPAIR
 from dashboards import thresholds as at
-from dashboards.links import CAPACITY, CHANNEL, REPAIR
 from dashboards.rules.alert import Alert, Severity, Subject
 from dashboards.rules.pace import LIFE, Pace
 from dashboards.rules.promql import (

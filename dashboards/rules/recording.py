@@ -49,7 +49,7 @@ class Indicator:
     kind: str
 
     @property
-    def found(self) -> str:
+    def detected(self) -> str:
         """Recorded name of the failures in a slice, excused ones too."""
         return f"channel:{self.failed}_found:increase{LIFE(SLICE)}"
 
@@ -115,9 +115,9 @@ def _all_labelled() -> str:
 
 
 def _group_blind() -> str:
-    one = latest('mvds_group_verdict{verdict="blind"}', "verdict")
-    other = f'label_replace(max without (channel) ({one}), "channel", "other", "", "")'
-    return f"{one}\nor\n{other}"
+    blind = latest('mvds_group_verdict{verdict="blind"}', "verdict")
+    all_groups = f"max without (channel) ({blind})"
+    return f'{blind}\nor\nlabel_replace({all_groups}, "channel", "other", "", "")'
 
 
 def _net_losses() -> str:
@@ -146,20 +146,20 @@ def _slices(
     indicator: Indicator, ended: str, failed: str, pace: Pace
 ) -> list[dict[str, str]]:
     window = pace(SLICE)
-    found, failures = indicator.found, indicator.failures(SLICE)
+    detected, failures = indicator.detected, indicator.failures(SLICE)
     holes = f"{excused(indicator.kind, window)} > 0"
     # Those of a verdict's window, which is longer than a slice.
     most = unexcused(indicator.kind, window)
     # Each reads the results of those above.
     return [
-        _rule(found, failed),
+        _rule(detected, failed),
         _rule(
             failures,
-            f"({found} unless {holes})\n"
-            f"or ({most} < {found})\n"
-            f"or ({found} and {holes})",
+            f"({detected} unless {holes})\n"
+            f"or ({most} < {detected})\n"
+            f"or ({detected} and {holes})",
         ),
-        _rule(indicator.events(SLICE), f"({ended})\n- ({found} - {failures})"),
+        _rule(indicator.events(SLICE), f"({ended})\n- ({detected} - {failures})"),
     ]
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
+from dashboards import FLEET, MONITOR
 from dashboards import thresholds as at
-from dashboards.links import FLEET, MONITOR
 from dashboards.rules.alert import Alert, Severity, Subject
 from dashboards.rules.pace import LIFE, Pace
 from dashboards.rules.promql import blind_channels, growth, latest
 from dashboards.rules.recording import BLIND
+
+_alert = partial(Alert, subject=Subject.TAP, dashboard=MONITOR)
 
 
 def tap_alerts(pace: Pace) -> Iterator[Alert]:
@@ -18,7 +21,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         (Severity.WARNING, at.BLIND_FOR),
         (Severity.CRITICAL, at.BLIND_STILL),
     ):
-        yield Alert(
+        yield _alert(
             "SdsTapBlind",
             severity,
             f"{blind_channels()} > 0",
@@ -27,14 +30,13 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
             '{{ printf "%.0f" $value }} channel(s) are blind: their taps were silent, '
             "lost records, or nothing arrives at all.",
             holds,
-            subject=Subject.TAP,
             dashboard=FLEET,
         )
     last_seen = "sds_tap_last_seen_timestamp_seconds"
     newest = latest(last_seen, "observer")
     # The alert also covers a tap that the monitor has forgotten.
     each = f"last_over_time({last_seen}[{pace(at.TAP_SEEN_WITHIN)}])"
-    yield Alert(
+    yield _alert(
         "SdsTapSilent",
         Severity.WARNING,
         f"{newest}\n- ignoring (observer) group_right {latest(each)}\n"
@@ -43,10 +45,8 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         "Tap {{ $labels.observer }} is {{ $value | humanizeDuration }} of event time "
         "behind the newest tap.",
         at.TAP_SILENT_FOR,
-        subject=Subject.TAP,
-        dashboard=MONITOR,
     )
-    yield Alert(
+    yield _alert(
         "SdsTapSilent",
         Severity.CRITICAL,
         f"{latest(each, 'observer')}\n"
@@ -57,10 +57,8 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         "No tap is left: the last record of the last one is of "
         "{{ $value | humanizeTimestamp }}.",
         at.TAP_SILENT_FOR,
-        subject=Subject.TAP,
-        dashboard=MONITOR,
     )
-    yield Alert(
+    yield _alert(
         "SdsTapClockSkewed",
         Severity.WARNING,
         f"{latest('sds_tap_clock_offset_seconds')} > {at.TAP_CLOCK_SECONDS:g}\n"
@@ -69,12 +67,10 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         "The clock of tap {{ $labels.observer }} is {{ $value | humanizeDuration }} "
         "ahead of Kafka's; a negative time means behind.",
         at.TAP_CLOCK_FOR,
-        subject=Subject.TAP,
-        dashboard=MONITOR,
     )
     window = pace(at.TAP_MISSING_WINDOW)
     missing = growth("sds_tap_missing_records_total", at.TAP_MISSING_WINDOW, pace)
-    yield Alert(
+    yield _alert(
         "SdsTapMissingRecords",
         Severity.WARNING,
         f"{missing} >= {at.TAP_MISSING_RECORDS}\n"
@@ -83,6 +79,4 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         "Records of one of several taps are missing.",
         'Tap {{ $labels.observer }}: {{ printf "%.0f" $value }} number(s) of its '
         f"sequence missing in the last {LIFE(at.TAP_MISSING_WINDOW)}.",
-        subject=Subject.TAP,
-        dashboard=MONITOR,
     )

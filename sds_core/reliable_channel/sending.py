@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from hashlib import sha256
 from random import Random
 
 from sds_core import message_channel as sds
@@ -29,7 +30,6 @@ from sds_core.reliable_channel.events import (
     SendingMessageIrrecoverableError,
 )
 from sds_core.reliable_channel.inputs import DispatchFailed
-from sds_core.reliable_channel.message_ids import new_message_id
 from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Output
 from sds_core.reliable_channel.outward import Outward, Queued, Unframed
@@ -403,3 +403,28 @@ def _failed(
 ) -> SendingMessageIrrecoverableError:
     """Return the error of the message that this input sends."""
     return _error(out.message_id, _ONE_CHUNK, error, detail)
+
+
+def new_message_id(
+    channel_id: str, sender_id: str, payload: bytes, now_ms: int, random: Random
+) -> str:
+    """Return an id by the payload, which equal payloads do not share.
+
+    Args:
+        channel_id: Id of the channel.
+        sender_id: Id of the sender.
+        payload: The whole payload, before segmentation.
+        now_ms: Unix ms.
+        random: Source of what distinguishes equal payloads.
+    """
+    hashed = sha256()
+    for part in (
+        channel_id.encode(),
+        sender_id.encode(),
+        now_ms.to_bytes(8, "big"),
+        random.getrandbits(128).to_bytes(16, "big"),
+        payload,
+    ):
+        hashed.update(len(part).to_bytes(8, "big"))
+        hashed.update(part)
+    return hashed.hexdigest()

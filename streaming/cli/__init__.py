@@ -1,4 +1,4 @@
-"""Command line of sds-monitor; a file per command.
+"""Command line of sds-monitor.
 
 A command's module is imported when the command is called, and only declares options;
 what the command does is in `streaming.cli.actions`.
@@ -17,8 +17,7 @@ from connectors import descriptors
 from connectors.broker.errors import BrokerError
 from connectors.java import JavaMissing
 from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
-from streaming.cli.log import logger, start_log
-from streaming.cli.log_option import requested_format
+from streaming.cli.log import logger, requested_format, start_log
 from streaming.cli.signals import end_on_signals
 from streaming.cli.streams import survive_closed_output
 
@@ -45,8 +44,12 @@ _COMMANDS = {
 }
 """Command -> its short help."""
 
-_MODULES = {"import": "import_"}
-"""Command -> module, where the name of the command is a keyword of Python."""
+_PLACES = {
+    "forget": "channels.forget_command",
+    "import": "import_.command",
+    "prepare": "broker.prepare_command",
+}
+"""Command -> module and function, where that is not the command's own module."""
 
 
 class _LazyGroup(click.Group):
@@ -58,8 +61,9 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module = _MODULES.get(cmd_name, cmd_name.replace("-", "_"))
-        command = import_module(f"streaming.cli.{module}").command
+        place = _PLACES.get(cmd_name, f"{cmd_name.replace('-', '_')}.command")
+        module, _, function = place.partition(".")
+        command = getattr(import_module(f"streaming.cli.{module}"), function)
         assert isinstance(command, click.Command)  # noqa: S101 - our own modules
         return command
 

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import click
 
-from connectors.simulator.scenario_names import scenario_names
+from connectors.simulator import scenario_names
 from streaming.cli.channels import channel_table, channels_option
 from streaming.cli.log import LogFormat
-from streaming.cli.log_option import log_option
 from streaming.cli.serving_options import Address, serving_options
-from streaming.cli.settings import config_option, setting
+from streaming.cli.settings import config_option, log_option, setting
 
 RECORDED = "recorded"
 """Name of the traffic of real participants, beside the names of the scenarios."""

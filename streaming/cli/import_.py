@@ -8,8 +8,7 @@ import click
 
 from connectors.kafka.settings import MAX_PARTITIONS, KafkaSettings
 from streaming.cli.kafka_options import kafka_options
-from streaming.cli.log_option import log_option
-from streaming.cli.settings import config_option, setting
+from streaming.cli.settings import config_option, log_option, setting
 
 
 @click.command(

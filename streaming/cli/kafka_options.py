@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,8 +21,7 @@ from connectors.kafka.settings import (
     check_topic,
 )
 from sds_core.text import shown
-from streaming.cli.option_group import option_group
-from streaming.cli.settings import secret_setting, setting
+from streaming.cli.settings import MemberOf, option_group, secret_setting, setting
 
 _HOST_AND_PORT = re.compile(r"\S+:\d{1,5}")
 
@@ -53,30 +53,17 @@ def kafka_options(
 def _kafka_settings(
     bootstrap: str | None,
     kafka_timeout: float,
-    kafka_protocol: str,
-    kafka_ca_file: Path | None,
-    kafka_certificate_file: Path | None,
-    kafka_key_file: Path | None,
-    kafka_key_password: str | None,
-    kafka_mechanism: str,
-    kafka_username: str | None,
-    kafka_password: str | None,
     topic: str = FRAMES_TOPIC,
+    **security: Any,
 ) -> KafkaSettings | None:
     if bootstrap is None:
         return None
-    security = KafkaSecurity(
-        Protocol(kafka_protocol),
-        _text(kafka_ca_file),
-        _text(kafka_certificate_file),
-        _text(kafka_key_file),
-        kafka_key_password,
-        Mechanism(kafka_mechanism),
-        kafka_username,
-        kafka_password,
+    # The other options are named as the attributes.
+    checked = KafkaSecurity(
+        **{name.removeprefix("kafka_"): value for name, value in security.items()}
     )
-    _check(security)
-    return KafkaSettings(bootstrap, topic, kafka_timeout, security)
+    _check(checked)
+    return KafkaSettings(bootstrap, topic, kafka_timeout, checked)
 
 
 def _topic_option(
@@ -120,6 +107,10 @@ def _checked_bootstrap(
     return value
 
 
+def _absolute(_: click.Context, __: click.Parameter, value: Path | None) -> str | None:
+    return None if value is None else str(value.absolute())
+
+
 _FILE = click.Path(path_type=Path)
 
 _OPTIONS: tuple[Callable[[Callable[..., None]], Callable[..., None]], ...] = (
@@ -131,39 +122,38 @@ _OPTIONS: tuple[Callable[[Callable[..., None]], Callable[..., None]], ...] = (
     ),
     setting(
         "--kafka-protocol",
-        type=click.Choice([one.value for one in Protocol]),
+        type=MemberOf(Protocol),
         default=Protocol.PLAINTEXT.value,
         help="Security protocol of the brokers.",
     ),
     setting(
         "--kafka-ca-file",
         type=_FILE,
+        callback=_absolute,
         help="PEM file of the authorities to trust; by default those of the system.",
     ),
     setting(
         "--kafka-certificate-file",
         type=_FILE,
+        callback=_absolute,
         help="PEM file of the client's certificate.",
     ),
     setting(
         "--kafka-key-file",
         type=_FILE,
+        callback=_absolute,
         help="PEM file of the key of the client's certificate.",
     ),
     secret_setting("--kafka-key-password", help="Password of the key file."),
     setting(
         "--kafka-mechanism",
-        type=click.Choice([one.value for one in Mechanism]),
+        type=MemberOf(Mechanism),
         default=Mechanism.SCRAM_SHA_512.value,
         help="SASL mechanism.",
     ),
     setting("--kafka-username", help="User name for SASL."),
     secret_setting("--kafka-password", help="Password for SASL."),
 )
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path.absolute())
 
 
 def _check(security: KafkaSecurity) -> None:

@@ -6,6 +6,7 @@ import enum
 import json
 import logging
 import sys
+from collections.abc import Mapping, Sequence
 
 from sds_core.text import iso_time
 
@@ -13,6 +14,8 @@ logger = logging.getLogger("sds-monitor")
 
 FIGURES = "figures"
 """Attribute of a log record: figures by name, which JSON has beside the message."""
+
+LOG_FLAG = "--log-format"
 
 
 class LogFormat(enum.StrEnum):
@@ -80,3 +83,25 @@ _FORMATTERS: dict[LogFormat, logging.Formatter] = {
     LogFormat.TEXT: _TextFormatter(),
     LogFormat.JSON: _JsonFormatter(),
 }
+
+
+def requested_format(
+    arguments: Sequence[str], environment: Mapping[str, str]
+) -> LogFormat:
+    """Return the format that option or environment selects; text without a valid one.
+
+    Used for log lines from before a command has read its options, and if it cannot.
+
+    Args:
+        arguments: Arguments of the program.
+        environment: Environment of the program.
+    """
+    requested = environment.get("SDS_MONITOR_LOG_FORMAT", "")
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        if argument == "--":
+            break
+        if argument == LOG_FLAG:
+            requested = following
+        elif argument.startswith(f"{LOG_FLAG}="):
+            requested = argument.removeprefix(f"{LOG_FLAG}=")
+    return LogFormat(requested) if requested in set(LogFormat) else LogFormat.TEXT

@@ -10,7 +10,6 @@ import click
 from connectors.kafka.settings import KafkaSettings
 from connectors.waku_rest.settings import MirrorSettings
 from streaming.cli.kafka_options import kafka_options, partitions_option
-from streaming.cli.log_option import log_option
 from streaming.cli.node_options import (
     NodeOptions,
     TrafficOptions,
@@ -19,7 +18,7 @@ from streaming.cli.node_options import (
     traffic_options,
 )
 from streaming.cli.serving_options import Address, serving_options
-from streaming.cli.settings import config_option, setting
+from streaming.cli.settings import config_option, log_option, setting
 
 
 def _refuse_from_file(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 from connectors.waku_rest.settings import Listen, MirrorSettings
-from streaming.cli.option_group import option_group
-from streaming.cli.settings import secret_setting, setting
+from streaming.cli.settings import MemberOf, option_group, secret_setting, setting
 
 _DEFAULTS = MirrorSettings((), {})
 
@@ -47,47 +46,11 @@ class TrafficOptions(NamedTuple):
     shards: int
 
 
-def _nodes(
-    rest: tuple[str, ...],
-    rest_timeout: float,
-    rest_ca_file: Path | None,
-    rest_authorization: str | None,
-) -> NodeOptions:
-    return NodeOptions(rest, rest_timeout, rest_ca_file, rest_authorization)
-
-
-def _traffic(
-    pubsub_topics: tuple[str, ...],
-    content_topics: tuple[str, ...],
-    cluster: int,
-    shards: int,
-) -> TrafficOptions:
-    return TrafficOptions(pubsub_topics, content_topics, cluster, shards)
-
-
-def _mirroring(
-    listen: str,
-    store: bool,
-    cache_messages: int,
-    poll_interval: float,
-    store_interval: float,
-    backfill: float,
-    spool_bytes: int,
-) -> MirrorSettings:
-    if listen == Listen.NONE and not store:
+def _mirroring(listen: Listen, store: bool, **others: Any) -> MirrorSettings:
+    if listen is Listen.NONE and not store:
         message = "--listen none and --no-store leave nothing to be mirrored"
         raise click.UsageError(message)
-    return MirrorSettings(
-        (),
-        {},
-        Listen(listen),
-        store,
-        cache_messages,
-        poll_interval,
-        store_interval,
-        backfill,
-        spool_bytes,
-    )
+    return MirrorSettings((), {}, listen, store, **others)
 
 
 def node_options(
@@ -101,6 +64,7 @@ def node_options(
     options = (
         setting(
             "--rest",
+            "urls",
             required=required,
             multiple=True,
             metavar="URL",
@@ -108,21 +72,24 @@ def node_options(
         ),
         setting(
             "--rest-timeout",
+            "timeout_s",
             type=click.FloatRange(0.1),
             default=10.0,
             help="Seconds to wait for a node.",
         ),
         setting(
             "--rest-ca-file",
+            "ca_file",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
             help="PEM file of the authorities to trust; by default well-known ones.",
         ),
         secret_setting(
             "--rest-authorization",
+            "authorization",
             help="Header Authorization for the REST API of the nodes.",
         ),
     )
-    return option_group("nodes", options, _nodes)
+    return option_group("nodes", options, NodeOptions)
 
 
 traffic_options = option_group(
@@ -155,7 +122,7 @@ traffic_options = option_group(
             help="Number of shards of the cluster, for autosharding.",
         ),
     ),
-    _traffic,
+    TrafficOptions,
 )
 """Adds the options; the command gets ``traffic``, a `TrafficOptions`."""
 
@@ -164,7 +131,7 @@ mirroring_options = option_group(
     (
         setting(
             "--listen",
-            type=click.Choice([one.value for one in Listen]),
+            type=MemberOf(Listen),
             default=Listen.RELAY.value,
             help="Read live messages from the node's relay, from its filter "
             "subscription, or not at all.",
@@ -182,6 +149,7 @@ mirroring_options = option_group(
         ),
         setting(
             "--poll-interval",
+            "poll_interval_s",
             type=click.FloatRange(0.01, 60),
             default=_DEFAULTS.poll_interval_s,
             help="Seconds between two reads of a cache; a cache that fills up is read "
@@ -189,12 +157,14 @@ mirroring_options = option_group(
         ),
         setting(
             "--store-interval",
+            "store_interval_s",
             type=click.FloatRange(1, 3_600),
             default=_DEFAULTS.store_interval_s,
             help="Seconds between two reads of a store.",
         ),
         setting(
             "--backfill",
+            "backfill_s",
             type=click.FloatRange(0),
             default=_DEFAULTS.backfill_s,
             help="Seconds of the past that a mirror with a new --state reads from the "

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import click
 
-from connectors.kafka.settings import Client
-from streaming.cli.option_group import option_group
-from streaming.cli.settings import setting
+from connectors.kafka.settings import Client, KafkaSettings
+from streaming.cli.settings import MemberOf, option_group, setting
 from streaming.master import LOCAL, check_master, is_submitted
-from streaming.settings import READ_TASKS, BatchLimits, SessionSettings
+from streaming.settings import (
+    READ_TASKS,
+    BatchLimits,
+    SessionSettings,
+    SourceSettings,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,17 @@ class ReadingSettings:
     session: SessionSettings
     tasks: int
 
+    def source(self, kafka: KafkaSettings, **others: Any) -> SourceSettings:
+        """Return the settings of the reader of a topic.
+
+        Args:
+            kafka: Cluster and topic.
+            **others: Further attributes of `SourceSettings`.
+        """
+        return SourceSettings(
+            kafka, client=self.client, limits=self.limits, tasks=self.tasks, **others
+        )
+
 
 def _checked_master(
     _: click.Context, __: click.Parameter, value: str | None
@@ -46,7 +62,7 @@ def _checked_master(
 
 
 def _reading_settings(
-    client: str,
+    client: Client,
     max_batch_records: int,
     max_batch_bytes: int,
     shuffle_partitions: int | None,
@@ -57,7 +73,7 @@ def _reading_settings(
     if read_tasks is None:
         read_tasks = 0 if session.is_cluster else READ_TASKS
     return ReadingSettings(
-        Client(client),
+        client,
         BatchLimits(max_batch_records, max_batch_bytes),
         session,
         read_tasks,
@@ -82,7 +98,7 @@ reading_options = option_group(
         ),
         setting(
             "--client",
-            type=click.Choice([client.value for client in Client]),
+            type=MemberOf(Client),
             default=Client.CONFLUENT.value,
             help="Library that reads frames.",
         ),

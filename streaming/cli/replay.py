@@ -8,14 +8,10 @@ import click
 
 from connectors.kafka.settings import KafkaSettings
 from streaming.cli.kafka_options import kafka_options
-from streaming.cli.log_option import log_option
 from streaming.cli.reading_options import ReadingSettings, reading_options
-from streaming.cli.settings import config_option, setting
+from streaming.cli.settings import config_option, log_option, setting
 from streaming.cli.window_options import window_options
-from streaming.settings import (
-    SourceSettings,
-    Window,
-)
+from streaming.settings import Window
 
 
 @click.command(
@@ -67,11 +63,5 @@ def command(
             "command mount at the same path"
         )
         raise click.UsageError(message)
-    source = SourceSettings(
-        kafka,
-        client=reading.client,
-        limits=reading.limits,
-        tasks=reading.tasks,
-        window=window,
-    )
+    source = reading.source(kafka, window=window)
     replay(source, window, reading.session, report, report_detail, scratch)

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import click
 
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.settings import (
+    INCIDENTS_TOPIC,
+    MINUTES_TOPIC,
+    VERDICTS_TOPIC,
+    KafkaSettings,
+)
 from sds_core.text import shown
 from streaming.cli.channels import channel_table, channels_option
-from streaming.cli.history_options import history_options
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.log import LogFormat
-from streaming.cli.log_option import log_option
-from streaming.cli.option_group import option_group
 from streaming.cli.reading_options import ReadingSettings, reading_options
 from streaming.cli.serving_options import Address, serving_options
-from streaming.cli.settings import Time, config_option, observer_settings, setting
+from streaming.cli.settings import (
+    Time,
+    config_option,
+    log_option,
+    observer_settings,
+    option_group,
+    setting,
+)
 from streaming.settings import (
     EARLIEST,
     FORGET_DAYS,
@@ -25,8 +35,78 @@ from streaming.settings import (
     LATEST,
     HistorySettings,
     JobSettings,
-    SourceSettings,
 )
+
+
+def _history_settings(
+    history: Path | None,
+    history_days: int,
+    history_topics: bool,
+    kafka: KafkaSettings,
+    checkpoint: Path,
+    **topics: str,
+) -> HistorySettings:
+    """Build the settings; the history is in the checkpoint unless the user moves it.
+
+    Raises:
+        click.UsageError: Two of the four topics are the same.
+    """
+    flags = {"topic": kafka.topic, **dict(sorted(topics.items()))}
+    if len(set(flags.values())) < len(flags):
+        *first, last = (
+            f"--{name.replace('_', '-')} {topic}" for name, topic in flags.items()
+        )
+        message = (
+            f"{', '.join(first)} and {last} must be four: each holds records of one "
+            "kind"
+        )
+        raise click.UsageError(message)
+    directory = (history or checkpoint / "history").absolute()
+    return HistorySettings(directory, history_days, history_topics, **topics)
+
+
+history_options = option_group(
+    "history",
+    (
+        setting(
+            "--history",
+            type=click.Path(file_okay=False, path_type=Path),
+            help="Directory of the history; by default in the checkpoint's directory.",
+        ),
+        setting(
+            "--history-days",
+            type=click.IntRange(1, 36_500),
+            default=30,
+            help="Days for which the history is stored.",
+        ),
+        setting(
+            "--history-topics/--no-history-topics",
+            default=True,
+            help="Write the history to Kafka as well.",
+        ),
+        setting(
+            "--incidents-topic",
+            default=INCIDENTS_TOPIC,
+            help="Topic for the incidents of the history.",
+        ),
+        setting(
+            "--minutes-topic",
+            default=MINUTES_TOPIC,
+            help="Topic for the minutes of the history.",
+        ),
+        setting(
+            "--verdicts-topic",
+            default=VERDICTS_TOPIC,
+            help="Topic for the shown verdicts of the history.",
+        ),
+    ),
+    _history_settings,
+    shared=("kafka", "checkpoint"),
+)
+"""Adds the options; the command gets ``history``, a `HistorySettings`.
+
+Stands below the options that give ``kafka`` and ``checkpoint``.
+"""
 
 
 def _checked_url(
@@ -53,35 +133,21 @@ def _job_settings(
     kafka: KafkaSettings,
     reading: ReadingSettings,
     checkpoint: Path,
-    start: str | int,
-    until_caught_up: bool,
-    trigger: float,
-    on_lost_records: str,
-    label_budget: int,
-    forget_days: int,
-    report_detail: bool,
     history: HistorySettings,
     channels: Path | None,
+    start: str | int,
+    on_lost_records: str,
+    trigger: float,
+    **others: Any,
 ) -> JobSettings:
-    source = SourceSettings(
-        kafka,
-        client=reading.client,
-        limits=reading.limits,
-        start=start,
-        tasks=reading.tasks,
-        skip_lost=on_lost_records == "skip",
-    )
     return JobSettings(
-        source,
+        reading.source(kafka, start=start, skip_lost=on_lost_records == "skip"),
         checkpoint.absolute(),
         trigger_s=trigger,
-        until_caught_up=until_caught_up,
-        report_detail=report_detail,
-        label_budget=label_budget,
-        forget_days=forget_days,
         history=history,
         channel_table=channel_table(channels),
         observer=observer_settings(),
+        **others,
     )
 
 
@@ -203,19 +269,20 @@ def command(
     can kill it at any moment: started again on the same checkpoint, every figure goes
     on. SIGHUP makes it read --channels again.
     """
-    from streaming.cli.actions.run import run
+    from streaming.cli.actions.run import RunSettings, run
 
     if retry_for is None and job.until_caught_up:
         retry_for = 0.0
-    run(
+    settings = RunSettings(
         job,
         reading.session,
         address,
+        log_format,
+        retry_for,
         prometheus,
         audit,
-        heartbeat,
         report,
         channels,
-        retry_for,
-        log_format,
+        writes_heartbeats=heartbeat,
     )
+    run(settings)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import click
 
-from streaming.cli.option_group import option_group
-from streaming.cli.settings import setting
+from streaming.cli.settings import option_group, setting
 
 LOOPBACK = "127.0.0.1"
 
@@ -38,13 +38,11 @@ def serving_options(
     host_option = setting("--host", default=LOOPBACK, help=f"Address for {content}.")
     port_option = setting(
         "--metrics-port",
+        "port",
         type=click.IntRange(0, 65535),
         default=port,
         help=f"Port for {content}; 0 for any free one.",
     )
-    options = (host_option, port_option) if with_host else (port_option,)
-    return option_group("address", options, _address)
-
-
-def _address(metrics_port: int, host: str = LOOPBACK) -> Address:
-    return Address(host, metrics_port)
+    if with_host:
+        return option_group("address", (host_option, port_option), Address)
+    return option_group("address", (port_option,), partial(Address, LOOPBACK))

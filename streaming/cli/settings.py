@@ -11,8 +11,11 @@ flags: a checkpoint has them from its first start on.
 
 from __future__ import annotations
 
+import enum
+import functools
+import inspect
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,7 +25,7 @@ from click.core import ParameterSource
 
 from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.text import did_you_mean, printable, shorten, shown
-from streaming.cli.log import logger
+from streaming.cli.log import LOG_FLAG, LogFormat, logger, set_log_format
 
 if TYPE_CHECKING:
     from sds_core.observer.settings_table import Values
@@ -72,13 +75,39 @@ class _Setting(click.Option):
             raise
 
 
-def secret_setting(flag: str, *, help: str) -> Callable[[_Command], _Command]:  # noqa: A002 - click's own word
+def log_option(*, exposed: bool = False) -> Callable[[_Command], _Command]:
+    """Add ``--log-format`` to a command.
+
+    Args:
+        exposed: Whether the command gets the format too, as ``log_format``.
+    """
+    return setting(
+        LOG_FLAG,
+        type=MemberOf(LogFormat),
+        default=LogFormat.TEXT.value,
+        # Read before the other options, so that errors in them have this format.
+        is_eager=True,
+        expose_value=exposed,
+        callback=_set_format,
+        help="Format of the log on standard error: lines of text, or JSON objects.",
+    )
+
+
+def _set_format(
+    context: click.Context, parameter: click.Parameter, value: LogFormat
+) -> LogFormat:
+    set_log_format(value)
+    return value
+
+
+def secret_setting(flag: str, *names: str, help: str) -> Callable[[_Command], _Command]:  # noqa: A002 - click's own word
     """Return an option that only environment and configuration file can set.
 
     Logs a warning if other users can read the file.
     """
     return setting(
         flag,
+        *names,
         cls=_Secret,
         callback=_secret_value,
         help=f"{help} From environment or file only.",
@@ -290,6 +319,23 @@ def _warn_if_others_can_read(path: Path) -> None:
         )
 
 
+class MemberOf(click.Choice[str]):
+    """One value of an enumeration of texts, converted to its member."""
+
+    def __init__(self, kind: type[enum.StrEnum]) -> None:
+        super().__init__([member.value for member in kind])
+        self._kind = kind
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> enum.StrEnum:
+        """Return the member."""
+        return self._kind(super().convert(value, param, ctx))
+
+
 class Time(click.ParamType[str | int]):
     """A time, converted to Unix ms; or one of some words.
 
@@ -325,3 +371,57 @@ class Time(click.ParamType[str | int]):
             message = f"{shown(text)} is neither {known}, nor Unix milliseconds"
             self.fail(message, param, ctx)
         return unix_ms
+
+
+_Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+
+
+def option_group(
+    argument: str,
+    options: Sequence[_Decorator],
+    build: Callable[..., Any],
+    *,
+    shared: Collection[str] = (),
+) -> _Decorator:
+    """Return a decorator that adds options and passes on what `build` makes of them.
+
+    `build` gets the values of `options`, and those of decorators above this one that
+    its parameters name. A value that no option gives must have a default in `build`.
+
+    Args:
+        argument: Parameter of the command that gets the result of `build`.
+        options: Decorators from `setting`, in the order of the help text.
+        build: Makes the settings object; raises `click.UsageError` if the values
+            contradict one another.
+        shared: Parameters of `build` that the command gets as well.
+    """
+    needed = _names_of(options) | inspect.signature(build).parameters.keys()
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def with_group(**values: Any) -> None:
+            given = {name: values[name] for name in needed if name in values}
+            others = {
+                name: value
+                for name, value in values.items()
+                if name not in needed or name in shared
+            }
+            command(**others, **{argument: build(**given)})
+
+        decorated: Callable[..., None] = with_group
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return add
+
+
+def _names_of(options: Sequence[_Decorator]) -> set[str]:
+    """Return the names under which a command gets the values of some options."""
+
+    @click.command
+    def command() -> None: ...
+
+    for option in options:
+        option(command)
+    return {parameter.name for parameter in command.params if parameter.name}

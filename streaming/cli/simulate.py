@@ -8,10 +8,9 @@ from pathlib import Path
 import click
 
 from connectors.kafka.settings import KafkaSettings
-from connectors.simulator.scenario_names import scenario_names
+from connectors.simulator import scenario_names
 from streaming.cli.kafka_options import kafka_options, partitions_option
-from streaming.cli.log_option import log_option
-from streaming.cli.settings import config_option, setting
+from streaming.cli.settings import config_option, log_option, setting
 
 
 @click.command(
@@ -65,7 +64,7 @@ def command(
     faster than real time, the traffic lies in the past and ends about when the last
     record is written.
     """
-    from streaming.cli.actions.scenario import read_scenario
+    from streaming.cli.actions.simulate import read_scenario
 
     what = read_scenario(scenario, duration)
     if truth is not None and not truth.parent.is_dir():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 from py4j.protocol import Py4JError, Py4JNetworkError
@@ -14,9 +15,11 @@ from pyspark.sql import SparkSession
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
 from sds_core import compiled
 from streaming.board import Board
-from streaming.cli.first_answer import wait_for_kafka
+from streaming.cli import UNREACHABLE
 from streaming.cli.log import logger
+from streaming.cli.output import wall_ms, write_json
 from streaming.cli.signals import end_requested
+from streaming.cli.silence import wait_for_kafka
 from streaming.failure import MORE_MEMORY, JobFailed
 from streaming.job import Job, running_job
 from streaming.session import (
@@ -193,3 +196,22 @@ def _has_ended(job: Job, ending: threading.Event) -> bool:
     if is_ended_by_master():
         raise JobFailed(_ENDED_BY_MASTER)
     return has_ended
+
+
+class _KafkaUnreachable(click.ClickException):
+    exit_code = UNREACHABLE
+
+
+def as_click_error(error: JobFailed) -> click.ClickException:
+    """Return the error with its exit code.
+
+    3 if Kafka was unreachable, 2 if another start fails in the same way, else 1.
+    """
+    if error.unreachable:
+        return _KafkaUnreachable(str(error))
+    return (click.UsageError if error.final else click.ClickException)(str(error))
+
+
+def write_report(job: Job, path: Path) -> None:
+    """Write a job's report as JSON with sorted keys."""
+    write_json(job.report(wall_ms()), path, "report")

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import click
 
 from sds_core.text import iso_time
-from streaming.cli.option_group import option_group
-from streaming.cli.settings import Time, setting
+from streaming.cli.settings import Time, option_group, setting
 from streaming.settings import Window
 
 ALL_TIMES = Window(-(2**63), 2**63 - 1)

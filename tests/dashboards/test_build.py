@@ -6,8 +6,8 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
+from dashboards import Links
 from dashboards.build import GENERATED, files, main
-from dashboards.links import Links
 
 
 def read(directory: Path) -> dict[Path, str]:

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
-from dashboards.links import Links
+from dashboards import Links
 from dashboards.panels import dashboards
 from dashboards.panels.expressions import expressions, substitute
 from sds_core.metrics import MetricKind

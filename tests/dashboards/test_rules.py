@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dashboards.links import Links
+from dashboards import Links
 from dashboards.rules import Alert, Subject, alerts, rule_files
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from connectors.simulator.scenario_files import load_scenario
-from dashboards.links import CAPACITY, CHANNEL, GROUPS, MONITOR, Links
+from dashboards import CAPACITY, CHANNEL, GROUPS, MONITOR, Links
 from dashboards.panels import dashboards
 from dashboards.panels.expressions import expressions, substitute
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable

@@ -25,8 +25,7 @@ from connectors.kafka.settings import (
     TopicReplaced,
 )
 from sds_core.observer.blob import UnknownBlobVersion
-from streaming.cli.actions.report import as_click_error
-from streaming.cli.starting import end_of_jvm
+from streaming.cli.starting import as_click_error, end_of_jvm
 from streaming.damage import DamagedCheckpoint
 from streaming.failure import (
     BatchTooLarge,

@@ -36,7 +36,7 @@ from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapTotals
 from sds_core.simulation.truth import Truth
 from streaming.board import Board
-from streaming.cli.actions.scenario import start_of
+from streaming.cli.actions.simulate import start_of
 from streaming.cli.incidents import command
 from streaming.cli.output import wall_ms
 from streaming.cli.serving import status_server

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.settings import KafkaSettings
 from connectors.simulator.scenario_files import load_scenario
-from dashboards.links import Links
+from dashboards import Links
 from dashboards.rules import rule_files
 from sds_core.observer.channel_table import ChannelTable
 from streaming.cli.serving import status_server

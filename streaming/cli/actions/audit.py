@@ -17,9 +17,8 @@ from connectors.kafka.settings import (
     RecordsLost,
     TopicMissing,
 )
-from connectors.sync_tcp.address import Address
+from connectors.sync_tcp.address import Address, PeerUnreachable
 from connectors.sync_tcp.client import Peer
-from connectors.sync_tcp.errors import PeerUnreachable
 from connectors.waku_rest.connection import BadSettings
 from connectors.waku_rest.errors import BadAnswer, NodeError, NodeRefused
 from connectors.waku_rest.store_query import in_parts
@@ -33,7 +32,7 @@ from sds_core.waku import BadContentTopic
 from streaming.cli import FINDING, UNREACHABLE
 from streaming.cli.actions.audit_sides import Copied, PeerSide, Side, StoreSide
 from streaming.cli.actions.mirror import node_settings, topics_to_mirror
-from streaming.cli.audit_options import AuditSpan
+from streaming.cli.audit import AuditSpan
 from streaming.cli.log import logger
 from streaming.cli.node_options import NodeOptions, TrafficOptions
 from streaming.cli.output import print_json, wall_ms

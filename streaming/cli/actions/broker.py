@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
 from connectors.broker.broker import EmbeddedBroker, PortUnavailable
-from connectors.broker.jars import default_cache_dir, ensure_broker_jars
+from connectors.broker.jars import archive_of, default_cache_dir, ensure_broker_jars
+from connectors.class_archive import ClassArchive
 from connectors.java import find_java
+from connectors.kafka.producer import partitions_of, write
+from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.topics import ensure_frames_topic
+from connectors.recording.recording import load_recording
+from streaming.settings import JobSettings, SourceSettings
 
 
 def fetch() -> None:
@@ -42,3 +51,67 @@ def run(port: int, directory: Path | None) -> None:
     except PortUnavailable as error:
         message = f"{error}, such as --port 0 for any free one"
         raise click.UsageError(message) from error
+
+
+_RECORDING_TIMEOUT_S = 120
+"""Writing an archive takes some 5 s, and far longer on a busy machine."""
+
+
+def prepare() -> None:
+    """Fetch the broker, and make what lets the broker and Spark start faster.
+
+    Raises:
+        connectors.java.JavaMissing: Java is missing or too old.
+        connectors.broker.errors.BrokerError: The broker cannot be fetched or started.
+        click.ClickException: This environment cannot be written to.
+    """
+    java = find_java()
+    jars = ensure_broker_jars(default_cache_dir(), java)
+    click.echo(f"broker jars verified in {jars}")
+    # Importing Spark takes most of a second.
+    from streaming.session import archive_of_spark
+    from streaming.spark_home import make_home
+
+    try:
+        click.echo(f"home of Spark {make_home()}")
+        for archive, record in (
+            (archive_of(jars, java), _record_broker),
+            (archive_of_spark(java), _record_spark),
+        ):
+            if not archive.exists:
+                record(archive)
+            click.echo(f"class archive {archive.path}")
+    except OSError as error:
+        message = f"cannot be written ({error}): other commands work without it"
+        raise click.ClickException(message) from error
+
+
+def _record_broker(archive: ClassArchive) -> None:
+    with archive.recording() as options, EmbeddedBroker(jvm_options=options) as broker:
+        os.kill(broker.pid, signal.SIGTERM)
+        broker.wait(_RECORDING_TIMEOUT_S)
+
+
+def _record_spark(archive: ClassArchive) -> None:
+    from pyspark.sql import SparkSession
+
+    from streaming.job import running_job
+    from streaming.session import record_archive
+
+    with EmbeddedBroker() as broker, TemporaryDirectory() as directory:
+        kafka = KafkaSettings(broker.bootstrap)
+        records = load_recording()
+        ensure_frames_topic(kafka, partitions_of(records))
+        write(records, kafka)
+        settings = JobSettings(
+            SourceSettings(kafka), Path(directory, "checkpoint"), until_caught_up=True
+        )
+
+        def use(spark: SparkSession) -> None:
+            # The second one reads the checkpoint of the first.
+            for _ in range(2):
+                with running_job(spark, settings) as job:
+                    while not job.wait(1.0):
+                        pass
+
+        record_archive(archive, use)

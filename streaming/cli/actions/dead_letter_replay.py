@@ -23,7 +23,7 @@ from sds_core.observer.judgement import Dead, judge
 from sds_core.observer.record import RawRecord
 from sds_core.text import counted, number, printable
 from streaming.cli import FINDING
-from streaming.cli.actions.dead_letters import not_found, whole_record
+from streaming.cli.actions.dead_letter_show import not_found, whole_record
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms
 

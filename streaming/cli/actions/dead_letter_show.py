@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import click
 
-from connectors.kafka.dead_letter_reader import DeadLetterReader, described
-from connectors.kafka.record_source import RecordSource
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.dead_letter_cut import is_whole
+from connectors.kafka.dead_letter_reader import (
+    DeadLetterReader,
+    StoredLetter,
+    described,
+)
+from connectors.kafka.record_source import RecordSource, read_source
+from connectors.kafka.settings import Client, KafkaSettings, TopicMissing
+from sds_core.observer.record import RawRecord
 from sds_core.text import printable
 from sds_core.wire import Reason
 from streaming.cli import FINDING
-from streaming.cli.actions.dead_letters import not_found, whole_record
 from streaming.cli.inspection import inspect_record
 from streaming.cli.inspection_text import inspection_facts, print_facts
 from streaming.cli.output import print_json, wall_ms
@@ -87,3 +94,23 @@ def print_letter(
         print_facts([*facts, *inspection_facts(found), ("what to do", advice)])
     if found["reason"]:
         raise click.exceptions.Exit(FINDING)
+
+
+def whole_record(kafka: KafkaSettings, letter: StoredLetter) -> RawRecord | None:
+    """Return the whole record of a dead letter.
+
+    Reads it from its topic if the dead letter is cut. Returns None if the topic does
+    not hold it any more, or another record in its place.
+    """
+    if letter.is_whole:
+        return letter.record
+    try:
+        record = read_source(Client.CONFLUENT, kafka, letter.source)
+    except TopicMissing:
+        return None
+    return record if record and is_whole(record, letter.cuts) else None
+
+
+def not_found(sources: Collection[RecordSource], topic: str) -> str:
+    """Return the message for sources that have no dead letter in the topic."""
+    return f"{topic} holds no dead letter of {', '.join(map(str, sources))}"

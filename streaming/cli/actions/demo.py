@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.producer import (
@@ -29,19 +31,22 @@ from connectors.simulator.simulations import simulation_of
 from connectors.web.server import PortInUse
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.snapshot import Snapshot
-from sds_core.simulation.comparison import compare
+from sds_core.simulation.comparison import Comparison, compare
 from sds_core.text import counted, number
 from streaming.cli import FINDING
-from streaming.cli.actions.report import as_click_error, write_report
-from streaming.cli.actions.scenario import read_scenario, start_of
-from streaming.cli.comparison import show_comparison
+from streaming.cli.actions.simulate import read_scenario, start_of
 from streaming.cli.live import progress_display
 from streaming.cli.log import LogFormat
 from streaming.cli.output import wall_ms
 from streaming.cli.progress import Display
 from streaming.cli.serving import PendingJob, current_snapshot, status_server
 from streaming.cli.serving_options import Address
-from streaming.cli.starting import every_second, started_job
+from streaming.cli.starting import (
+    as_click_error,
+    every_second,
+    started_job,
+    write_report,
+)
 from streaming.failure import JobFailed
 from streaming.job import Job
 from streaming.settings import (
@@ -268,3 +273,44 @@ def lost_line(gaps: Mapping[str, int], url: str | None) -> str:
         where = f"--keep leaves the page up, which names {'it' if one else 'them'}"
     verb = "was" if one else "were"
     return f"{counted(lost, 'message')} {verb} lost{after}: {where}"
+
+
+def show_comparison(
+    console: Console, title: str, comparisons: Sequence[Comparison]
+) -> bool:
+    """Print the table; returns whether every figure equals the truth."""
+    table = Table(title=Text(f"{title}, all channels together", "table.title"))
+    for heading, justify in (
+        ("figure", "left"),
+        ("truth", "right"),
+        ("monitor", "right"),
+        ("same?", "left"),
+    ):
+        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    for one in comparisons:
+        if not one.channel:
+            table.add_row(*_row(one))
+    console.print(table)
+    by_channel = [one for one in comparisons if one.channel]
+    channels = {one.channel for one in by_channel}
+    equal = sum(one.same for one in by_channel)
+    console.print(
+        f"by channel: {equal} of {len(by_channel)} figures of {len(channels)} "
+        "channels are the same"
+    )
+    for one in by_channel:
+        if not one.same:
+            console.print(
+                f"  {one.channel}: {one.figure} is {one.found}, truth {one.truth}",
+                markup=False,
+            )
+    return all(one.same for one in comparisons)
+
+
+def _row(one: Comparison) -> tuple[Any, ...]:
+    same = "yes" if one.same else "[bold red]NO[/]"
+    return one.figure, _number(one.truth), _number(one.found), same
+
+
+def _number(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)

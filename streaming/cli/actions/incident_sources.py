@@ -22,7 +22,7 @@ from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND, kinds_of
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.text import did_you_mean, printable, shown
 from streaming.cli import UNREACHABLE
-from streaming.cli.incident_options import DEFAULT_API, IncidentFilter, IncidentSource
+from streaming.cli.incidents import DEFAULT_API, IncidentFilter, IncidentSource
 from streaming.cli.log import logger
 
 if TYPE_CHECKING:

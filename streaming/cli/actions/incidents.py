@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import click
 import msgspec
 from rich.console import Console
@@ -12,9 +14,8 @@ from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.incidents import IncidentKind
 from sds_core.text import counted, iso_time, printable
 from streaming.cli import FINDING
-from streaming.cli.actions.incident_causes import print_causes
-from streaming.cli.actions.incident_sources import Incident, read_incidents
-from streaming.cli.incident_options import IncidentFilter, IncidentSource
+from streaming.cli.actions.incident_sources import Cause, Incident, read_incidents
+from streaming.cli.incidents import IncidentFilter, IncidentSource
 from streaming.cli.output import print_json
 
 _STYLES = {
@@ -116,3 +117,11 @@ def _lacking(one: Incident) -> str:
             named.append(counted(one.lacking_others, "other"))
         return ", ".join(named)
     return "nobody that a filter shows" if one.is_standing else ""
+
+
+def print_causes(causes: Mapping[str, Sequence[Cause]]) -> None:
+    """Print likely causes by channel, one line each."""
+    for channel, some in causes.items():
+        for one in some:
+            sentence = printable(one.sentence)
+            click.echo(f"likely cause; channel {printable(channel)}; {sentence}")

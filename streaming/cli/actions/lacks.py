@@ -8,14 +8,14 @@ from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.lacking import Lack, StandingIncident, is_followed, lacks_of
 from sds_core.text import iso_time, printable
 from streaming.cli import FINDING
-from streaming.cli.actions.incident_causes import print_causes
 from streaming.cli.actions.incident_sources import (
     Incident,
     ReadIncidents,
     kind_of,
     read_incidents,
 )
-from streaming.cli.incident_options import IncidentFilter, IncidentSource
+from streaming.cli.actions.incidents import print_causes
+from streaming.cli.incidents import IncidentFilter, IncidentSource
 from streaming.cli.output import print_json
 
 

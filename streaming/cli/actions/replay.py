@@ -13,11 +13,15 @@ from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.snapshot import Snapshot
 from sds_core.text import iso_time
-from streaming.cli.actions.report import as_click_error, write_report
 from streaming.cli.log import logger
 from streaming.cli.progress import logged_progress
 from streaming.cli.settings import observer_settings
-from streaming.cli.starting import every_second, started_job
+from streaming.cli.starting import (
+    as_click_error,
+    every_second,
+    started_job,
+    write_report,
+)
 from streaming.failure import JobFailed
 from streaming.settings import JobSettings, SessionSettings, SourceSettings, Window
 from streaming.window_search import holds_records

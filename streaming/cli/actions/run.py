@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -23,7 +25,6 @@ from streaming.checkpoint import (
     CheckpointMismatch,
     CheckpointUnwritable,
 )
-from streaming.cli.actions.report import as_click_error, write_report
 from streaming.cli.channels import reload_on_hangup
 from streaming.cli.live import progress_display
 from streaming.cli.log import LogFormat
@@ -31,100 +32,112 @@ from streaming.cli.output import wall_ms
 from streaming.cli.serving import PendingJob, current_snapshot, status_server
 from streaming.cli.serving_options import Address
 from streaming.cli.silence import SilenceLog
-from streaming.cli.starting import started_spark
+from streaming.cli.starting import as_click_error, started_spark, write_report
 from streaming.cli.supervising import Supervisor
 from streaming.damage import DamagedCheckpoint
 from streaming.failure import JobFailed
 from streaming.history import HistoryInUse, HistoryUnwritable
-from streaming.job import Job
 from streaming.preflight import check_start
 from streaming.settings import JobSettings, SessionSettings
 
+_REFUSALS = (
+    CheckpointInUse,
+    CheckpointMismatch,
+    CheckpointUnwritable,
+    DamagedCheckpoint,
+    UnknownBlobVersion,
+    UnknownKind,
+    HistoryInUse,
+    HistoryUnwritable,
+    AddressUnusable,
+    PortInUse,
+)
+"""Errors of a start that another start would repeat."""
 
-def run(
-    settings: JobSettings,
-    session: SessionSettings,
-    address: Address,
-    prometheus: str | None,
-    audit: str | None,
-    heartbeat: bool,
-    report: Path | None,
-    channels: Path | None,
-    retry_for_s: float | None,
-    log_format: LogFormat,
-) -> None:
-    """Run a job until it ends or a signal ends it.
 
-    Args:
-        settings: Settings of the job.
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """Settings of a monitor that runs.
+
+    Attributes:
+        job: Settings of the job.
         session: Settings of Spark.
         address: Address of page and metrics.
+        log_format: Format of the log.
+        retry_for_s: See `streaming.retries.Retries`.
         prometheus: URL of the Prometheus that evaluates the alerts; None if there is
             none.
         audit: URL of a repeated audit of the mirror; None if there is none.
-        heartbeat: Whether to write heartbeats to the topic.
         report: File for the report at the end; None to write none.
         channels: File of channels, read again on SIGHUP; None if there is none.
-        retry_for_s: See `streaming.retries.Retries`.
-        log_format: Format of the log.
+        writes_heartbeats: Whether to write heartbeats to the topic.
+    """
+
+    job: JobSettings
+    session: SessionSettings
+    address: Address
+    log_format: LogFormat
+    retry_for_s: float | None
+    prometheus: str | None
+    audit: str | None
+    report: Path | None
+    channels: Path | None
+    writes_heartbeats: bool
+
+
+def run(settings: RunSettings) -> None:
+    """Run a job until it ends or a signal ends it.
 
     Raises:
         click.ClickException: The job cannot start, or failed.
     """
-    pending = PendingJob()
+    report = settings.report
     try:
         # Before the page's address is printed: then the monitor seems to run.
-        check_start(settings)
-        with (
-            reload_on_hangup(channels) as table_file,
-            # Before Spark starts, which takes so long that people open the page.
-            status_server(pending, *address, prometheus=prometheus) as url,
-            started_spark(session, settings.source.kafka, pending.board) as (
-                spark,
-                ending,
-            ),
-            heartbeats(settings.source.kafka) if heartbeat else nullcontext(),
-            AuditPoll(audit) as newest_audit,
-            progress_display(Console(), log_format, url, _progress_line) as display,
-        ):
-            silence = SilenceLog()
-
-            def each_second() -> None:
-                table = None if table_file is None else table_file.reload_if_requested()
-                if table is not None:
-                    pending.board.set_table(table)
-                if audit is not None:
-                    pending.board.set_audit(newest_audit())
-                snapshot = current_snapshot(pending.board)
-                silence.observe(snapshot.job.kafka, snapshot.job.missing_topic)
-                if pending.job is not None:
-                    pending.job.look(snapshot, wall_ms())
-                display(snapshot)
-
-            def at_end(job: Job) -> None:
-                if report is not None:
-                    write_report(job, report)
-
-            Supervisor(spark, settings, pending, ending, retry_for_s, each_second).run(
-                at_end
+        check_start(settings.job)
+        with _supervised(settings) as supervisor:
+            supervisor.run(
+                lambda job: None if report is None else write_report(job, report)
             )
-    except (
-        CheckpointInUse,
-        CheckpointMismatch,
-        CheckpointUnwritable,
-        DamagedCheckpoint,
-        UnknownBlobVersion,
-        UnknownKind,
-        HistoryInUse,
-        HistoryUnwritable,
-        AddressUnusable,
-        PortInUse,
-    ) as error:
+    except _REFUSALS as error:
         raise click.UsageError(str(error)) from error
     except (NoHistory, DamagedHistory) as error:
         raise click.ClickException(str(error)) from error
     except JobFailed as error:
         raise as_click_error(error) from error
+
+
+@contextmanager
+def _supervised(settings: RunSettings) -> Iterator[Supervisor]:
+    """Start everything around a job, from the page to Spark; gives its supervisor."""
+    pending = PendingJob()
+    job, address, kafka = settings.job, settings.address, settings.job.source.kafka
+    with (
+        reload_on_hangup(settings.channels) as table_file,
+        # Before Spark starts, which takes so long that people open the page.
+        status_server(pending, *address, prometheus=settings.prometheus) as url,
+        started_spark(settings.session, kafka, pending.board) as (spark, ending),
+        heartbeats(kafka) if settings.writes_heartbeats else nullcontext(),
+        AuditPoll(settings.audit) as newest_audit,
+        progress_display(
+            Console(), settings.log_format, url, _progress_line
+        ) as display,
+    ):
+        silence = SilenceLog()
+
+        def each_second() -> None:
+            table = None if table_file is None else table_file.reload_if_requested()
+            if table is not None:
+                pending.board.set_table(table)
+            if settings.audit is not None:
+                pending.board.set_audit(newest_audit())
+            snapshot = current_snapshot(pending.board)
+            silence.observe(snapshot.job.kafka, snapshot.job.missing_topic)
+            if pending.job is not None:
+                pending.job.look(snapshot, wall_ms())
+            display(snapshot)
+
+        yield Supervisor(spark, job, pending, ending, settings.retry_for_s, each_second)
 
 
 def _progress_line(snapshot: Snapshot) -> str:

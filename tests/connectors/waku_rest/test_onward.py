@@ -8,7 +8,7 @@ import pytest
 
 from connectors.waku_rest.client import NodeClient
 from connectors.waku_rest.connection import NodeSettings, open_client
-from connectors.waku_rest.onward import onward_query
+from connectors.waku_rest.store_query import onward_query
 from sds_core.prolly.item import Item
 from sds_core.prolly.tree import ProllyTree
 from sds_core.waku import WakuMessage

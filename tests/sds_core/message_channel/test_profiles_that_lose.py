@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from docs import make_participant
-from docs.make_participant import PAGE, PROFILES, SITUATIONS, Losses, measured
+from docs.make_participant import PROFILES, SITUATIONS, Losses, measured
 from sds_core.message_channel import (
     Acknowledged,
     Cause,
@@ -95,10 +95,9 @@ def test_losses_are_counted_by_who_knows_of_them(
 
 def test_page_has_every_profile_and_the_default_loses_nothing_there() -> None:
     """A row for each, in order; ``python -m docs.make_participant`` makes them."""
-    page = PAGE.read_text(encoding="utf-8")
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
-        for line in make_participant.current(page).splitlines()
+        for line in make_participant.PART.current().splitlines()
         if line.startswith("|")
     ][2:]
     profiles = [share.profile() for share in PROFILES]

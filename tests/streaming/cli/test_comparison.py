@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from sds_core.simulation.comparison import Comparison
-from streaming.cli.comparison import show_comparison
+from streaming.cli.actions.demo import show_comparison
 
 
 def test_name_of_a_scenario_is_no_markup() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from streaming.cli.forget import command
+from streaming.cli.channels import forget_command as command
 from streaming.damage import VIEWS
 from streaming.keys import FORGET
 from streaming.view_register import ViewRegister

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from streaming import spark_home
-from streaming.cli.prepare import command
+from streaming.cli.broker import prepare_command as command
 from tests.support.cli.command import sds_monitor
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from connectors.kafka.settings import KafkaSettings
 from connectors.simulator.simulations import AnyScenario
-from dashboards.links import Links
+from dashboards import Links
 from dashboards.rules import rule_files
 from sds_core.observer.channel_table import ChannelTable
 from streaming.cli.serving import status_server

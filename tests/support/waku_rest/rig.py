@@ -7,11 +7,12 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from connectors.waku_rest.client import NodeClient
 from connectors.waku_rest.connection import NodeSettings, open_client
-from connectors.waku_rest.intake import Intake
+from connectors.waku_rest.intake import Intake, MirrorContext
 from connectors.waku_rest.listener import Listener
 from connectors.waku_rest.pacing import Ending
 from connectors.waku_rest.settings import MirrorSettings
@@ -19,7 +20,6 @@ from connectors.waku_rest.spool import Spool, Spooled
 from connectors.waku_rest.sweeper import Sweeper
 from sds_core.mirror.coverage import Coverage
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
-from sds_core.mirror.selection import Selection
 from sds_core.waku import WakuMessage
 from sds_core.wire import encode
 from tests.support.frames import FrameFactory
@@ -179,29 +179,23 @@ class Rig:
         coverage = Coverage(
             self.figures.nodes, _PATIENCE_MS, goes_on=self.spool.last_seq > 0
         )
-        topics = frozenset(
-            topic for some in self.settings.topics.values() for topic in some
-        )
-        intake = Intake(
+        context = MirrorContext(
+            replace(self.settings, spool_bytes=self.limit_bytes),
             self.spool,
-            Selection(topics),
-            coverage,
             self.figures,
-            self.limit_bytes,
+            coverage,
             ending,
             self.now_ms,
         )
+        intake = Intake(context)
         async with AsyncExitStack() as stack, asyncio.TaskGroup() as tasks:
             for node in self.settings.nodes:
                 http = await stack.enter_async_context(open_client(node))
-                client, figures = NodeClient(node.url, http), self.figures.nodes
-                parts = (intake, coverage, figures[node.url], ending, self.now_ms)
+                client = NodeClient(node.url, http)
                 if listens:
-                    tasks.create_task(Listener(client, self.settings, *parts).run())
+                    tasks.create_task(Listener(client, context, intake).run())
                 if sweeps:
-                    tasks.create_task(
-                        Sweeper(client, self.settings, self.spool, *parts).run()
-                    )
+                    tasks.create_task(Sweeper(client, context, intake).run())
             try:
                 await script(Running(intake, coverage, ending))
             finally:

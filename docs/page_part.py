@@ -1,0 +1,53 @@
+"""The part of a page that a program makes, between two marks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+
+class PagePart(NamedTuple):
+    """A part of a page, with its marks.
+
+    Attributes:
+        name: File name of the page in this directory.
+        module: Module of this package that makes the part.
+        content: What the part holds, for its last mark.
+    """
+
+    name: str
+    module: str
+    content: str
+
+    @property
+    def path(self) -> Path:
+        """Path of the page."""
+        return Path(__file__).with_name(self.name)
+
+    @property
+    def begin(self) -> str:
+        """First mark."""
+        return f"<!-- Made by .venv/bin/python -m docs.{self.module}. -->"
+
+    @property
+    def end(self) -> str:
+        """Last mark."""
+        return f"<!-- End of {self.content}. -->"
+
+    def current(self) -> str:
+        """Return the part as it stands on the page, with its marks.
+
+        Raises:
+            ValueError: The page does not have the marks.
+        """
+        page = self.path.read_text(encoding="utf-8")
+        return page[page.index(self.begin) : page.index(self.end) + len(self.end)]
+
+    def write(self, part: str) -> None:
+        """Replace the part on the page.
+
+        Args:
+            part: The new part, with its marks.
+        """
+        page = self.path.read_text(encoding="utf-8")
+        self.path.write_text(page.replace(self.current(), part), encoding="utf-8")

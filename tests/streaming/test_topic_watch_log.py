@@ -1,0 +1,119 @@
+"""What the watch of the topic logs if a step fails for a reason that is not Kafka's."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from connectors.kafka.offsets import TimedOffset
+from streaming import topic_watch
+from streaming.board import Board
+from streaming.position import PartitionPosition, Position
+from streaming.topic_watch import TopicWatch
+from tests.support.waiting import wait_for
+
+
+class _Offsets:
+    """Answers, except for the calls that fail; counts those."""
+
+    def __init__(self, *failing: str) -> None:
+        self.failing = set(failing)
+        self.failures = 0
+
+    def partitions(self) -> Sequence[int]:
+        self.fail("partitions")
+        return [0]
+
+    def latest(self, partitions: Sequence[int]) -> Mapping[int, int]:
+        return {0: 5}
+
+    def newest(self, partitions: Sequence[int]) -> Mapping[int, TimedOffset]:
+        return {0: TimedOffset(4, 1_000)}
+
+    def broker_time_ms(self) -> int | None:
+        self.fail("broker_time_ms")
+        return None
+
+    def commit(self, group: str, offsets: Mapping[int, int]) -> None:
+        self.fail("commit")
+
+    def close(self) -> None:
+        pass
+
+    def fail(self, call: str) -> None:
+        if call in self.failing:
+            self.failures += 1
+            raise ValueError(call)
+
+
+class _Tail:
+    """Has no new records."""
+
+    def read(self, begins: Mapping[int, int], ends: Mapping[int, int]) -> list[None]:
+        return []
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(topic_watch, "_EVERY_S", 0.01)
+    monkeypatch.setattr("streaming.clock_check._INTERVAL_S", 0.0)
+    caplog.set_level(logging.INFO, logger="sds-monitor")
+
+
+def _watch_of(offsets: _Offsets) -> TopicWatch:
+    watch = TopicWatch(offsets, _Tail(), Board(), "group")  # type: ignore[arg-type]
+    watch.follow(Position(partitions={0: PartitionPosition(3)}))
+    watch.start()
+    return watch
+
+
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        ("partitions", "the end of the topic cannot be read: ValueError('partitions')"),
+        (
+            "broker_time_ms",
+            "clocks cannot be compared with Kafka's: ValueError('broker_time_ms')",
+        ),
+        ("commit", "offsets cannot be committed: ValueError('commit')"),
+    ],
+)
+def test_failed_step_is_logged_once_by_its_own_name(
+    call: str, line: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However often it fails; the traceback is logged with it."""
+    offsets = _Offsets(call)
+    watch = _watch_of(offsets)
+    try:
+        wait_for(lambda: offsets.failures >= 3)
+    finally:
+        watch.close()
+    assert [record.getMessage() for record in caplog.records] == [line]
+    assert caplog.records[0].exc_info is not None
+
+
+def test_step_that_fails_again_after_a_success_is_logged_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Its success in between is not logged."""
+    offsets = _Offsets("broker_time_ms")
+    watch = _watch_of(offsets)
+    try:
+        wait_for(lambda: offsets.failures >= 2)
+        offsets.failing.clear()
+        ends = watch.ends
+        wait_for(lambda: watch.ends is not ends)
+        ends = watch.ends
+        wait_for(lambda: watch.ends is not ends)
+        offsets.failing.add("broker_time_ms")
+        wait_for(lambda: len(caplog.records) == 2)
+    finally:
+        watch.close()
+    assert {record.getMessage() for record in caplog.records} == {
+        "clocks cannot be compared with Kafka's: ValueError('broker_time_ms')"
+    }
