@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import (
     AbstractContextManager,
     ExitStack,
@@ -23,21 +23,19 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupStateTimeout
 
-from connectors.history.schema import CHANNEL_TABLES, KindTables, Row, figures_of
+from connectors.history.schema import CHANNEL_TABLES, KindTables, figures_of
 from connectors.history.topics import HistoryTopics
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import KafkaSettings
 from sds_core import compiled
 from sds_core.observer.blindness import judge_blindness
-from sds_core.observer.growth import Recorded
-from sds_core.observer.incidents import ChannelIncident, IncidentQuery
+from sds_core.observer.incidents import IncidentQuery
 from sds_core.observer.kinds import AnyProtocol
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.report import build_report
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings_table import settings_of
-from sds_core.observer.shown_verdicts import ShownVerdict
 from sds_core.observer.snapshot import Snapshot
 from streaming.batch_log import complete, read_batch_log
 from streaming.board import Board
@@ -50,7 +48,7 @@ from streaming.findings import Findings
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, Fold
 from streaming.history import HistoryExporter, Outbox
 from streaming.keys import REVIEW
-from streaming.lookup import Stored, find_incidents, find_minutes, find_verdicts
+from streaming.lookup import Stored
 from streaming.own_files import open_own_files
 from streaming.preflight import identity_of
 from streaming.prime import find_unreviewed, read_views
@@ -118,6 +116,12 @@ class Job:
         """True: incidents and minutes can be found."""
         return True
 
+    @property
+    def stored(self) -> Mapping[str, Stored]:
+        """What is stored of each kind of view, by prefix."""
+        channels = Stored(Store(self.findings, self.recent), self.settings.history)
+        return {CHANNELS.prefix: channels, **self.others}
+
     def wait(self, seconds: float, ending: threading.Event | None = None) -> bool:
         """Wait for the end, at most so long; returns whether the job has ended.
 
@@ -163,54 +167,10 @@ class Job:
         # Any number of seconds, whatever its type says.
         return bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]
 
-    def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
-        """Incidents since the checkpoint was begun; see `lookup.find_incidents`."""
-        return find_incidents(self.findings, self.settings.history, query)
-
-    def find_minutes(
-        self,
-        channel: str,
-        since_ms: int,
-        until_ms: int,
-        fields: Collection[str] | None = None,
-    ) -> list[Row]:
-        """A channel's minutes; see `lookup.find_minutes`."""
-        return find_minutes(
-            self.findings,
-            self.recent,
-            self.settings.history,
-            channel,
-            since_ms,
-            until_ms,
-            fields,
-        )
-
-    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
-        """Figures of channels at a moment; see `RecentMinutes.at`."""
-        return self.recent.at(at_ms)
-
-    def find_steps(
-        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
-    ) -> Mapping[str, Sequence[Recorded]]:
-        """Figures of channels step by step; see `RecentMinutes.steps`."""
-        return self.recent.steps(channels, since_ms, until_ms, step_ms)
-
     def look(self, snapshot: Snapshot, now_ms: int, wall_ms: int | None = None) -> None:
         """Store the verdicts that are shown now; see `VerdictRecorder.look`."""
         if self.verdicts is not None:
             self.verdicts.look(snapshot, now_ms, wall_ms)
-
-    def find_verdicts(
-        self, channels: Collection[str], since_ms: int, until_ms: int
-    ) -> Mapping[str, Sequence[ShownVerdict]]:
-        """Verdicts of channels that were shown; see `lookup.find_verdicts`."""
-        return find_verdicts(
-            self.findings, self.settings.history, channels, since_ms, until_ms
-        )
-
-    def verdicts_until_ms(self) -> int | None:
-        """When verdicts were looked at last; see `VerdictStore.observed_ms`."""
-        return VerdictStore(self.findings).observed_ms
 
     def report(self, generated_at_ms: int) -> dict[str, Any]:
         """The report as of now; see `build_report`."""
@@ -218,11 +178,11 @@ class Job:
         others = {}
         if self.details is not None and self.settings.report_detail:
             details = self.details.latencies()
-            incidents = self.find_incidents(IncidentQuery())
             others = {
                 prefix: one.find_incidents(IncidentQuery())
-                for prefix, one in self.others.items()
+                for prefix, one in self.stored.items()
             }
+            incidents = others.pop(CHANNELS.prefix)
         snapshot = judge_blindness(self.board.snapshot)
         return build_report(snapshot, generated_at_ms, details, incidents, others)
 

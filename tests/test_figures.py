@@ -32,6 +32,7 @@ from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures
 from tests.support.snapshots import snapshot_of
+from tests.support.web.stored import stored
 
 CLOCK_MS = 1_786_276_990_123
 MINUTE_MS = CLOCK_MS // 60_000 * 60_000
@@ -70,8 +71,8 @@ SNAPSHOT = snapshot_of(
     primed=True,
     clock_ms=CLOCK_MS,
     channels={"few": FEW, "many": MANY, "more": MANY},
-    labels=("few",),
     kind=replace(CHANNELS, figures=TABLE),
+    labels=("few",),
     job=JobFigures(running=True, event_time_lag_seconds=1.0, version="1.2.3"),
 )
 ROW = minute_row(NumberedMinute(1, "few", MINUTE_MS, FEW), TABLE)
@@ -87,8 +88,10 @@ def find_minutes(
 @pytest.fixture(scope="module")
 def client() -> Iterator[httpx.Client]:
     """A client of the pages and the API with this table."""
-    sources = Sources(lambda: SNAPSHOT, lambda _: [], find_minutes, Path("nowhere"))
-    app = create_app(sources, CollectorRegistry(), TABLE)
+    sources = Sources(
+        lambda: SNAPSHOT, stored(find_minutes=find_minutes), Path("nowhere")
+    )
+    app = create_app(sources, CollectorRegistry())
     with (
         WebServer(app, port=0) as server,
         httpx.Client(base_url=server.url) as made,
