@@ -27,7 +27,7 @@ from benchmarks.prolly.results import Cell, SyncRun, Timing, read_run, write_run
 from benchmarks.prolly.workload import SHAPES, SIZES, cells
 from docs.page_part import PagePart
 from sds_core.prolly.batched.lists import FINGERPRINT_BYTES
-from sds_core.prolly.document.server import MAX_START_NODES
+from sds_core.prolly.document import MAX_START_NODES
 from sds_core.prolly.hashing import DEFAULT_FAN_OUT
 from sds_core.prolly.limits import DEFAULT_LIMITS
 

@@ -21,7 +21,50 @@ def unix_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class ChannelDriver:
+class Driver:
+    """Base of drivers: a context manager around the task that keeps the times."""
+
+    _timer: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Start the timer."""
+        self._timer = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop the timer; raise the error that ended it before, if there is none."""
+        tasks = self._tasks()
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        if error is None:
+            self._close()
+            if results and isinstance(results[-1], Exception):
+                raise results[-1]
+
+    async def wait_closed(self) -> None:
+        """Wait until the driver ends; raise the error that ended it."""
+        if self._timer is not None:
+            await self._timer
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        """Return what is cancelled at the end, the timer last."""
+        return [] if self._timer is None else [self._timer]
+
+    def _close(self) -> None:
+        """End the driver, if the block ends without an error."""
+
+    async def _run(self) -> None:
+        """Do what is due, until cancelled."""
+        raise NotImplementedError
+
+
+class ChannelDriver(Driver):
     """Gives a participant the time, and its results to transport and application.
 
     After each call the change is stored, then events are given to the application, then
@@ -54,25 +97,6 @@ class ChannelDriver:
         # Frames of one step stay together, and steps in order.
         self._sending = asyncio.Lock()
         self._deadline_moved = asyncio.Event()
-        self._timer: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> Self:
-        """Start the timer."""
-        self._timer = asyncio.create_task(self._run())
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Stop the timer; raise the error that ended it before, if there is none."""
-        if self._timer is not None:
-            self._timer.cancel()
-            (ended,) = await asyncio.gather(self._timer, return_exceptions=True)
-            if error is None and isinstance(ended, Exception):
-                raise ended
 
     async def send(self, content: bytes) -> str:
         """Send a message; return its id.
@@ -117,11 +141,6 @@ class ChannelDriver:
         step = self._channel.mark_dependencies_met(message_ids, self._now_ms())
         await self._perform(step)
 
-    async def wait_closed(self) -> None:
-        """Wait until the driver ends; raise the error that ended it."""
-        if self._timer is not None:
-            await self._timer
-
     async def _run(self) -> None:
         """Call the participant at its deadlines."""
         # If it was restored, the time in which it was off ends here.
@@ -147,8 +166,8 @@ class ChannelDriver:
             self._on_event(event)
         if step.broadcasts:
             async with self._sending:
-                for one in step.broadcasts:
-                    await self._broadcast(one)
+                for broadcast in step.broadcasts:
+                    await self._broadcast(broadcast)
 
     def _now_ms(self) -> int:
         # The participant's times must not decrease.
@@ -157,4 +176,4 @@ class ChannelDriver:
 
 
 def _sent_id(step: Step) -> str:
-    return next(one.message_id for one in step.events if isinstance(one, Sent))
+    return next(event.message_id for event in step.events if isinstance(event, Sent))

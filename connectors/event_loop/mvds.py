@@ -11,9 +11,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from types import TracebackType
-from typing import Self
 
+from connectors.event_loop.driver import Driver
 from sds_core.mvds.changes import Storage
 from sds_core.mvds.events import Event
 from sds_core.mvds.node import Node
@@ -29,7 +28,7 @@ def unix_s() -> int:
     return time.time_ns() // 1_000_000_000
 
 
-class NodeDriver:
+class NodeDriver(Driver):
     """Gives a node its epochs, and its results to storage, application and transport.
 
     After each call the change is stored, then events are given to the application, then
@@ -73,35 +72,14 @@ class NodeDriver:
         self._clock_s = clock_s
         self._sleep = sleep
         self._sending: dict[bytes, asyncio.Task[None]] = {}
-        self._epochs: asyncio.Task[None] | None = None
         if storage is not None:
             node.record_changes()
 
-    async def __aenter__(self) -> Self:
-        """Begin the epochs; the first one comes at once."""
-        self._epochs = asyncio.create_task(self._run())
-        return self
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        return [*self._sending.values(), *super()._tasks()]
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """End the epochs; raise the error that ended them before, if there is none.
-
-        Payloads that are being sent are cancelled.
-        """
-        tasks = list(self._sending.values())
-        if self._epochs is not None:
-            tasks.append(self._epochs)
-        for task in tasks:
-            task.cancel()
-        results = await asyncio.gather(*tasks, return_exceptions=True)
-        if error is None:
-            self._store()
-            if results and isinstance(results[-1], Exception):
-                raise results[-1]
+    def _close(self) -> None:
+        self._store()
 
     def append(
         self,
@@ -143,11 +121,6 @@ class NodeDriver:
             ValueTooLarge: There are too many of them.
         """
         self._take(self._node.receive(sender, decode(value)))
-
-    async def wait_closed(self) -> None:
-        """Wait until the driver ends; raise the error that ended it."""
-        if self._epochs is not None:
-            await self._epochs
 
     async def _run(self) -> None:
         while True:

@@ -11,13 +11,14 @@ import logging
 import os
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Callable
 from functools import partial
 from math import inf
 from random import Random, SystemRandom
-from typing import Any, TypeVar
+from typing import Any
 
-from connectors.reliable_channel.node import QueryFailed, SendFailed, WakuNode
+from connectors.reliable_channel.calls import NodeCalls
+from connectors.reliable_channel.node import WakuNode
 from connectors.reliable_channel.subscription import Subscription
 from sds_core.message_channel import SyncStatus
 from sds_core.reliable_channel import (
@@ -25,9 +26,6 @@ from sds_core.reliable_channel import (
     Advance,
     Arrived,
     ConnectionChanged,
-    Dispatch,
-    Dispatched,
-    DispatchFailed,
     Encryption,
     Event,
     EventName,
@@ -42,9 +40,6 @@ from sds_core.reliable_channel import (
     SendEphemeral,
     Start,
     Stop,
-    StoreAnswered,
-    StoreFailed,
-    StoreRequest,
 )
 from sds_core.reliable_channel.journal import ChannelStorage, StoredChannel
 from sds_core.waku import WakuMessage
@@ -60,8 +55,6 @@ wait for its retry, and a query for the next one, for as long as the call takes.
 
 STOP_WAIT_S = 5.0
 """Most accepted messages come back within a second or two."""
-
-_Answer = TypeVar("_Answer")
 
 Handler = Callable[[Any], object]
 """Takes an event; called in the event loop, and must not block it."""
@@ -79,7 +72,7 @@ def _event_name(name: str) -> EventName:
     return _PUBLISHED.get(name) or EventName(name)
 
 
-class Clock:
+class SteadyClock:
     """Unix time that never goes back and never stands still.
 
     It follows the system's clock, except while that is behind: then it goes on by
@@ -135,7 +128,7 @@ async def create_reliable_channel(
         Exception: What else the node raises when it subscribes.
     """
     options = ReliableChannelOptions() if options is None else options
-    clock = Clock() if now_ms is None else now_ms
+    clock = SteadyClock() if now_ms is None else now_ms
     pubsub_topic = waku_node.pubsub_topic(content_topic)
 
     def create() -> ReliableChannelCore:
@@ -193,10 +186,10 @@ class ReliableChannel:
         self._content_topic = content_topic
         self._now_ms = now_ms
         self._unconfirmed = unconfirmed
-        self._node_timeout_s = node_timeout_s
         self._handlers: defaultdict[str, list[Handler]] = defaultdict(list)
-        # Calls of the node that are under way -> what is applied if one is cancelled.
-        self._calls: dict[asyncio.Task[None], Input | None] = {}
+        self._calls = NodeCalls(
+            waku_node, self._core.channel_id, content_topic, node_timeout_s, self._take
+        )
         self._timer: asyncio.TimerHandle | None = None
         self._subscription: Subscription | None = None
         self._opening: asyncio.Task[None] | None = None
@@ -260,7 +253,7 @@ class ReliableChannel:
             self._emit(unconfirmed)
             self._apply(Start())
             self._subscription = Subscription(self._node, self._content_topic, self)
-            self._opening = self._run(self._open(self._subscription))
+            self._opening = self._calls.run(self._open(self._subscription))
         opening = self._opening
         assert opening is not None  # noqa: S101 - made by the first start
         try:
@@ -269,7 +262,7 @@ class ReliableChannel:
             # Another caller's start, or one that is done, is not cancelled with this.
             if begins and opening is self._opening and not opening.done():
                 self._end()
-                self._give_up(self._calls)
+                self._calls.give_up(self._calls.under_way)
             raise
         if not opening.cancelled():
             opening.result()
@@ -283,9 +276,9 @@ class ReliableChannel:
         """
         self._end()
         # Calls of a later start are not meant.
-        if calls := set(self._calls):
+        if calls := set(self._calls.under_way):
             _, unanswered = await asyncio.wait(calls, timeout=wait_s)
-            self._give_up(unanswered)
+            self._calls.give_up(unanswered)
             if unanswered:
                 await asyncio.wait(unanswered, timeout=STOP_WAIT_S)
 
@@ -373,11 +366,7 @@ class ReliableChannel:
                 self._timer.cancel()
             self._end_subscription()
             raise
-        for dispatch in output.dispatches:
-            given_up = DispatchFailed(dispatch.number, None, "the channel was stopped")
-            self._run(self._dispatch(dispatch), given_up)
-        for request in output.queries:
-            self._run(self._query(request), StoreFailed(request.number))
+        self._calls.begin(output)
         self._plan()
         self._emit(output.events)
         return output
@@ -408,76 +397,11 @@ class ReliableChannel:
         else:
             self._plan()
 
-    # -- calls of the node
-
-    def _run(
-        self, work: Coroutine[Any, Any, None], given_up: Input | None = None
-    ) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._calls[task] = given_up
-        task.add_done_callback(self._calls.pop)
-        return task
-
-    def _give_up(self, calls: Iterable[asyncio.Task[None]]) -> None:
-        """Cancel calls of the node, but for the one from which this is called."""
-        for call in set(calls) - {asyncio.current_task()}:
-            call.cancel()
-            given_up = self._calls[call]
-            if given_up is not None:
-                self._take(given_up)
-
-    async def _answer(self, call: Awaitable[_Answer]) -> _Answer:
-        """Return what the node answers.
-
-        Raises:
-            TimeoutError: It does not answer in time.
-            Exception: What else the node raises.
-        """
-        try:
-            async with asyncio.timeout(self._node_timeout_s):
-                return await call
-        except TimeoutError as error:
-            message = f"no answer of the node within {self._node_timeout_s} s"
-            raise TimeoutError(message) from error
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            message = "the node cancelled its own call"
-            raise ConnectionAbortedError(message) from error
-
     async def _open(self, subscription: Subscription) -> None:
         try:
-            await self._answer(subscription.open())
+            await self._calls.answer(subscription.open())
         except BaseException:
             if subscription is self._subscription:
                 self._end()
-                self._give_up(self._calls)
+                self._calls.give_up(self._calls.under_way)
             raise
-
-    async def _dispatch(self, dispatch: Dispatch) -> None:
-        ended: Input = Dispatched(dispatch.number)
-        try:
-            await self._answer(self._node.send(dispatch.message))
-        except SendFailed as error:
-            ended = DispatchFailed(dispatch.number, error.error, str(error))
-        except Exception as error:
-            # As if the interface named it: without an answer the frame is not retried.
-            self._log_failure("send", error)
-            ended = DispatchFailed(dispatch.number, None, repr(error))
-        self._take(ended)
-
-    async def _query(self, request: StoreRequest) -> None:
-        ended: Input = StoreFailed(request.number)
-        try:
-            page = await self._answer(self._node.query(self._content_topic, request))
-            ended = StoreAnswered(request.number, list(page.messages), page.cursor)
-        except QueryFailed:
-            pass
-        except Exception as error:
-            self._log_failure("query", error)
-        self._take(ended)
-
-    def _log_failure(self, call: str, error: Exception) -> None:
-        channel_id = self._core.channel_id
-        _log.warning("channel %r: %s failed", channel_id, call, exc_info=error)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from connectors.kafka.producer import TopicRecord
-from connectors.simulator.heartbeat import heartbeat_records
-from sds_core.simulation.log import Heartbeat, Sighting
+from sds_core.simulation.log import PUBSUB_TOPIC, Heartbeat, Sighting, content_topic
+from sds_core.simulation.mvds.log import PayloadSighting
+from sds_core.simulation.mvds.scenario import MvdsScenario
+from sds_core.simulation.mvds.simulator import simulate_mvds
+from sds_core.simulation.mvds.truth import MvdsTruth
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.simulator import simulate
 from sds_core.simulation.truth import Truth
-from sds_core.simulation.waku import PUBSUB_TOPIC, content_topic
 
 
 def simulated_records(
@@ -32,27 +34,72 @@ def simulated_records(
         if isinstance(entry, Sighting):
             yield _frame_record(entry, partitions)
         elif isinstance(entry, Heartbeat):
-            yield from heartbeat_records(entry, partitions)
+            yield from _heartbeat_records(entry, partitions)
+        truth.add(entry)
+
+
+def mvds_records(
+    scenario: MvdsScenario, seed: int, start_ms: int, partitions: int, truth: MvdsTruth
+) -> Iterator[TopicRecord]:
+    """Simulate, and yield the records; see `simulated_records`.
+
+    Each pair of nodes stays in one partition.
+    """
+    for entry in simulate_mvds(scenario, seed, start_ms):
+        if isinstance(entry, PayloadSighting):
+            yield _payload_record(entry, partitions)
+        elif isinstance(entry, Heartbeat):
+            yield from _heartbeat_records(entry, partitions)
         truth.add(entry)
 
 
 def _frame_record(sighting: Sighting, partitions: int) -> TopicRecord:
     sent = sighting.transmission
-    key = sent.channel_id.encode()
     headers = {
-        "observer": sighting.tap,
-        "seq": str(sighting.seq),
-        "source": "simulator",
         "waku-hash": sent.waku_hash,
         "waku-timestamp": str(sent.waku_timestamp_ns),
         "pubsub-topic": PUBSUB_TOPIC,
         "content-topic": content_topic(sent.channel_id),
         "ephemeral": "true" if sent.frame.lamport is None else "false",
     }
+    return _record(sighting, sent.channel_id, sent.value, headers, partitions)
+
+
+def _payload_record(sighting: PayloadSighting, partitions: int) -> TopicRecord:
+    sending = sighting.sending
+    headers = {"protocol": "mvds", "peer": sending.sender, "to": sending.receiver}
+    key = "|".join(sorted((sending.sender, sending.receiver)))
+    return _record(sighting, key, sending.value, headers, partitions)
+
+
+def _heartbeat_records(heartbeat: Heartbeat, partitions: int) -> Iterator[TopicRecord]:
+    """Yield a heartbeat's record for each partition."""
+    headers = _headers(heartbeat, {"kind": "heartbeat"})
+    for partition in range(partitions):
+        yield TopicRecord(partition, heartbeat.at_ms, None, b"", headers)
+
+
+def _record(
+    sighting: Sighting | PayloadSighting,
+    key: str,
+    value: bytes,
+    headers: Mapping[str, str],
+    partitions: int,
+) -> TopicRecord:
+    """Return the record of a frame; records of one key stay in one partition."""
+    partition = zlib.crc32(key.encode()) % partitions
     return TopicRecord(
-        zlib.crc32(key) % partitions,
-        sighting.at_ms,
-        key,
-        sent.value,
-        tuple((name, value.encode()) for name, value in headers.items()),
+        partition, sighting.at_ms, key.encode(), value, _headers(sighting, headers)
     )
+
+
+def _headers(
+    entry: Sighting | PayloadSighting | Heartbeat, more: Mapping[str, str]
+) -> tuple[tuple[str, bytes], ...]:
+    headers = {
+        "observer": entry.tap,
+        "seq": str(entry.seq),
+        "source": "simulator",
+        **more,
+    }
+    return tuple((name, text.encode()) for name, text in headers.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from connectors.simulator.scenario_names import (
+from connectors.simulator import (
     SUFFIX,
     scenario_names,
     shipped_scenarios,

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from connectors.kafka.producer import TopicRecord
-from connectors.simulator.mvds_records import mvds_records
-from connectors.simulator.records import simulated_records
+from connectors.simulator.records import mvds_records, simulated_records
 from sds_core.simulation.mvds.scenario import MvdsScenario
 from sds_core.simulation.mvds.truth import MvdsTruth
 from sds_core.simulation.scenario import Scenario

@@ -1,12 +1,15 @@
-"""Opens an SQLite file of ours, for one process at a time."""
+"""SQLite files of ours, each for one process at a time."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from types import TracebackType
+from typing import NamedTuple, Self
 
-from connectors.storage.errors import StorageInUse, StorageUnreadable
+from connectors.storage.errors import StorageError, StorageInUse, StorageUnreadable
 
 
 class Format(NamedTuple):
@@ -23,21 +26,60 @@ class Format(NamedTuple):
     tables: str
 
 
-def open_database(
-    path: Path, form: Format, *, survives_power_loss: bool
-) -> sqlite3.Connection:
-    """Return a connection that locks the file until it is closed.
+class SqliteFile:
+    """A file with one kind of state; a context manager that closes it.
 
     Args:
-        path: The file; it is made if it is missing.
+        path: The file; it is made if it is missing. One process may have it open.
         form: Its kind.
-        survives_power_loss: Wait for the disk at each transaction.
+        survives_power_loss: Wait for the disk at each change. Without, a power failure
+            may take the last changes, but the end of the process takes none.
 
     Raises:
         StorageInUse: Another process has the file open.
         StorageUnreadable: It is another file, or damaged.
-        sqlite3.Error: The disk fails.
+        StorageError: It cannot be opened.
     """
+
+    def __init__(self, path: Path, form: Format, *, survives_power_loss: bool) -> None:
+        self.path = path
+        try:
+            self._database = _opened(path, form, survives_power_loss)
+        except sqlite3.Error as error:
+            raise StorageError(path, str(error)) from error
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, and let other processes use it."""
+        self._database.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Run a transaction.
+
+        Raises:
+            StorageError: It cannot be written.
+        """
+        try:
+            with self._database:
+                yield self._database
+        except sqlite3.Error as error:
+            raise StorageError(self.path, str(error)) from error
+
+
+def _opened(path: Path, form: Format, survives_power_loss: bool) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=0)
     try:
         _set_up(database, path, form, survives_power_loss)
@@ -60,11 +102,11 @@ def _set_up(
 ) -> None:
     # Held until the end: two processes would continue the same state.
     database.execute("PRAGMA locking_mode = EXCLUSIVE")
-    (found_id,) = database.execute("PRAGMA application_id").fetchone()
+    (stored_id,) = database.execute("PRAGMA application_id").fetchone()
     (version,) = database.execute("PRAGMA user_version").fetchone()
     (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
     application_id = int.from_bytes(form.application_id, "big")
-    if tables and found_id != application_id:
+    if tables and stored_id != application_id:
         raise StorageUnreadable(path, "another program made it")
     if tables and version != form.version:
         detail = f"it has version {version}, this program reads {form.version}"

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import msgspec
 
-from connectors.storage.database import Format, open_database
-from connectors.storage.errors import StorageError, StorageUnreadable
+from connectors.storage.database import Format, SqliteFile
+from connectors.storage.errors import StorageUnreadable
 from sds_core.mvds.changes import Changes, StoredMessage
 from sds_core.mvds.payload import Message, Metadata
 from sds_core.mvds.records import Record, RecordType
@@ -63,45 +61,11 @@ class _StoredMetadata(msgspec.Struct, array_like=True):
     ephemeral: bool
 
 
-class SqliteNodeStorage:
-    """Storage of one node; a context manager that closes it.
-
-    Args:
-        path: The file; it is made if it is missing. One process may have it open.
-        survives_power_loss: Wait for the disk at each change. Without, a power failure
-            may take the last changes, but the end of the process takes none.
-
-    Raises:
-        StorageInUse: Another process has the file open.
-        StorageUnreadable: It is another file, or damaged.
-        StorageError: It cannot be opened.
-    """
+class SqliteNodeStorage(SqliteFile):
+    """Storage of one node; arguments and errors are those of `SqliteFile`."""
 
     def __init__(self, path: Path, *, survives_power_loss: bool = True) -> None:
-        self.path = path
-        try:
-            self._database = open_database(
-                path, _FORMAT, survives_power_loss=survives_power_loss
-            )
-        except sqlite3.Error as error:
-            raise StorageError(path, str(error)) from error
-
-    def __enter__(self) -> Self:
-        """Return itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the file."""
-        self.close()
-
-    def close(self) -> None:
-        """Close the file, and let other processes use it."""
-        self._database.close()
+        super().__init__(path, _FORMAT, survives_power_loss=survives_power_loss)
 
     def load(self) -> Changes | None:
         """Return the whole state; None if nothing was stored.
@@ -148,7 +112,7 @@ class SqliteNodeStorage:
             )
             database.executemany(
                 "DELETE FROM message WHERE message_id = ?",
-                [(one,) for one, found in changes.messages.items() if found is None],
+                [(key,) for key, stored in changes.messages.items() if stored is None],
             )
             database.executemany(
                 "INSERT INTO message (message_id, group_id, sender, is_delivered,"
@@ -173,8 +137,8 @@ class SqliteNodeStorage:
         ):
             groups[group_id] += (peer,)
         records = {
-            (peer, one): Record(peer, one, RecordType(kind), count, epoch)
-            for peer, one, kind, count, epoch in self._database.execute(
+            (peer, message_id): Record(peer, message_id, RecordType(kind), count, epoch)
+            for peer, message_id, kind, count, epoch in self._database.execute(
                 "SELECT peer, message_id, type, send_count, send_epoch FROM record"
                 " ORDER BY send_epoch, rowid"
             )
@@ -188,20 +152,18 @@ class SqliteNodeStorage:
         }
         return Changes(node[0], groups, records, messages)
 
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with self._database:
-                yield self._database
-        except sqlite3.Error as error:
-            raise StorageError(self.path, str(error)) from error
-
 
 def _record_rows(records: Iterable[Record | None]) -> list[tuple[Any, ...]]:
     return [
-        (one.peer, one.message_id, one.type, one.send_count, one.send_epoch)
-        for one in records
-        if one is not None
+        (
+            record.peer,
+            record.message_id,
+            record.type,
+            record.send_count,
+            record.send_epoch,
+        )
+        for record in records
+        if record is not None
     ]
 
 
@@ -236,9 +198,9 @@ def _stored_message(
 ) -> StoredMessage:
     message = None
     if timestamp is not None and body is not None:
-        found = None
+        read = None
         if metadata is not None:
             stored = msgspec.msgpack.decode(metadata, type=_StoredMetadata)
-            found = Metadata(stored.parents, stored.ephemeral)
-        message = Message(group_id, timestamp, body, found)
+            read = Metadata(stored.parents, stored.ephemeral)
+        message = Message(group_id, timestamp, body, read)
     return StoredMessage(group_id, message, sender, bool(is_delivered))

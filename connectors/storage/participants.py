@@ -10,10 +10,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from random import Random
-from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
-from connectors.storage.database import Format, open_database
+from connectors.storage.database import Format, SqliteFile
 from sds_core.message_channel import MessageChannel, Profile
 
 _LEAST_CHANGE_BYTES: Final = 4 * 2**20
@@ -55,42 +54,16 @@ class _Stored(NamedTuple):
     change_bytes: int
 
 
-class ParticipantStore:
-    """A file with the state of participants; one process may have it open.
+class ParticipantStore(SqliteFile):
+    """A file with the state of participants; arguments and errors: `SqliteFile`.
 
     Call `append` after each call to a participant, before its broadcasts go out: what
     others have received from it, it then knows after any end of the process.
-
-    Args:
-        path: The file; it is made if it is missing.
-        survives_power_loss: Wait for the disk at each change. Without, a power failure
-            may take the last changes, but the end of the process takes none.
-
-    Raises:
-        StorageInUse: Another process has the file open.
-        StorageUnreadable: It is another file, or damaged.
-        sqlite3.Error: The disk fails.
     """
 
     def __init__(self, path: Path, *, survives_power_loss: bool = False) -> None:
         self._stored: dict[tuple[str, str], _Stored] = {}
-        # Without a transaction of its own: each statement, or `with` block, is one.
-        self._database = open_database(
-            path, _FORMAT, survives_power_loss=survives_power_loss
-        )
-
-    def __enter__(self) -> Self:
-        """Return the store itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close the file."""
-        self.close()
+        super().__init__(path, _FORMAT, survives_power_loss=survives_power_loss)
 
     def open(
         self,
@@ -112,14 +85,14 @@ class ParticipantStore:
 
         Raises:
             SnapshotError: The stored state does not fit the profile, or is damaged.
-            sqlite3.Error: The disk fails.
+            StorageError: It cannot be written.
         """
-        found = self._database.execute(
+        stored = self._database.execute(
             "SELECT id, snapshot FROM participant"
             " WHERE channel_id = ? AND participant_id = ?",
             (channel_id, participant_id),
         ).fetchone()
-        if found is None:
+        if stored is None:
             channel = MessageChannel(
                 channel_id,
                 participant_id,
@@ -128,7 +101,7 @@ class ParticipantStore:
                 profile=profile,
             )
         else:
-            row, snapshot = found
+            row, snapshot = stored
             changes = self._database.execute(
                 "SELECT record FROM change WHERE participant = ? ORDER BY id", (row,)
             )
@@ -149,8 +122,8 @@ class ParticipantStore:
 
         Raises:
             KeyError: The participant is not one that `open` returned.
-            sqlite3.Error: The disk fails; the next call stores a snapshot, with what
-                this one could not store.
+            StorageError: It cannot be written; the next call stores a snapshot, with
+                what this one could not store.
         """
         records = channel.take_changes()
         if not records:
@@ -162,27 +135,23 @@ class ParticipantStore:
             self._take_snapshot(channel)
             return
         self._stored[key] = stored._replace(change_bytes=sys.maxsize)
-        with self._database:
-            self._database.executemany(
+        with self._writing() as database:
+            database.executemany(
                 "INSERT INTO change (participant, record) VALUES (?, ?)",
                 ((stored.row, record) for record in records),
             )
         self._stored[key] = stored._replace(change_bytes=change_bytes)
 
-    def close(self) -> None:
-        """Close the file; the participants can be opened again later."""
-        self._database.close()
-
     def _take_snapshot(self, channel: MessageChannel) -> None:
         """Replace what is stored of a participant by a snapshot."""
         snapshot = channel.snapshot()
-        with self._database:
-            (row,) = self._database.execute(
+        with self._writing() as database:
+            (row,) = database.execute(
                 "INSERT INTO participant (channel_id, participant_id, snapshot)"
                 " VALUES (?, ?, ?)"
                 " ON CONFLICT DO UPDATE SET snapshot = excluded.snapshot RETURNING id",
                 (channel.channel_id, channel.participant_id, snapshot),
             ).fetchone()
-            self._database.execute("DELETE FROM change WHERE participant = ?", (row,))
+            database.execute("DELETE FROM change WHERE participant = ?", (row,))
         key = (channel.channel_id, channel.participant_id)
         self._stored[key] = _Stored(row, len(snapshot), 0)

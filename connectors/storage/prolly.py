@@ -7,13 +7,11 @@ The levels above follow from these, and are built when the file is opened.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-from connectors.storage.database import Format, open_database
+from connectors.storage.database import Format, SqliteFile
 from connectors.storage.errors import StorageError, StorageUnreadable
 from sds_core.prolly.item import Item, first_key_at, pack
 from sds_core.prolly.stored import StoredBucket, changed_buckets, tree_of
@@ -43,23 +41,18 @@ CREATE TABLE note (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 class OtherFanOutStored(StorageUnreadable):
     """The file has a tree of another fan-out."""
 
-    def __init__(self, path: Path, stored: int, wanted: int) -> None:
-        super().__init__(path, f"its tree has the fan-out {stored}, not {wanted}")
+    def __init__(self, path: Path, stored: int, expected: int) -> None:
+        super().__init__(path, f"its tree has the fan-out {stored}, not {expected}")
 
 
-class SqliteTree:
-    """A tree on disk; a context manager that closes it.
+class SqliteTree(SqliteFile):
+    """A tree on disk; further arguments and errors are those of `SqliteFile`.
 
     Args:
-        path: The file; it is made if it is missing. One process may have it open.
         fan_out: Fan-out of the tree.
-        survives_power_loss: Wait for the disk at each change. Without, a power failure
-            may take the last changes, but the end of the process takes none.
 
     Raises:
-        StorageInUse: Another process has the file open.
-        StorageUnreadable: It is another file, damaged, or of another fan-out.
-        StorageError: It cannot be opened.
+        OtherFanOutStored: Its tree has another one.
 
     Attributes:
         tree: The tree as it is on disk.
@@ -68,35 +61,12 @@ class SqliteTree:
     def __init__(
         self, path: Path, fan_out: int, *, survives_power_loss: bool = False
     ) -> None:
-        self.path = path
-        try:
-            self._database = open_database(
-                path, _FORMAT, survives_power_loss=survives_power_loss
-            )
-        except sqlite3.Error as error:
-            raise StorageError(path, str(error)) from error
+        super().__init__(path, _FORMAT, survives_power_loss=survives_power_loss)
         try:
             self.tree = self._load(fan_out)
         except BaseException:
-            self._database.close()
+            self.close()
             raise
-
-    def __enter__(self) -> Self:
-        """Return itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the file."""
-        self.close()
-
-    def close(self) -> None:
-        """Close the file, and let other processes use it."""
-        self._database.close()
 
     def store(
         self,
@@ -153,8 +123,8 @@ class SqliteTree:
             StorageUnreadable: The file is damaged.
         """
         query = "SELECT value FROM value WHERE substr(key, 9) = ?"
-        found = {one: self._bytes(query, one) for one in message_hashes}
-        return {one: value for one, value in found.items() if value is not None}
+        values = {key: self._bytes(query, key) for key in message_hashes}
+        return {key: value for key, value in values.items() if value is not None}
 
     def note(self, name: str) -> bytes | None:
         """Return a named value; None if it was never stored.
@@ -211,11 +181,3 @@ class SqliteTree:
                 self.path, "its buckets do not have its root's hash"
             )
         return tree
-
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with self._database:
-                yield self._database
-        except sqlite3.Error as error:
-            raise StorageError(self.path, str(error)) from error

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-from connectors.storage.database import Format, open_database
-from connectors.storage.errors import StorageError
+from connectors.storage.database import Format, SqliteFile
 from sds_core.reliable_channel.journal import Stored
 
 _FORMAT: Final = Format(
@@ -29,43 +25,14 @@ CREATE TABLE journal (
 )
 
 
-class SqliteChannelStorage:
-    """Storage of one channel; a context manager that closes it.
+class SqliteChannelStorage(SqliteFile):
+    """Storage of one channel; errors are those of `SqliteFile`.
 
     What a call has written survives the end of the process and of the machine's power.
-
-    Args:
-        path: The file; it is made if it is missing. One process may have it open.
-
-    Raises:
-        StorageInUse: Another process has the file open.
-        StorageUnreadable: It is another file, or damaged.
-        StorageError: It cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            self._database = open_database(path, _FORMAT, survives_power_loss=True)
-        except sqlite3.Error as error:
-            raise StorageError(path, str(error)) from error
-
-    def __enter__(self) -> Self:
-        """Return itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the file."""
-        self.close()
-
-    def close(self) -> None:
-        """Close the file, and let other processes use it."""
-        self._database.close()
+        super().__init__(path, _FORMAT, survives_power_loss=True)
 
     def load(self) -> Stored | None:
         """Return what was stored; None if nothing was."""
@@ -90,14 +57,6 @@ class SqliteChannelStorage:
         with self._writing() as database:
             database.execute("INSERT OR REPLACE INTO state VALUES (0, ?)", (state,))
             database.execute("DELETE FROM journal")
-
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with self._database:
-                yield self._database
-        except sqlite3.Error as error:
-            raise StorageError(self.path, str(error)) from error
 
     def _entries(self) -> Iterator[bytes]:
         rows = self._database.execute("SELECT entry FROM journal ORDER BY number")

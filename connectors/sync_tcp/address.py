@@ -1,4 +1,4 @@
-"""Where a peer listens."""
+"""Where a peer listens, and errors that name it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,35 @@ class Address(NamedTuple):
         """Return HOST:PORT."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
+
+
+class PeerUnreachable(OSError):
+    """The peer cannot be reached, or went away again and again.
+
+    Attributes:
+        address: The peer.
+        detail: What happened last.
+    """
+
+    def __init__(self, address: Address, detail: str) -> None:
+        super().__init__(
+            f"{address} cannot be reached ({detail}): does `sds-monitor audit serve` "
+            "run there, and is the port open?"
+        )
+        self.address = address
+        self.detail = detail
+
+
+class ListenFailed(OSError):
+    """The server cannot listen on its address.
+
+    Attributes:
+        address: The address.
+    """
+
+    def __init__(self, address: Address, detail: str) -> None:
+        super().__init__(f"cannot listen on {address} ({detail}): choose another")
+        self.address = address
 
 
 def parse_address(text: str) -> Address:

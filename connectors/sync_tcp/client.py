@@ -14,8 +14,7 @@ from tenacity import (
     wait_exponential_jitter,
 )
 
-from connectors.sync_tcp.address import Address
-from connectors.sync_tcp.errors import PeerUnreachable
+from connectors.sync_tcp.address import Address, PeerUnreachable
 from connectors.sync_tcp.stream import DEFAULT_TIMEOUTS, FrameStream, Timeouts
 from sds_core.prolly.errors import BrokenFrame, LimitExceeded, UnexpectedMessage
 from sds_core.prolly.frames import Frame, frame_of, message_in

@@ -12,11 +12,10 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from connectors.sync_tcp.address import Address
-from connectors.sync_tcp.errors import ListenFailed
+from connectors.sync_tcp.address import Address, ListenFailed
 from connectors.sync_tcp.stream import DEFAULT_TIMEOUTS, FrameStream, Timeouts
 from sds_core.prolly.batched.server import BatchedServer
-from sds_core.prolly.document.server import DocumentServer
+from sds_core.prolly.document import DocumentServer
 from sds_core.prolly.errors import BadFrame, LimitExceeded, SyncError
 from sds_core.prolly.frames import Frame, Kind, frame_of, message_in
 from sds_core.prolly.item import HASH_BYTES

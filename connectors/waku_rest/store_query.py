@@ -1,4 +1,4 @@
-"""Queries to the store of a Waku node, and how their pages are followed."""
+"""Queries to the store of a Waku node, and how all pages of one are read."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ MAX_PAGE_SIZE = 100
 """Upper limit of the store, also if a query requests more."""
 
 _Item = TypeVar("_Item")
+
+ReadPage = Callable[[bytes | None], Awaitable[bytes | None]]
+"""Reads the page at a cursor, None for the first; returns the cursor to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +78,6 @@ def in_parts(items: Sequence[_Item], most: int) -> Iterator[Sequence[_Item]]:
         yield items[first : first + most]
 
 
-ReadPage = Callable[[bytes | None], Awaitable[bytes | None]]
-"""Reads the page at a cursor, None for the first; returns the cursor to the next."""
-
-
 async def follow(
     read_page: ReadPage, node: str, is_ending: Callable[[], bool] = lambda: False
 ) -> bool:
@@ -114,7 +113,9 @@ def onward_query(
 ) -> StoreQuery:
     """Return the query for what a store has behind the last message of a tree.
 
-    Another message may have the time of the last one, so that time is included.
+    Both sides of a synchronisation may lack it: it was sent after that began
+    (75/WAKU2-SYNC, Implementation). Another message may have the time of the last one,
+    so that time is included.
 
     Args:
         tree: Messages that are there.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from binascii import unhexlify
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sds_core.observer.record import RawRecord
@@ -71,3 +71,17 @@ def mirrored_message(record: RawRecord) -> MirroredMessage | None:
 
 def _text(headers: Mapping[str, bytes | None], name: str) -> str:
     return (headers.get(name) or b"").decode(errors="replace")
+
+
+Topics = Mapping[str, Sequence[str]]
+"""Pubsub topic -> its content topics, none for all; an empty mapping selects all."""
+
+
+def is_selected(message: MirroredMessage, topics: Topics) -> bool:
+    """Whether an audit of these topics compares a message."""
+    if not topics:
+        return True
+    content_topics = topics.get(message.pubsub_topic)
+    if content_topics is None:
+        return False
+    return not content_topics or message.content_topic in content_topics

@@ -47,7 +47,7 @@ from sds_core.message_channel.profile import (
     LogOrder,
     Profile,
 )
-from sds_core.message_channel.sync_status import SyncStatus
+from sds_core.message_channel.view import SyncStatus
 from sds_core.repair_timing import RepairHash
 
 __all__ = [

@@ -3,7 +3,8 @@
 A record is one call that changed the state, with its arguments. A participant is a
 state machine without clock or chance, but for the times of its sync messages, which a
 record has: the same calls after the same snapshot give the same state. So a record is
-about as long as its frame, and a snapshot is needed only now and then.
+about as long as its frame, and a snapshot is needed only now and then. It is a journal
+of inputs without those that had no effect, of which a channel hears many.
 
 Records are sealed (`sds_core.sealed`), as snapshots are.
 """

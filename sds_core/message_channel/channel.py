@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from random import Random
-from typing import Final
 
 from sds_core.message_channel import changes as change_records
 from sds_core.message_channel import snapshot, snapshot_fit
@@ -29,20 +28,17 @@ from sds_core.message_channel.events import (
     Step,
 )
 from sds_core.message_channel.framing import FrameBuilder
-from sds_core.message_channel.incoming import HINTS_KEPT
-from sds_core.message_channel.parts import Parts
+from sds_core.message_channel.parts import Parts, Uptime
 from sds_core.message_channel.profile import Profile
 from sds_core.message_channel.reception import Reception, ignored
 from sds_core.message_channel.replay import Replay
 from sds_core.message_channel.sending import Sending
 from sds_core.message_channel.sweeps import Sweeps
 from sds_core.message_channel.sync import SyncTimer
-from sds_core.message_channel.sync_status import SyncStatus
-from sds_core.message_channel.uptime import Uptime
+from sds_core.message_channel.view import ParticipantView
 from sds_core.wire import (
     Frame,
     FrameKind,
-    HistoryEntry,
     UndecodableFrame,
     decode,
 )
@@ -52,7 +48,7 @@ _CONTENT = FrameKind.CONTENT
 _EPHEMERAL = FrameKind.EPHEMERAL
 
 
-class MessageChannel:
+class MessageChannel(ParticipantView):
     """One participant in one channel (SDS, "Protocol Steps"; SDS-R guide).
 
     Times are Unix ms and must not decrease from call to call.
@@ -74,10 +70,7 @@ class MessageChannel:
             None by default. Before each frame it is asked for those messages of the
             causal history whose hint is not known; it must raise no error. As
             `onRetrievalHint` of nim-sds.
-        HINTS_KEPT: Number of retrieval hints of a missing message that are kept.
     """
-
-    HINTS_KEPT: Final = HINTS_KEPT
 
     def __init__(
         self,
@@ -96,18 +89,10 @@ class MessageChannel:
         self._set_up(parts, random)
 
     def _set_up(self, parts: Parts, random: Random) -> None:
+        super().__init__(parts)
         self.channel_id = parts.channel_id
         self.participant_id = parts.participant_id
         self.profile = parts.profile
-        self._parts = parts
-        self._lamport = parts.lamport
-        self._log = parts.log
-        self._outgoing = parts.outgoing
-        self._incoming = parts.incoming
-        self._repairer = parts.repairer
-        self._sync = parts.sync
-        self._changes = parts.changes
-        self._uptime = parts.uptime
         self.hint_provider: Callable[[str], bytes] | None = None
         frames, delivery = FrameBuilder(parts), Delivery(parts)
         self._sending = Sending(parts, frames, random)
@@ -274,30 +259,21 @@ class MessageChannel:
 
         SDS, "Periodic Incoming Buffer Sweep".
         """
-        self._at(now_ms)
-        step = self._sweeps.incoming(now_ms)
-        self._done(Call.SWEEP_INCOMING, now_ms)
-        return step
+        return self._swept(self._sweeps.incoming, Call.SWEEP_INCOMING, now_ms)
 
     def sweep_outgoing(self, now_ms: int) -> Step:
         """Broadcast messages again that were not acknowledged in time.
 
         SDS, "Periodic Outgoing Buffer Sweep".
         """
-        self._at(now_ms)
-        step = self._sweeps.outgoing(now_ms)
-        self._done(Call.SWEEP_OUTGOING, now_ms)
-        return step
+        return self._swept(self._sweeps.outgoing, Call.SWEEP_OUTGOING, now_ms)
 
     def sweep_repairs(self, now_ms: int) -> Step:
         """Broadcast messages that others requested and nobody has sent since.
 
         SDS-R guide, "Incoming Repair Request Buffer Sweep".
         """
-        self._at(now_ms)
-        step = self._sweeps.repairs(now_ms)
-        self._done(Call.SWEEP_REPAIRS, now_ms)
-        return step
+        return self._swept(self._sweeps.repairs, Call.SWEEP_REPAIRS, now_ms)
 
     def sync(self, now_ms: int) -> Step:
         """Put log and filter into a frame without content.
@@ -308,84 +284,13 @@ class MessageChannel:
         """
         self._at(now_ms)
         self._ask_for_hints()
-        step = self._sweeps.sync(now_ms)
-        self._done(Call.SYNC, now_ms)
+        return self._swept(self._sweeps.sync, Call.SYNC, now_ms)
+
+    def _swept(self, sweep: Callable[[int], Step], call: Call, now_ms: int) -> Step:
+        self._at(now_ms)
+        step = sweep(now_ms)
+        self._done(call, now_ms)
         return step
-
-    # -- state to read
-
-    @property
-    def lamport(self) -> int:
-        """The current Lamport timestamp, in the profile's unit."""
-        return self._lamport.value
-
-    @property
-    def log(self) -> tuple[str, ...]:
-        """Ids of the local log, in its order."""
-        return self._log.ids()
-
-    @property
-    def unacknowledged(self) -> tuple[str, ...]:
-        """Ids of our messages without any sign of receipt, oldest first."""
-        return self._outgoing.ids(are_possibly_acknowledged=False)
-
-    @property
-    def possibly_acknowledged(self) -> tuple[str, ...]:
-        """Ids of our messages that another participant's filter holds, oldest first."""
-        return self._outgoing.ids(are_possibly_acknowledged=True)
-
-    @property
-    def waiting(self) -> tuple[str, ...]:
-        """Ids of the incoming buffer, in order of arrival."""
-        return tuple(self._incoming.waiting)
-
-    @property
-    def missing(self) -> tuple[HistoryEntry, ...]:
-        """Dependencies that were named but not received, first noticed first.
-
-        With the newest retrieval hint of each; `retrieval_hints_of` has more.
-        """
-        return tuple(one.entry for one in self._incoming.missing.values())
-
-    @property
-    def next_request_ms(self) -> float:
-        """When the next frame is to carry a repair request, Unix ms; inf if never."""
-        return self._repairer.requests.due_ms
-
-    def retrieval_hints_of(self, message_id: str) -> tuple[bytes, ...]:
-        """Return up to `HINTS_KEPT` hints of a missing message, newest first.
-
-        Each copy of a message has its own, and not every copy reached a cache. Empty if
-        the message is not missing.
-        """
-        missing = self._incoming.missing.get(message_id)
-        return () if missing is None else missing.hints
-
-    @property
-    def sync_status(self) -> SyncStatus:
-        """How many messages were received, are missing, and are lost."""
-        incoming = self._incoming
-        return SyncStatus(incoming.received, len(incoming.missing), len(incoming.lost))
-
-    def frame_of(self, message_id: str, now_ms: int) -> bytes | None:
-        """Return a message's frame for a peer that asks the application for it.
-
-        Of our own messages without an acknowledgement, of waiting ones, and of those
-        that are stored for repairs, for as long as `Profile` says; else None.
-        """
-        outgoing = self._outgoing.messages.get(message_id)
-        if outgoing is not None:
-            return outgoing.value
-        waiting = self._incoming.waiting.get(message_id)
-        if waiting is not None:
-            return waiting.value
-        stored = self._repairer.retained.get(message_id, now_ms)
-        return None if stored is None else stored.value
-
-    def content_of(self, message_id: str, now_ms: int) -> bytes | None:
-        """Return the content in the frame that `frame_of` returns."""
-        value = self.frame_of(message_id, now_ms)
-        return None if value is None else decode(value).content
 
     # -- storage for a restart
 

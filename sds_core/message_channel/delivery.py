@@ -21,24 +21,12 @@ from sds_core.message_channel.incoming import (
     MissingDependency,
     Waiting,
 )
-from sds_core.message_channel.parts import Parts
+from sds_core.message_channel.parts import Behaviour
 from sds_core.wire import Frame, HistoryEntry, HistoryEntryLike
 
 
-class Delivery:
-    """Moves messages from the incoming buffer into the local log.
-
-    Args:
-        parts: The participant's state.
-    """
-
-    def __init__(self, parts: Parts) -> None:
-        self._profile = parts.profile
-        self._lamport = parts.lamport
-        self._log = parts.log
-        self._bloom = parts.bloom
-        self._incoming = parts.incoming
-        self._repairer = parts.repairer
+class Delivery(Behaviour):
+    """Moves messages from the incoming buffer into the local log."""
 
     def unmet(
         self, unknown: list[HistoryEntryLike], named_by: str, now_ms: int

@@ -8,7 +8,7 @@ from random import Random
 
 from sds_core.message_channel.errors import FrameTooLarge
 from sds_core.message_channel.events import Event, RepairRequested
-from sds_core.message_channel.parts import Parts
+from sds_core.message_channel.parts import Behaviour
 from sds_core.wire import Frame, HistoryEntry, encode
 
 _ENTRY_OVERHEAD_BYTES = 16
@@ -17,21 +17,8 @@ _ENTRY_OVERHEAD_BYTES = 16
 _NONCE_BYTES = 16
 
 
-class FrameBuilder:
-    """Builds the frames of one participant.
-
-    Args:
-        parts: The participant's state.
-    """
-
-    def __init__(self, parts: Parts) -> None:
-        self._channel_id = parts.channel_id
-        self._participant_id = parts.participant_id
-        self._profile = parts.profile
-        self._lamport = parts.lamport
-        self._log = parts.log
-        self._bloom = parts.bloom
-        self._requests = parts.repairer.requests
+class FrameBuilder(Behaviour):
+    """Builds the frames of one participant."""
 
     def build(
         self, message_id: str, lamport: int, content: bytes, now_ms: int
@@ -44,7 +31,7 @@ class FrameBuilder:
             FrameTooLarge: The frame would be longer than the profile allows, even
                 without a history; the state is unchanged then.
         """
-        requested = self._requests.due(now_ms)
+        requested = self._repairer.requests.due(now_ms)
         limit = self._profile.max_frame_bytes
         frame = Frame.build(
             self._profile.dialect,
@@ -63,7 +50,7 @@ class FrameBuilder:
             history = self._causal_history(min(limit // 4, limit - len(bare)))
             value = encode(frame._replace(causal_history=history))
         self._lamport.value = lamport
-        self._requests.carried(requested)
+        self._repairer.requests.carried(requested)
         return value, requested
 
     def _causal_history(self, room: int) -> list[HistoryEntry]:

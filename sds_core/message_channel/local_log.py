@@ -43,12 +43,9 @@ class LocalLog:
 
     def is_older(self, lamport: int, message_id: str) -> bool:
         """Return whether a message stands before the log, which has dropped others."""
-        return (
-            self.horizon is not None
-            and bool(self._order)
-            and not self._by_arrival
-            and (lamport, message_id) < self._order[0]
-        )
+        if self._ordered_horizon is None or not self._order:
+            return False
+        return (lamport, message_id) < self._order[0]
 
     def add(self, lamport: int, entry: HistoryEntry) -> None:
         """Add an id that is not in the log; a full log drops its first entry."""
@@ -93,11 +90,13 @@ class LocalLog:
         It is then no later in order than such a one. By arrival, nothing is known of
         the order, and the answer is no.
         """
-        return (
-            self.horizon is not None
-            and not self._by_arrival
-            and (lamport, message_id) <= self.horizon
-        )
+        horizon = self._ordered_horizon
+        return horizon is not None and (lamport, message_id) <= horizon
+
+    @property
+    def _ordered_horizon(self) -> tuple[int, str] | None:
+        """The horizon; None if the order is that of arrival, which tells nothing."""
+        return None if self._by_arrival else self.horizon
 
     def last(self, count: int) -> list[HistoryEntry]:
         """Return up to `count` last entries, in order."""

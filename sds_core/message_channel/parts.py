@@ -13,7 +13,27 @@ from sds_core.message_channel.profile import Profile
 from sds_core.message_channel.repairer import Repairer
 from sds_core.message_channel.rolling_bloom import RollingBloom
 from sds_core.message_channel.sync import SyncTimer
-from sds_core.message_channel.uptime import Uptime
+
+
+class Uptime:
+    """The time of the last call, from which a restart tells how long it was off.
+
+    Attributes:
+        last_ms: Time of the last call or snapshot, Unix ms; None if a snapshot of an
+            older version does not have it. After a restore from change records, that
+            of the last change.
+        is_resuming: Whether the next call is the first one after a restart.
+    """
+
+    __slots__ = ("is_resuming", "last_ms")
+
+    def __init__(self, last_ms: int | None) -> None:
+        self.last_ms = last_ms
+        self.is_resuming = False
+
+    def off_ms(self, now_ms: int) -> int:
+        """Return the time since the last call, ms; 0 if it is unknown."""
+        return 0 if self.last_ms is None else max(0, now_ms - self.last_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +96,26 @@ class Parts:
             ChangeRecorder(),
             uptime,
         )
+
+
+class Behaviour:
+    """Base of what reads or changes the state of a participant.
+
+    Args:
+        parts: The participant's state.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._channel_id = parts.channel_id
+        self._participant_id = parts.participant_id
+        self._profile = parts.profile
+        self._lamport = parts.lamport
+        self._log = parts.log
+        self._bloom = parts.bloom
+        self._outgoing = parts.outgoing
+        self._incoming = parts.incoming
+        self._repairer = parts.repairer
+        self._sync = parts.sync
+        self._changes = parts.changes
+        self._uptime = parts.uptime

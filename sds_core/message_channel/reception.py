@@ -14,11 +14,11 @@ from sds_core.message_channel.events import (
     SyncReceived,
 )
 from sds_core.message_channel.incoming import Waiting
-from sds_core.message_channel.parts import Parts
+from sds_core.message_channel.parts import Behaviour, Parts
 from sds_core.wire import Frame, FrameKind, HistoryEntryLike
 
 
-class Reception:
+class Reception(Behaviour):
     """Takes the frames of other participants into a participant's state.
 
     Args:
@@ -27,16 +27,7 @@ class Reception:
     """
 
     def __init__(self, parts: Parts, delivery: Delivery) -> None:
-        self._channel_id = parts.channel_id
-        self._participant_id = parts.participant_id
-        self._profile = parts.profile
-        self._lamport = parts.lamport
-        self._log = parts.log
-        self._bloom = parts.bloom
-        self._outgoing = parts.outgoing
-        self._incoming = parts.incoming
-        self._repairer = parts.repairer
-        self._sync = parts.sync
+        super().__init__(parts)
         self._delivery = delivery
 
     def receive(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from sds_core.message_channel.changes import Call, Change
 from sds_core.message_channel.delivery import Delivery
 from sds_core.message_channel.errors import SnapshotError
-from sds_core.message_channel.parts import Parts
+from sds_core.message_channel.parts import Behaviour, Parts
 from sds_core.message_channel.reception import Reception
 from sds_core.message_channel.sending import Sending
 from sds_core.message_channel.sweeps import Sweeps
 from sds_core.wire import WireError, decode
 
 
-class Replay:
+class Replay(Behaviour):
     """Changes a participant's state as recorded calls did.
 
     Args:
@@ -31,9 +31,7 @@ class Replay:
         delivery: Delivery,
         sweeps: Sweeps,
     ) -> None:
-        self._changes = parts.changes
-        self._uptime = parts.uptime
-        self._timer = parts.sync
+        super().__init__(parts)
         self._sending = sending
         self._reception = reception
         self._delivery = delivery
@@ -54,7 +52,7 @@ class Replay:
         # Noting a hint takes no time.
         if change.call is not Call.HINT:
             self._uptime.last_ms = change.now_ms
-        self._timer.next_ms = change.next_sync_ms
+        self._sync.next_ms = change.next_sync_ms
 
     def _repeat(self, change: Change) -> None:
         now_ms = change.now_ms

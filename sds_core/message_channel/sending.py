@@ -8,11 +8,11 @@ from sds_core.message_channel.checks import check_name
 from sds_core.message_channel.errors import EmptyContent, MessageIdTaken
 from sds_core.message_channel.events import Broadcast, Cause, Event, Sent, Step
 from sds_core.message_channel.framing import FrameBuilder, requested_events
-from sds_core.message_channel.parts import Parts
+from sds_core.message_channel.parts import Behaviour, Parts
 from sds_core.wire import Frame, HistoryEntry, decode
 
 
-class Sending:
+class Sending(Behaviour):
     """Puts messages of the application into frames and into the participant's state.
 
     Args:
@@ -22,16 +22,7 @@ class Sending:
     """
 
     def __init__(self, parts: Parts, frames: FrameBuilder, random: Random) -> None:
-        self._channel_id = parts.channel_id
-        self._participant_id = parts.participant_id
-        self._profile = parts.profile
-        self._lamport = parts.lamport
-        self._log = parts.log
-        self._bloom = parts.bloom
-        self._outgoing = parts.outgoing
-        self._incoming = parts.incoming
-        self._repairer = parts.repairer
-        self._sync = parts.sync
+        super().__init__(parts)
         self._frames = frames
         self._random = random
 

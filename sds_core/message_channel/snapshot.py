@@ -21,12 +21,11 @@ from sds_core.message_channel.incoming import (
 )
 from sds_core.message_channel.options import options_of
 from sds_core.message_channel.outgoing import Outgoing, OutgoingBuffer
-from sds_core.message_channel.parts import Parts
+from sds_core.message_channel.parts import Parts, Uptime
 from sds_core.message_channel.profile import LogOrder, Profile
 from sds_core.message_channel.retained import Retained
 from sds_core.message_channel.rolling_bloom import RollingBloom
 from sds_core.message_channel.sync import SyncTimer
-from sds_core.message_channel.uptime import Uptime
 from sds_core.sealed import BrokenSeal, seal, unseal
 from sds_core.wire import HistoryEntry, WireError, decode
 

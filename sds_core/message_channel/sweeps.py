@@ -14,11 +14,11 @@ from sds_core.message_channel.events import (
     SyncSent,
 )
 from sds_core.message_channel.framing import FrameBuilder, requested_events
-from sds_core.message_channel.parts import Parts
+from sds_core.message_channel.parts import Behaviour, Parts
 from sds_core.message_channel.profile import AfterRequest
 
 
-class Sweeps:
+class Sweeps(Behaviour):
     """Changes a participant's state with the time.
 
     Args:
@@ -31,14 +31,7 @@ class Sweeps:
     def __init__(
         self, parts: Parts, delivery: Delivery, frames: FrameBuilder, random: Random
     ) -> None:
-        self._profile = parts.profile
-        self._lamport = parts.lamport
-        self._log = parts.log
-        self._outgoing = parts.outgoing
-        self._incoming = parts.incoming
-        self._repairer = parts.repairer
-        self._sync = parts.sync
-        self._uptime = parts.uptime
+        super().__init__(parts)
         self._delivery = delivery
         self._frames = frames
         self._random = random

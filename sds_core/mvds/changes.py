@@ -4,6 +4,9 @@ An application that wants its node to continue after a restart stores the change
 each call, before it sends payloads (connectors/storage/mvds.py). Acknowledgements that
 wait for the next payload are not part of the state: the peer sends such a message
 again, and it is then acknowledged.
+
+Not a journal of inputs: with 10,000 messages for 5 peers, repeating 500 epochs takes
+8 s at startup and a whole state half a second, reading rows half a second.
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ from typing import Self
 
 from sds_core.mvds.changes import Changes, StoredMessage
 from sds_core.mvds.events import Event, Refused, RefusedReason, Step
-from sds_core.mvds.message_id import message_id
 from sds_core.mvds.node_errors import (
     BadGroupId,
     BadPeerId,
@@ -28,7 +27,13 @@ from sds_core.mvds.node_errors import (
     UnknownGroup,
 )
 from sds_core.mvds.options import Mode, Options
-from sds_core.mvds.payload import Message, Metadata, Payload, message_record_bytes
+from sds_core.mvds.payload import (
+    Message,
+    Metadata,
+    Payload,
+    message_id,
+    message_record_bytes,
+)
 from sds_core.mvds.reception import Reception
 from sds_core.mvds.records import Record, RecordType
 from sds_core.mvds.sending import payloads_of_epoch

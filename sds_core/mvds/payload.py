@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import sha256
 
 from google.protobuf.message import DecodeError
 
@@ -118,41 +119,75 @@ def decode(value: bytes) -> Payload:
         NotAPayload: It is not protobuf, has no known field, an id in it does not have
             32 bytes, or it has more than MAX_RECORDS records.
     """
+    payload, _ = decode_first(value, MAX_RECORDS)
+    return payload
+
+
+def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
+    """Check all records of one payload, and return the first ones.
+
+    A payload of 150 kB has room for thousands of messages. Most of the time to read it
+    is spent on making objects of them.
+
+    Args:
+        value: The payload; see `decode`.
+        most: Greatest number of records to return, in the order ACK, OFFER, REQUEST,
+            MESSAGE; the ids of group offers follow those of other offers.
+
+    Returns:
+        The payload with these records, and the number of the others.
+
+    Raises:
+        ValueTooLarge, NotAPayload: See `decode`.
+    """
     if not value:
-        return Payload()
+        return Payload(), 0
     if len(value) > MAX_VALUE_BYTES:
         raise ValueTooLarge(len(value), MAX_VALUE_BYTES)
     is_specified = value[0] > _GREATEST_ONE_BYTE_TAG
     schema = mvds_pb2.Payload if is_specified else mvds_vacp2p_pb2.Payload
     try:
-        found = schema.FromString(value)
+        parsed = schema.FromString(value)
     except DecodeError as error:
         raise MalformedPayload(str(error), len(value)) from None
-    group_offers = found.group_offers if isinstance(found, mvds_pb2.Payload) else ()
-    count = (
-        len(found.acks)
-        + len(found.offers)
-        + len(found.requests)
-        + len(found.messages)
-        + len(group_offers)
+    group_offers = parsed.group_offers if isinstance(parsed, mvds_pb2.Payload) else ()
+    records = (
+        len(parsed.acks)
+        + len(parsed.offers)
+        + len(parsed.requests)
+        + len(parsed.messages)
         + sum(len(offer.message_ids) for offer in group_offers)
     )
-    if not count:
+    if not records + len(group_offers):
         raise NoRecord(len(value))
+    count = records + len(group_offers)
+    parents: list[tuple[bytes, ...]] = []
     if count <= MAX_RECORDS:
-        count += sum(len(message.metadata.parents) for message in found.messages)
+        parents = [
+            _ids("metadata.parents", message.metadata.parents)
+            for message in parsed.messages
+            if message.HasField("metadata")
+        ]
+        count += sum(map(len, parents))
     if count > MAX_RECORDS:
         raise TooManyRecords(count, MAX_RECORDS)
-    return Payload(
-        _ids("acks", found.acks),
-        _ids("offers", found.offers),
-        _ids("requests", found.requests),
-        tuple(_message(message) for message in found.messages),
-        tuple(
-            GroupOffer(offer.group_id, _ids("group_offers", offer.message_ids))
-            for offer in group_offers
-        ),
+    left = most
+
+    def first(field: str, ids: Iterable[bytes]) -> tuple[bytes, ...]:
+        nonlocal left
+        taken = _ids(field, ids)[:left]
+        left -= len(taken)
+        return taken
+
+    acks, offers = first("acks", parsed.acks), first("offers", parsed.offers)
+    grouped = tuple(
+        GroupOffer(offer.group_id, first("group_offers", offer.message_ids))
+        for offer in group_offers
     )
+    requests = first("requests", parsed.requests)
+    messages = tuple(_message(message) for message in parsed.messages[:left])
+    left -= len(messages)
+    return Payload(acks, offers, requests, messages, grouped), records - (most - left)
 
 
 def encode(payload: Payload) -> bytes:
@@ -187,11 +222,11 @@ def message_record_bytes(message: Message) -> int:
 
 
 def _ids(field: str, ids: Iterable[bytes]) -> tuple[bytes, ...]:
-    found = tuple(ids)
-    for one in found:
-        if len(one) != ID_BYTES:
-            raise WrongIdLength(field, len(one), ID_BYTES)
-    return found
+    checked = tuple(ids)
+    for length in set(map(len, checked)):
+        if length != ID_BYTES:
+            raise WrongIdLength(field, length, ID_BYTES)
+    return checked
 
 
 def _message(found: mvds_pb2.Message | mvds_vacp2p_pb2.Message) -> Message:
@@ -214,3 +249,18 @@ def _written(message: Message) -> mvds_pb2.Message:
         body=message.body,
         metadata=metadata,
     )
+
+
+def message_id(message: Message) -> bytes:
+    """Return the id of a message, 32 bytes (2/MVDS, "Payloads").
+
+    The document leaves open how the timestamp is hashed: the deployed nodes take 8
+    bytes, little-endian (vacp2p/mvds protobuf/messageid.go).
+
+    Group, timestamp and body are hashed without separators: two messages of different
+    groups can have the same id if the group ids differ in length. Metadata is not part
+    of the id.
+    """
+    # Two's complement, as Go converts a negative time.
+    timestamp = message.timestamp.to_bytes(8, "little", signed=True)
+    return sha256(b"MESSAGE_ID" + message.group_id + timestamp + message.body).digest()

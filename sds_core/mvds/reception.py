@@ -16,10 +16,9 @@ from sds_core.mvds.events import (
     Refused,
     RefusedReason,
 )
-from sds_core.mvds.message_id import message_id
 from sds_core.mvds.options import Options, Resolution
 from sds_core.mvds.parents import parents_of
-from sds_core.mvds.payload import Message, Payload, message_record_bytes
+from sds_core.mvds.payload import Message, Payload, message_id, message_record_bytes
 from sds_core.mvds.records import RecordType
 from sds_core.mvds.state import NodeState
 

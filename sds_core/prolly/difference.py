@@ -45,13 +45,19 @@ def difference(first: ProllyTree, second: ProllyTree) -> Difference:
     """
     if first.fan_out != second.fan_out:
         raise OtherFanOut(first.fan_out, second.fan_out)
-    height = max(first.root.level, second.root.level)
-    ours: Sequence[Node] = [first.raised(height)]
-    theirs: Sequence[Node] = [second.raised(height)]
-    ours, theirs = unequal(ours, theirs)
-    for _ in range(height):
-        ours, theirs = unequal(children_of(ours), children_of(theirs))
+    ours, theirs = unequal_on(0, first, second)
     return Difference(_items(ours), _items(theirs))
+
+
+def unequal_on(
+    level: int, first: ProllyTree, second: ProllyTree
+) -> tuple[list[Node], list[Node]]:
+    """Return the nodes of a level that only one of two trees of one fan-out has."""
+    height = max(level, first.root.level, second.root.level)
+    ours, theirs = unequal([first.raised(height)], [second.raised(height)])
+    for _ in range(height - level):
+        ours, theirs = unequal(children_of(ours), children_of(theirs))
+    return ours, theirs
 
 
 class HasMerkle(Protocol):

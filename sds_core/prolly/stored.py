@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sds_core.prolly.builder import Builder
-from sds_core.prolly.difference import children_of, unequal
+from sds_core.prolly.difference import unequal_on
 from sds_core.prolly.hashing import TAIL_HASH, boundary_limit, leaf_hash
 from sds_core.prolly.item import KEY_BYTES, TAIL_KEY
-from sds_core.prolly.node import LeafBucket, Node
+from sds_core.prolly.node import LeafBucket
 from sds_core.prolly.tree import ProllyTree
 
 
@@ -51,22 +51,14 @@ class BucketChanges(NamedTuple):
 
 def changed_buckets(before: ProllyTree, after: ProllyTree) -> BucketChanges:
     """Return what a store of the first tree needs to hold the second."""
-    height = max(1, before.root.level, after.root.level)
-    old: Sequence[Node] = [before.raised(height)]
-    new: Sequence[Node] = [after.raised(height)]
-    while True:
-        old, new = unequal(old, new)
-        height -= 1
-        if not height:
-            break
-        old, new = children_of(old), children_of(new)
+    old, new = unequal_on(1, before, after)
     added = [
-        StoredBucket(one.key, one.merkle, one.keys)
-        for one in new
-        if isinstance(one, LeafBucket)
+        StoredBucket(node.key, node.merkle, node.keys)
+        for node in new
+        if isinstance(node, LeafBucket)
     ]
-    kept = {one.key for one in added}
-    return BucketChanges([one.key for one in old if one.key not in kept], added)
+    kept = {bucket.key for bucket in added}
+    return BucketChanges([node.key for node in old if node.key not in kept], added)
 
 
 def tree_of(buckets: Iterable[StoredBucket], fan_out: int) -> ProllyTree:

@@ -14,25 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import inf
 from random import Random
-from typing import NamedTuple
 
 from sds_core import message_channel as sds
-from sds_core.message_channel import Cause
 from sds_core.reliable_channel.assembly import Assembly
 from sds_core.reliable_channel.budget import Budget, Unlimited
 from sds_core.reliable_channel.encryption import (
     Encryption,
-    EncryptionError,
     EncryptionScope,
 )
 from sds_core.reliable_channel.errors import NotStarted, StateError
-from sds_core.reliable_channel.events import (
-    IrretrievableMessage,
-    LimitReached,
-    MessageReceived,
-    Unusable,
-    UnusableMessage,
-)
+from sds_core.reliable_channel.events import LimitReached
 from sds_core.reliable_channel.fetching import Fetching
 from sds_core.reliable_channel.inputs import (
     Advance,
@@ -51,25 +42,15 @@ from sds_core.reliable_channel.inputs import (
 )
 from sds_core.reliable_channel.intake import Intake
 from sds_core.reliable_channel.inward import Inward
-from sds_core.reliable_channel.message_ids import new_message_id
 from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Output
 from sds_core.reliable_channel.outward import Outward
+from sds_core.reliable_channel.participant_driver import ParticipantDriver
 from sds_core.reliable_channel.rate_limit import RateLimit
-from sds_core.reliable_channel.sending import Sending
+from sds_core.reliable_channel.sending import Sending, new_message_id
 from sds_core.reliable_channel.state import ChannelState, RunningState, pack, unpack
-from sds_core.reliable_channel.sync_timer import SyncTimer
 from sds_core.reliable_channel.tape import TapedEncryption
 from sds_core.wire import HistoryEntry
-
-
-class _Surroundings(NamedTuple):
-    """What a channel is made with, and a snapshot does not have."""
-
-    content_topic: str
-    pubsub_topic: str
-    options: ReliableChannelOptions
-    encryption: Encryption | None
 
 
 class ReliableChannelCore:
@@ -86,9 +67,6 @@ class ReliableChannelCore:
         random: Source of ids and of the times of sync messages.
         options: Options of the channel.
         encryption: Encrypts every frame; None if they are sent as they are.
-
-    Attributes:
-        is_started: Whether the channel processes messages.
     """
 
     def __init__(
@@ -111,20 +89,27 @@ class ReliableChannelCore:
             random=random,
             profile=options.participant_profile(),
         )
-        surroundings = _Surroundings(content_topic, pubsub_topic, options, encryption)
-        self._set_up(participant, surroundings, now_ms, random)
+        self._set_up(
+            participant,
+            content_topic,
+            pubsub_topic,
+            now_ms,
+            random,
+            options,
+            encryption,
+        )
 
     def _set_up(
         self,
         participant: sds.MessageChannel,
-        surroundings: _Surroundings,
+        content_topic: str,
+        pubsub_topic: str,
         now_ms: int,
         random: Random,
+        options: ReliableChannelOptions,
+        encryption: Encryption | None,
     ) -> None:
-        content_topic, pubsub_topic, options, encryption = surroundings
         limits = options.limits
-        self.is_started = False
-        self._options = options
         self._participant = participant
         self._content_topic = content_topic
         self._now_ms = now_ms
@@ -135,7 +120,6 @@ class ReliableChannelCore:
             frames = self._tape
         else:
             contents = self._tape
-        self._contents = contents
         self._budget: Budget = (
             Unlimited() if options.rate_limit is None else RateLimit(options.rate_limit)
         )
@@ -165,11 +149,15 @@ class ReliableChannelCore:
             participant, content_topic, pubsub_topic, frames, limits.ephemerals
         )
         self._fetching = Fetching(options, self._inward)
-        self._sync_timer = SyncTimer(
-            options.sync_min_interval_ms, options.profile.sync_requests_factor, random
+        self._driver = ParticipantDriver(
+            participant,
+            self._sending,
+            self._outward,
+            self._assembly,
+            contents,
+            options,
+            random,
         )
-        self._sweep_ms: float = inf
-        self._repair_ms: float = inf
 
     # -- identity
 
@@ -214,6 +202,11 @@ class ReliableChannelCore:
     # -- time
 
     @property
+    def is_started(self) -> bool:
+        """Whether the channel processes messages."""
+        return self._driver.is_started
+
+    @property
     def next_deadline_ms(self) -> float:
         """When to apply `Advance`, Unix ms; inf if nothing is planned."""
         if not self.is_started:
@@ -224,9 +217,7 @@ class ReliableChannelCore:
             retry_ms,
             self._outward.next_ms(self._now_ms),
             self._fetching.next_ms,
-            self._sync_ms,
-            self._sweep_ms,
-            self._repair_ms,
+            self._driver.next_ms,
             self._assembly.next_ms,
         )
 
@@ -269,6 +260,7 @@ class ReliableChannelCore:
         """
         seed = self._random.randbytes(32)
         self._random.seed(seed)
+        driver, timer = self._driver, self._driver.sync_timer
         return pack(
             ChannelState(
                 content_topic=self._content_topic,
@@ -287,11 +279,11 @@ class ReliableChannelCore:
                     is_online=self._outward.is_online,
                     waits_for_budget=self._sending.waits_for_budget,
                     processed_ms=self._intake.processed_ms,
-                    sweep_ms=self._sweep_ms,
-                    repair_ms=self._repair_ms,
-                    sync_ms=self._sync_timer.next_ms,
-                    latest_sync_ms=self._sync_timer.latest_ms,
-                    requests_sync_ms=self._sync_timer.requests_ms,
+                    sweep_ms=driver.sweep_ms,
+                    repair_ms=driver.repair_ms,
+                    sync_ms=timer.next_ms,
+                    latest_sync_ms=timer.latest_ms,
+                    requests_sync_ms=timer.requests_ms,
                     fetching=self._fetching.state(),
                 ),
             )
@@ -325,10 +317,15 @@ class ReliableChannelCore:
         except sds.SnapshotError as error:
             raise StateError(error.detail) from error
         self = cls.__new__(cls)
-        surroundings = _Surroundings(
-            state.content_topic, pubsub_topic, options, encryption
+        self._set_up(
+            participant,
+            state.content_topic,
+            pubsub_topic,
+            state.now_ms,
+            random,
+            options,
+            encryption,
         )
-        self._set_up(participant, surroundings, state.now_ms, random)
         self._sending.chunks.restore(state.messages)
         self._sending.retries.restore(state.retries)
         self._outward.restore(state.outward)
@@ -340,15 +337,16 @@ class ReliableChannelCore:
         return self
 
     def _restore_running(self, running: RunningState) -> None:
-        self.is_started = running.is_started
+        driver, timer = self._driver, self._driver.sync_timer
+        driver.is_started = running.is_started
         self._outward.is_online = running.is_online
         self._sending.waits_for_budget = running.waits_for_budget
         self._intake.processed_ms = running.processed_ms
-        self._sweep_ms = running.sweep_ms
-        self._repair_ms = running.repair_ms
-        self._sync_timer.next_ms = running.sync_ms
-        self._sync_timer.latest_ms = running.latest_sync_ms
-        self._sync_timer.requests_ms = running.requests_sync_ms
+        driver.sweep_ms = running.sweep_ms
+        driver.repair_ms = running.repair_ms
+        timer.next_ms = running.sync_ms
+        timer.latest_ms = running.latest_sync_ms
+        timer.requests_ms = running.requests_sync_ms
         self._fetching.restore(running.fetching)
 
     def _take(self, event: Input, now_ms: int, out: Output) -> None:
@@ -371,8 +369,9 @@ class ReliableChannelCore:
                 self._fetching.failed(number)
             case ConnectionChanged():
                 self._connection_changed(event)
-            case Start():
-                self._start(now_ms)
+            case Start() if not self.is_started:
+                self._driver.start(now_ms)
+                self._fetching.start(now_ms)
             case Stop():
                 self._stop()
             case Restarted():
@@ -380,44 +379,35 @@ class ReliableChannelCore:
                 self._participant.resume(now_ms)
                 self._outward.requeue()
                 self._assembly.touch(now_ms)
-            case Advance():
+            case Start() | Advance():
                 pass
 
     def _do_due(self, now_ms: int, out: Output) -> None:
         for arrived in self._intake.take(now_ms):
             self._receive(arrived, now_ms, out)
-        self._sweep(now_ms, out)
+        self._driver.sweep(now_ms, out)
         out.events += self._assembly.expire(now_ms)
         if self._outward.is_online:
             self._sending.retry(now_ms, out)
-        if self._sync_ms <= now_ms:
-            self._sync(now_ms, out)
+        self._driver.sync(now_ms, out)
         self._sending.release(now_ms, out)
         if self._fetching.next_ms <= now_ms:
             hints_of = self._participant.retrieval_hints_of
-            missing = {one.message_id: hints_of(one.message_id) for one in self.missing}
+            missing = {
+                entry.message_id: hints_of(entry.message_id) for entry in self.missing
+            }
             self._fetching.make_due(missing, now_ms, out)
 
     # -- inputs
 
-    def _start(self, now_ms: int) -> None:
-        if self.is_started:
-            return
-        self.is_started = True
-        self._sweep_ms = now_ms + self._options.sweep_in_buf_interval_ms
-        self._repair_ms = now_ms + self._repair_sweep_ms
-        self._fetching.start(now_ms)
-        self._sync_timer.restart(self._options.sync_multipliers.content_sent, now_ms)
-
     def _stop(self) -> None:
-        self.is_started = False
+        self._driver.stop()
         self._outward.is_online = False
         self._fetching.stop()
-        self._sync_timer.stop()
 
     def _receive(self, arrived: Arrived, now_ms: int, out: Output) -> None:
         events, unusable = self._inward.receive(arrived, now_ms)
-        self._report(events, now_ms, out)
+        self._driver.report(events, now_ms, out)
         if unusable is not None:
             out.events.append(unusable)
 
@@ -443,9 +433,7 @@ class ReliableChannelCore:
         ended = self._outward.ended(number)
         if ended is None:
             return
-        if ended[0].cause is Cause.CONTENT:
-            # Not at the `Send`, of which perhaps nothing reaches the network.
-            self._restart_sync(self._options.sync_multipliers.content_sent)
+        self._driver.dispatched(ended[0].cause, now_ms)
         self._sending.dispatched(*ended, now_ms, out)
 
     def _dispatch_failed(
@@ -455,88 +443,5 @@ class ReliableChannelCore:
         if ended is None:
             return
         queued, _ = ended
-        if queued.cause is Cause.SYNC:
-            self._restart_sync(self._options.sync_multipliers.sync_failed)
+        self._driver.failed(queued.cause, now_ms)
         self._sending.failed(queued, failure, now_ms, out)
-
-    # -- what is due
-
-    @property
-    def _repair_sweep_ms(self) -> int:
-        return self._options.profile.repair_sweep_ms
-
-    @property
-    def _sync_ms(self) -> float:
-        return self._sync_timer.due_ms(self._participant.next_request_ms)
-
-    def _sweep(self, now_ms: int, out: Output) -> None:
-        """Sweep the incoming buffer and the repairs, each at its interval."""
-        if self._sweep_ms <= now_ms:
-            self._sweep_ms = now_ms + self._options.sweep_in_buf_interval_ms
-            step = self._participant.sweep_incoming(now_ms)
-            self._report(step.events, now_ms, out)
-        if self._repair_ms <= now_ms:
-            self._repair_ms = now_ms + self._repair_sweep_ms
-            # What is due while the node is offline would be late when it is sent.
-            step = self._participant.sweep_repairs(now_ms)
-            if self._outward.is_online:
-                self._sending.submit(step.broadcasts, now_ms, out)
-
-    def _sync(self, now_ms: int, out: Output) -> None:
-        """Send a sync message, unless it would have to wait and so be out of date."""
-        multipliers = self._options.sync_multipliers
-        # What is due in the same moment need not wait.
-        self._sending.release(now_ms, out)
-        if not self._outward.allows(Cause.SYNC, now_ms):
-            self._restart_sync(multipliers.sync_failed)
-            # Requests wait as long, or each would wake the channel again and again.
-            self._sync_timer.requests_ms = self._sync_timer.next_ms
-            return
-        step = self._participant.sync(now_ms)
-        self._sending.submit(step.broadcasts, now_ms, out)
-        self._restart_sync(multipliers.sync_sent)
-
-    def _restart_sync(self, multiplier: float) -> None:
-        if self.is_started:
-            self._sync_timer.restart(multiplier, self._now_ms)
-
-    # -- events of SDS
-
-    def _decrypted(self, content: bytes, out: Output) -> bytes | None:
-        """Return the plain content of a frame; None if it cannot be decrypted."""
-        try:
-            return self._contents.decrypt(content)
-        except EncryptionError as error:
-            out.events.append(UnusableMessage(Unusable.UNDECRYPTABLE, str(error)))
-            return None
-
-    def _report(self, events: Iterable[sds.Event], now_ms: int, out: Output) -> None:
-        multipliers = self._options.sync_multipliers
-        for event in events:
-            match event:
-                case sds.Received():
-                    self._sync_timer.put_off(multipliers.content_received, now_ms)
-                case sds.SyncReceived():
-                    self._sync_timer.put_off(multipliers.sync_received, now_ms)
-                case sds.Acknowledged(message_id):
-                    self._sending.acknowledged(message_id, out)
-                case sds.PossiblyAcknowledged(message_id):
-                    self._sending.possibly_acknowledged(message_id, out)
-                case sds.Delivered(_, sender_id, _, content):
-                    # A message of ours comes back after a restore from an older state.
-                    if sender_id != self.sender_id:
-                        plain = self._decrypted(content, out)
-                        if plain is not None:
-                            out.events += self._assembly.add(plain, sender_id, now_ms)
-                case sds.EphemeralReceived(_, sender_id, content):
-                    plain = self._decrypted(content, out)
-                    if plain is not None:
-                        received = MessageReceived(plain, sender_id, is_ephemeral=True)
-                        out.events.append(received)
-                case sds.IrretrievablyLost(message_id, hint, sender_id):
-                    entry = HistoryEntry(message_id, hint, sender_id)
-                    out.events.append(IrretrievableMessage(entry))
-                case sds.Evicted(sds.Buffer.MISSING, message_id):
-                    out.events.append(LimitReached("missing", message_id))
-                case _:
-                    pass

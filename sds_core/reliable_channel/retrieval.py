@@ -56,12 +56,12 @@ class Retrieval:
         """
         self.next_ms = now_ms + self._frequency_ms
         hashes = {
-            message_id: found
+            message_id: usable
             for message_id, hints in missing.items()
-            if (found := [one for one in hints if len(one) == _HASH_BYTES])
+            if (usable := [hint for hint in hints if len(hint) == _HASH_BYTES])
         }
         # What is no longer missing is forgotten, so this is no longer than the hashes.
-        asked_ms = {one: self.asked_ms.get(one, 0) for one in hashes}
+        asked_ms = {key: self.asked_ms.get(key, 0) for key in hashes}
         chosen: dict[bytes, None] = {}
         for message_id in sorted(hashes, key=asked_ms.__getitem__):
             more = chosen | dict.fromkeys(hashes[message_id])

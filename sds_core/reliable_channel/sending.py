@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from hashlib import sha256
 from random import Random
 
 from sds_core import message_channel as sds
@@ -29,7 +30,6 @@ from sds_core.reliable_channel.events import (
     SendingMessageIrrecoverableError,
 )
 from sds_core.reliable_channel.inputs import DispatchFailed
-from sds_core.reliable_channel.message_ids import new_message_id
 from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Output
 from sds_core.reliable_channel.outward import Outward, Queued, Unframed
@@ -244,10 +244,10 @@ class Sending:
 
     def possibly_acknowledged(self, sds_id: str, out: Output) -> None:
         """Record that another participant's filter seems to hold a chunk."""
-        found = self.chunks.find(sds_id)
+        tracked = self.chunks.find(sds_id)
         # One report for each chunk, however many filters hold it.
-        if found is not None and not found[0].has(
-            found[1], Stage.POSSIBLY_ACKNOWLEDGED
+        if tracked is not None and not tracked[0].has(
+            tracked[1], Stage.POSSIBLY_ACKNOWLEDGED
         ):
             self._mark(
                 MessagePossiblyAcknowledged, Stage.POSSIBLY_ACKNOWLEDGED, sds_id, out
@@ -277,7 +277,7 @@ class Sending:
             EncryptionError: Contents are encrypted, and one could not be.
         """
         segments = self._assembly.split(payload)
-        contents = [self._contents.encrypt(one) for one in segments]
+        contents = [self._contents.encrypt(segment) for segment in segments]
         profile, longest = self._participant.profile, max(map(len, contents))
         is_split = len(contents) > 1
         limit = profile.max_content_bytes if is_split else profile.max_frame_bytes
@@ -342,10 +342,10 @@ class Sending:
         out: Output,
     ) -> None:
         """Emit an event with the chunks of which it is true so far."""
-        found = self.chunks.find(sds_id)
-        if found is None:
+        tracked = self.chunks.find(sds_id)
+        if tracked is None:
             return
-        message, chunk = found
+        message, chunk = tracked
         info = message.mark(chunk, stage)
         out.events.append(kind(message.message_id, info))
         if message.is_settled:
@@ -360,9 +360,9 @@ class Sending:
     ) -> None:
         """Give a chunk up after an irrecoverable error."""
         self._stop(sds_id)
-        found = self.chunks.find(sds_id)
-        if found is not None:
-            self._fail(*found, error, detail, out)
+        tracked = self.chunks.find(sds_id)
+        if tracked is not None:
+            self._fail(*tracked, error, detail, out)
 
     def _fail(
         self, message: Message, chunk: int, error: SendError, detail: str, out: Output
@@ -403,3 +403,28 @@ def _failed(
 ) -> SendingMessageIrrecoverableError:
     """Return the error of the message that this input sends."""
     return _error(out.message_id, _ONE_CHUNK, error, detail)
+
+
+def new_message_id(
+    channel_id: str, sender_id: str, payload: bytes, now_ms: int, random: Random
+) -> str:
+    """Return an id by the payload, which equal payloads do not share.
+
+    Args:
+        channel_id: Id of the channel.
+        sender_id: Id of the sender.
+        payload: The whole payload, before segmentation.
+        now_ms: Unix ms.
+        random: Source of what distinguishes equal payloads.
+    """
+    hashed = sha256()
+    for part in (
+        channel_id.encode(),
+        sender_id.encode(),
+        now_ms.to_bytes(8, "big"),
+        random.getrandbits(128).to_bytes(16, "big"),
+        payload,
+    ):
+        hashed.update(len(part).to_bytes(8, "big"))
+        hashed.update(part)
+    return hashed.hexdigest()

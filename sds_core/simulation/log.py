@@ -16,6 +16,10 @@ from sds_core.wire import Frame
 
 _SPEC = Profile.spec()
 
+PUBSUB_TOPIC = "/waku/2/rs/1/0"
+META = b""
+"""Parts of the Waku message around each frame."""
+
 
 class Transmission(NamedTuple):
     """One sending of one frame to everybody in its channel.
@@ -145,3 +149,8 @@ class TapGap(NamedTuple):
 
 
 Entry = Transmission | Arrival | Happening | Presence | Sighting | Heartbeat | TapGap
+
+
+def content_topic(channel_id: str) -> str:
+    """Return the topic that a simulated channel is sent on (23/WAKU2-TOPICS)."""
+    return f"/sds-simulator/1/{channel_id}/proto"

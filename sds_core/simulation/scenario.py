@@ -259,8 +259,8 @@ class Churn(Table, frozen=True, kw_only=True):
     @property
     def patterns(self) -> tuple[Absences, ...]:
         """The tables of `absences`."""
-        found = self.absences
-        return (found,) if isinstance(found, Absences) else found
+        patterns = self.absences
+        return (patterns,) if isinstance(patterns, Absences) else patterns
 
 
 class ClockJump(Table, frozen=True, kw_only=True):
@@ -327,21 +327,15 @@ class Tap(Link, frozen=True, kw_only=True):
     clock_jumps: tuple[ClockJump, ...] = ()
 
 
-class Scenario(Table, frozen=True, kw_only=True):
-    """Settings of a simulation; see the module for the units.
+class BaseScenario(Table, frozen=True, kw_only=True):
+    """Settings that every protocol has; see the module for the units.
 
     Attributes:
         name: name of the scenario.
         description: purpose of the scenario, in one sentence.
         duration_s: time in which new messages are sent.
         settle_s: time after that in which participants still retry, repair and sync.
-        participants: the population that channels draw their participants from.
-        channels: groups of channels, at least one.
-        profiles: profiles with shares, for groups without profiles; the shares hold in
-            every channel.
         network: links between participants.
-        churn: participants that join and leave.
-        clocks: errors of the participants' clocks.
         taps: the observers.
     """
 
@@ -349,15 +343,39 @@ class Scenario(Table, frozen=True, kw_only=True):
     description: str
     duration_s: PositiveSeconds
     settle_s: Seconds = 0.0
+    network: Network = Network()
+    taps: tuple[Tap, ...] = (Tap(name="tap"),)
+
+    @property
+    def duration_ms(self) -> int:
+        """Time in which new messages are sent, ms."""
+        return round(self.duration_s * 1_000)
+
+    @property
+    def total_ms(self) -> int:
+        """Length of the whole simulation, ms."""
+        return round((self.duration_s + self.settle_s) * 1_000)
+
+
+class Scenario(BaseScenario, frozen=True, kw_only=True):
+    """Settings of a simulation of SDS.
+
+    Attributes:
+        participants: the population that channels draw their participants from.
+        channels: groups of channels, at least one.
+        profiles: profiles with shares, for groups without profiles; the shares hold in
+            every channel.
+        churn: participants that join and leave.
+        clocks: errors of the participants' clocks.
+    """
+
     participants: Annotated[int, Meta(ge=2, le=10_000)]
     channels: Annotated[tuple[ChannelGroup, ...], Meta(min_length=1)]
     profiles: Annotated[tuple[ProfileShare, ...], Meta(min_length=1)] = (
         ProfileShare(),
     )
-    network: Network = Network()
     churn: Churn = Churn()
     clocks: ClockSkew = ClockSkew()
-    taps: tuple[Tap, ...] = (Tap(name="tap"),)
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Scenario:
@@ -374,19 +392,9 @@ class Scenario(Table, frozen=True, kw_only=True):
         _check_profiles(scenario)
         return scenario
 
-    @property
-    def duration_ms(self) -> int:
-        """Time in which new messages are sent, ms."""
-        return round(self.duration_s * 1_000)
-
-    @property
-    def total_ms(self) -> int:
-        """Length of the whole simulation, ms."""
-        return round((self.duration_s + self.settle_s) * 1_000)
-
 
 def _check_absences(scenario: Scenario) -> None:
-    shares = sum(one.share for one in scenario.churn.patterns)
+    shares = sum(pattern.share for pattern in scenario.churn.patterns)
     if shares > 1:
         problem = f"have shares of {shares:g} in all: allowed is a sum of up to 1"
         raise TableError("churn.absences", problem)
@@ -418,14 +426,14 @@ def _refuse_twice(what: str, names: Iterable[tuple[str, str]]) -> None:
 
 def _check_population(scenario: Scenario) -> None:
     most = scenario.participants
-    wanted = [
+    counts = [
         (f"channels[{place}].participants", group.participants or 0, most)
         for place, group in enumerate(scenario.channels)
     ] + [
         (f"network.partitions[{place}].participants", cut.participants, most - 1)
         for place, cut in enumerate(scenario.network.partitions)
     ]
-    for path, count, limit in wanted:
+    for path, count, limit in counts:
         if count > limit:
             problem = (
                 f"is {count}: allowed is up to {limit}, "

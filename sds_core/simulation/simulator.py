@@ -13,25 +13,24 @@ import numpy as np
 
 from sds_core.message_channel.channel import MessageChannel
 from sds_core.message_channel.events import Broadcast, Cause, Step
-from sds_core.simulation.agenda import Agenda
 from sds_core.simulation.attendance import Attendance
 from sds_core.simulation.cast import NEVER_MS, Channel, Flight, Member
 from sds_core.simulation.clock import Clock
 from sds_core.simulation.log import (
+    META,
+    PUBSUB_TOPIC,
     Arrival,
     Entry,
     Happening,
     Presence,
     Sighting,
     Transmission,
+    content_topic,
 )
-from sds_core.simulation.network import Network
 from sds_core.simulation.profile_share import ProfileShare
 from sds_core.simulation.scenario import ChannelGroup, LostTail, Scenario
-from sds_core.simulation.streams import Streams
-from sds_core.simulation.tap import Tap
 from sds_core.simulation.traffic import occasions
-from sds_core.simulation.waku import META, PUBSUB_TOPIC, content_topic
+from sds_core.simulation.world import World
 from sds_core.waku.message import message_hash
 from sds_core.wire import FrameKind, decode, encode
 
@@ -54,26 +53,16 @@ def simulate(scenario: Scenario, seed: int, start_ms: int) -> Iterator[Entry]:
     yield from _Simulation(scenario, seed, start_ms).run()
 
 
-class _Simulation:
+class _Simulation(World[Entry, Transmission]):
     def __init__(self, scenario: Scenario, seed: int, start_ms: int) -> None:
+        count = scenario.participants
+        super().__init__(scenario, count, seed, start_ms, Sighting)
+        streams = self._streams
         self._scenario = scenario
-        self._start_ms = start_ms
-        self._talk_end_ms = start_ms + scenario.duration_ms
-        self._streams = streams = Streams(seed)
-        self._agenda = Agenda()
-        self._news: list[Entry] = []
-        self._log = self._news.append
-        self._network = Network(scenario.network, scenario.participants, streams)
-        self._transmissions = 0
         self._attendance = attendance = Attendance(scenario, streams)
         self._lost_tails: dict[str, LostTail] = {}
         # Ids of messages whose content applications take out.
         self._library_syncs: set[str] = set()
-        count = scenario.participants
-        self._taps = [
-            Tap(tap, count, start_ms, streams, self._agenda, self._sighted, self._log)
-            for tap in scenario.taps
-        ]
         self._names = [f"participant-{index + 1:03}" for index in range(count)]
         self._clocks = [
             Clock.drawn(
@@ -96,19 +85,6 @@ class _Simulation:
                 if group.lost_tail is not None:
                     tail = partial(self._send_tail, channel, group.lost_tail)
                     self._agenda.add(self._talk_end_ms, tail)
-
-    def run(self) -> Iterator[Entry]:
-        """Do all that is due until the end."""
-        news = self._news
-        end_ms = self._start_ms + self._scenario.total_ms
-        for now_ms, action in self._agenda.until(end_ms):
-            action(now_ms)
-            if news:
-                yield from news
-                news.clear()
-
-    def _sighted(self, at_ms: int, tap: str, seq: int, sent: Transmission) -> None:
-        self._log(Sighting(at_ms, tap, seq, sent))
 
     # -- the cast
 
@@ -352,8 +328,7 @@ class _Simulation:
         if broadcast.message_id in self._library_syncs:
             frame = taken._replace(kind=FrameKind.SYNC, content=b"")
             value = encode(frame)
-        number = self._transmissions
-        self._transmissions += 1
+        number = self._next_number()
         # Each sending has its own ns, so that no two hashes are equal.
         timestamp_ns = (
             member.clock.reading(now_ms) * _NANOSECONDS_PER_MS
@@ -398,11 +373,8 @@ class _Simulation:
             )
             if flight.times_ms:
                 self._agenda.add(flight.times_ms[-1], partial(self._land, flight))
-        if (lost_tail is None or lost_tail.seen_by_taps) and (
-            self._network.reaches_taps(member.index, elapsed_ms)
-        ):
-            for tap in self._taps:
-                tap.listen(member.index, transmission)
+        if lost_tail is None or lost_tail.seen_by_taps:
+            self._tell_taps(member.index, transmission, elapsed_ms)
 
     def _land(self, flight: Flight, now_ms: int) -> None:
         times_ms, receivers = flight.times_ms, flight.receivers

@@ -1,4 +1,7 @@
-"""Bytes <-> Frame, in either dialect.
+"""Bytes <-> Frame, in either dialect; `nim` has that of nim-sds.
+
+Sources of the other: SDS, "Wire protocol"; js-waku
+packages/proto/src/lib/sds_message.proto.
 
 A message does not name its dialect. Field 2 distinguishes them: the message id
 (length-delimited) in the specification, the lamport timestamp (a varint) in nim-sds.
@@ -9,9 +12,10 @@ from __future__ import annotations
 from google.protobuf.internal import api_implementation
 from google.protobuf.message import DecodeError
 
-from sds_core.wire import nim, spec
+from sds_core.wire import nim
 from sds_core.wire.errors import EmptyValue, MalformedProtobuf, ValueTooLarge
 from sds_core.wire.frame import Dialect, Frame
+from sds_core.wire.message import read_message, write_message
 from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
 
 if api_implementation.Type() != "upb":
@@ -53,9 +57,13 @@ def decode(value: bytes) -> Frame:
         raise EmptyValue
     if len(value) > MAX_VALUE_BYTES:
         raise ValueTooLarge(len(value), MAX_VALUE_BYTES)
-    if dialect_of(value) is _SPEC:
-        return spec.decode(value)
-    return nim.decode(value)
+    if dialect_of(value) is _NIM:
+        return nim.decode(value)
+    try:
+        message = sds_spec_pb2.SdsMessage.FromString(value)
+    except DecodeError as error:
+        raise MalformedProtobuf(str(error), len(value)) from None
+    return read_message(_SPEC, message, message.causal_history)
 
 
 def encode(frame: Frame) -> bytes:
@@ -68,9 +76,10 @@ def encode(frame: Frame) -> bytes:
         ValueError: a field cannot be written: a lamport timestamp out of [0, 2**64), or
             text that UTF-8 cannot express.
     """
-    if frame.dialect is _SPEC:
-        return spec.encode(frame)
-    return nim.encode(frame)
+    if frame.dialect is _NIM:
+        return nim.encode(frame)
+    # Fields stand in the order of their numbers, and nothing empty is written.
+    return write_message(sds_spec_pb2.SdsMessage, frame)
 
 
 def dialect_of(value: bytes) -> Dialect:

@@ -22,6 +22,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from Crypto.Hash import keccak
+
 from sds_core.native import native
 from sds_core.wire.protobuf_fields import (
     LENGTH_DELIMITED,
@@ -165,3 +167,12 @@ def _is_possible(header: SegmentHeader) -> bool:
     # A parity segment is padded, and may be longer than a short payload.
     fits = header.is_parity or len(header.payload) <= whole_bytes
     return fits and whole_bytes <= _LARGEST_LENGTH
+
+
+def payload_hash(payload: bytes) -> bytes:
+    """Return Keccak-256 of a payload, 32 bytes, which all of its segments have.
+
+    That is Keccak as it was before SHA-3, which pads differently: `hashlib` has only
+    SHA-3.
+    """
+    return keccak.new(digest_bits=256, data=payload).digest()

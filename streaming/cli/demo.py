@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from connectors.simulator.scenario_names import scenario_names
+from connectors.simulator import scenario_names
 from streaming.cli.channels import channel_table, channels_option
 from streaming.cli.log import LogFormat
 from streaming.cli.serving_options import Address, serving_options

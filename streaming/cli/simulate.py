@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from connectors.kafka.settings import KafkaSettings
-from connectors.simulator.scenario_names import scenario_names
+from connectors.simulator import scenario_names
 from streaming.cli.kafka_options import kafka_options, partitions_option
 from streaming.cli.settings import config_option, log_option, setting
 

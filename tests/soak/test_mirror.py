@@ -13,8 +13,8 @@ from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from sds_core.simulation.comparison import compare
+from sds_core.simulation.log import PUBSUB_TOPIC
 from sds_core.simulation.scenario import Scenario
-from sds_core.simulation.waku import PUBSUB_TOPIC
 from sds_core.waku import WakuMessage
 from tests.support.kafka import free_port
 from tests.support.soak.breaks import Kill, breaks_of

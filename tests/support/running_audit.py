@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sds_core.simulation.waku import PUBSUB_TOPIC
+from sds_core.simulation.log import PUBSUB_TOPIC
 from tests.support.kafka import free_port
 from tests.support.server_program import running
 from tests.support.waku_node import ConformanceNode

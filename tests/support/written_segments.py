@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 
-from sds_core.wire.segment_hash import payload_hash
+from sds_core.wire.segment_header import payload_hash
 
 NIM_SHARE = 64
 """Length of a data segment of nim-segmentation; a multiple of 64."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sds_core.mvds.payload import Payload
-from sds_core.mvds.payload import decode as decode_payload
+from sds_core.mvds.payload import Payload, decode_first
 from sds_core.native import native
 from sds_core.observer.fingerprint import fingerprint
+from sds_core.observer.mvds.limits import MOST_RECORDS
 from sds_core.observer.record import BadHeader, Headers, read_name
 
 _GREATEST_ONE_BYTE_TAG = 0x7F
@@ -18,7 +18,8 @@ class PeerPayload(NamedTuple):
 
     Attributes:
         sender, receiver: Ids of the peers.
-        payload: What was sent.
+        payload: What was sent, without the records beyond `MOST_RECORDS`.
+        left_out: Number of the records beyond.
         length: Length of the value in bytes.
         tag_bytes: Length of the tag of each field: 3 in the numbering of the
             specification, 1 in that of vacp2p/mvds.
@@ -28,6 +29,7 @@ class PeerPayload(NamedTuple):
     sender: str
     receiver: str
     payload: Payload
+    left_out: int
     length: int
     tag_bytes: int
     content: int
@@ -45,10 +47,12 @@ def decode(value: bytes, headers: Headers) -> PeerPayload:
     values = dict(headers)
     sender, receiver = _peer(values, "peer"), _peer(values, "to")
     is_specified = value[:1] > bytes([_GREATEST_ONE_BYTE_TAG])
+    payload, left_out = decode_first(value, MOST_RECORDS)
     return PeerPayload(
         sender,
         receiver,
-        decode_payload(value),
+        payload,
+        left_out,
         len(value),
         3 if is_specified else 1,
         fingerprint(value),

@@ -11,16 +11,11 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
-from typing import TypeVar
 
-from sds_core.mvds.message_id import message_id
-from sds_core.mvds.payload import GroupOffer, Message, Payload
+from sds_core.mvds.payload import Message, Payload, message_id
 from sds_core.native import Uint64, native
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.mvds.frame import PeerPayload, pair_name
-from sds_core.observer.mvds.limits import MOST_RECORDS
-
-_Record = TypeVar("_Record")
 
 SHARDS = 8
 """Number of views. Checkpoints hold them: never change it."""
@@ -99,9 +94,8 @@ def split(frame: PeerPayload) -> list[tuple[str, PayloadPart]]:
     """Return the part of each view: it says at least that the sender was heard."""
     found: list[list[RecordPart]] = [[] for _ in _NAMES]
     other_bytes: int = frame.length
-    payload, left_out = _first_records(frame.payload)
     record: RecordPart
-    for record in _records(payload, frame.tag_bytes):
+    for record in _records(frame.payload, frame.tag_bytes):
         found[record.print % SHARDS].append(record)
         other_bytes -= record.size
     counting: int = fingerprint(pair_name(frame)) % SHARDS
@@ -118,7 +112,7 @@ def split(frame: PeerPayload) -> list[tuple[str, PayloadPart]]:
             found[shard],
             is_counted,
             is_empty,
-            left_out if is_counted else 0,
+            frame.left_out if is_counted else 0,
             other_bytes if is_counted else 0,
         )
         parts.append((_NAMES[shard], part))
@@ -128,34 +122,6 @@ def split(frame: PeerPayload) -> list[tuple[str, PayloadPart]]:
 def group_name(group_id: bytes) -> str:
     """Name of a group: the first 16 hexadecimal digits of its id."""
     return group_id[:_GROUP_BYTES].hex() or _EMPTY_GROUP
-
-
-def _first_records(payload: Payload) -> tuple[Payload, int]:
-    """Return a payload without what is beyond `MOST_RECORDS`, and how much that is."""
-    count = (
-        len(payload.acks)
-        + sum(1 for _ in payload.offered())
-        + len(payload.requests)
-        + len(payload.messages)
-    )
-    if count <= MOST_RECORDS:
-        return payload, 0
-    left = MOST_RECORDS
-
-    def first(records: tuple[_Record, ...]) -> tuple[_Record, ...]:
-        nonlocal left
-        taken = records[:left]
-        left -= len(taken)
-        return taken
-
-    # In the order in which they are read.
-    acks, offers = first(payload.acks), first(payload.offers)
-    group_offers = tuple(
-        GroupOffer(one.group_id, first(one.message_ids)) for one in payload.group_offers
-    )
-    requests, messages = first(payload.requests), first(payload.messages)
-    cut = Payload(acks, offers, requests, messages, group_offers)
-    return cut, count - MOST_RECORDS
 
 
 @native

@@ -14,8 +14,11 @@ from typing import NamedTuple
 
 from sds_core.native import native
 from sds_core.observer.fingerprint import fingerprint
-from sds_core.wire.segment_hash import payload_hash
-from sds_core.wire.segment_header import SegmentHeader, read_segment_header
+from sds_core.wire.segment_header import (
+    SegmentHeader,
+    payload_hash,
+    read_segment_header,
+)
 
 _PRINTABLE = bytes(range(0x20, 0x7F))
 _HASH_OF_NOTHING = payload_hash(b"")

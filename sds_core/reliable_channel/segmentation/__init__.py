@@ -22,8 +22,7 @@ from sds_core.reliable_channel.segmentation.reassembler import (
     Reassembler,
 )
 from sds_core.reliable_channel.segmentation.segmenter import Segmenter
-from sds_core.wire.segment_hash import payload_hash
-from sds_core.wire.segment_header import SegmentLayout
+from sds_core.wire.segment_header import SegmentLayout, payload_hash
 
 __all__ = [
     "DropReason",

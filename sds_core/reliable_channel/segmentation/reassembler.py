@@ -23,10 +23,10 @@ from sds_core.reliable_channel.segmentation.errors import (
 )
 from sds_core.reliable_channel.segmentation.options import SegmentationOptions
 from sds_core.reliable_channel.segmentation.segment_set import SegmentSet, Slot
-from sds_core.wire.segment_hash import payload_hash
 from sds_core.wire.segment_header import (
     SegmentHeader,
     SegmentLayout,
+    payload_hash,
     read_segment_header,
 )
 

@@ -10,8 +10,7 @@ from sds_core.reliable_channel.segmentation.errors import (
     SegmentsDisagree,
 )
 from sds_core.reliable_channel.segmentation.options import MOST_SEGMENTS, code_of
-from sds_core.wire.segment_hash import payload_hash
-from sds_core.wire.segment_header import SegmentHeader, SegmentLayout
+from sds_core.wire.segment_header import SegmentHeader, SegmentLayout, payload_hash
 
 Slot = tuple[bool, int]
 """Place of a segment in its set: whether it is parity, and its index."""

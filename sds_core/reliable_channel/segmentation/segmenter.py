@@ -6,8 +6,7 @@ from sds_core.reliable_channel.segmentation.erasure import parity_shards
 from sds_core.reliable_channel.segmentation.errors import PayloadTooLarge
 from sds_core.reliable_channel.segmentation.options import SegmentationOptions
 from sds_core.reliable_channel.segmentation.writing import write_segment
-from sds_core.wire.segment_hash import payload_hash
-from sds_core.wire.segment_header import SegmentHeader, SegmentLayout
+from sds_core.wire.segment_header import SegmentHeader, SegmentLayout, payload_hash
 
 
 class Segmenter:

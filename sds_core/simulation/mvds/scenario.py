@@ -11,27 +11,15 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from sds_core.mvds.options import Mode
-from sds_core.reading import Table, TableError, read
-from sds_core.simulation.scenario import (
-    Count,
-    Name,
-    Network,
-    Payload,
-    PositiveSeconds,
-    Seconds,
-    Tap,
-)
+from sds_core.reading import TableError, read
+from sds_core.simulation.scenario import BaseScenario, Count, Payload, PositiveSeconds
 
 
-class MvdsScenario(Table, frozen=True, kw_only=True):
+class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
     """Settings of a simulation of MVDS.
 
     Attributes:
         protocol: Always `mvds`; files without it are of SDS.
-        name: Name of the scenario.
-        description: Purpose of the scenario, in one sentence.
-        duration_s: Time in which new messages are made.
-        settle_s: Time after that in which nodes still send and acknowledge.
         nodes: Number of nodes; all are in every group.
         senders: Number of nodes that make messages, the first ones.
         groups: Number of groups.
@@ -44,15 +32,9 @@ class MvdsScenario(Table, frozen=True, kw_only=True):
             status-go.
         epoch_ms: Length of an epoch. Each node begins its epochs at a time of its own.
         forward: Whether received messages are offered to the other nodes.
-        network: Links between nodes, and times in which nodes are cut off.
-        taps: The observers.
     """
 
     protocol: Literal["mvds"]
-    name: Name
-    description: str
-    duration_s: PositiveSeconds
-    settle_s: Seconds = 0.0
     nodes: Annotated[int, Meta(ge=2, le=200)]
     senders: Count = 1
     groups: Annotated[int, Meta(ge=1, le=100)] = 1
@@ -62,8 +44,6 @@ class MvdsScenario(Table, frozen=True, kw_only=True):
     backoff: Literal["document", "linear", "deployed"] = "document"
     epoch_ms: Annotated[int, Meta(ge=100, le=3_600_000)] = 1_000
     forward: bool = True
-    network: Network = Network()
-    taps: tuple[Tap, ...] = (Tap(name="tap"),)
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> MvdsScenario:
@@ -91,13 +71,3 @@ class MvdsScenario(Table, frozen=True, kw_only=True):
         if len(set(names)) < len(names):
             raise TableError("taps", "has a name twice: allowed is each name once")
         return scenario
-
-    @property
-    def duration_ms(self) -> int:
-        """Time in which new messages are made, ms."""
-        return round(self.duration_s * 1_000)
-
-    @property
-    def total_ms(self) -> int:
-        """Length of the whole simulation, ms."""
-        return round((self.duration_s + self.settle_s) * 1_000)

@@ -18,8 +18,6 @@ from sds_core.mvds.events import Acknowledged, Delivered, Event
 from sds_core.mvds.node import Node
 from sds_core.mvds.options import Options
 from sds_core.mvds.payload import ID_BYTES, Payload, encode
-from sds_core.simulation.agenda import Agenda
-from sds_core.simulation.log import Heartbeat, TapGap
 from sds_core.simulation.mvds.log import (
     AckArrived,
     Made,
@@ -29,9 +27,7 @@ from sds_core.simulation.mvds.log import (
     Sending,
 )
 from sds_core.simulation.mvds.scenario import MvdsScenario
-from sds_core.simulation.network import Network
-from sds_core.simulation.streams import Streams
-from sds_core.simulation.tap import Tap
+from sds_core.simulation.world import World
 
 _PEER_BYTES: Final = 8
 
@@ -51,22 +47,12 @@ def simulate_mvds(
     yield from _Simulation(scenario, seed, start_ms).run()
 
 
-class _Simulation:
+class _Simulation(World[MvdsEntry, Sending]):
     def __init__(self, scenario: MvdsScenario, seed: int, start_ms: int) -> None:
-        self._scenario = scenario
-        self._start_ms = start_ms
-        self._streams = streams = Streams(seed)
-        self._agenda = Agenda()
-        self._news: list[MvdsEntry] = []
         count = scenario.nodes
-        self._network = Network(scenario.network, count, streams)
-        self._sendings = 0
-        self._taps: list[Tap[Sending]] = [
-            Tap(
-                tap, count, start_ms, streams, self._agenda, self._sighted, self._report
-            )
-            for tap in scenario.taps
-        ]
+        super().__init__(scenario, count, seed, start_ms, PayloadSighting)
+        streams = self._streams
+        self._scenario = scenario
         ids = streams.scalar("ids")
         self._ids = [ids.randbytes(_PEER_BYTES) for _ in range(count)]
         self._groups = [ids.randbytes(ID_BYTES) for _ in range(scenario.groups)]
@@ -79,16 +65,6 @@ class _Simulation:
             for group_id in self._groups:
                 random = streams.scalar("messages", str(place), group_id.hex())
                 self._plan_message(place, group_id, random, start_ms)
-
-    def run(self) -> Iterator[MvdsEntry]:
-        """Do all that is due until the end."""
-        news = self._news
-        end_ms = self._start_ms + self._scenario.total_ms
-        for now_ms, action in self._agenda.until(end_ms):
-            action(now_ms)
-            if news:
-                yield from news
-                news.clear()
 
     def _node(self, place: int) -> Node:
         options = Options(
@@ -116,7 +92,7 @@ class _Simulation:
     ) -> None:
         mean_ms = self._scenario.interval_s * 1_000
         at_ms = after_ms + max(1, round(random.expovariate(1 / mean_ms)))
-        if at_ms < self._start_ms + self._scenario.duration_ms:
+        if at_ms < self._talk_end_ms:
             make = partial(self._make, place, group_id, random)
             self._agenda.add(at_ms, make)
 
@@ -124,7 +100,7 @@ class _Simulation:
         node = self._nodes[place]
         body = random.randbytes(self._scenario.payload_bytes)
         made = node.append(group_id, body, now_ms // 1_000)
-        self._news.append(Made(now_ms, node.peer_id.hex(), made, group_id))
+        self._log(Made(now_ms, node.peer_id.hex(), made, group_id))
         self._plan_message(place, group_id, random, now_ms)
 
     def _tick(self, place: int, now_ms: int) -> None:
@@ -138,18 +114,15 @@ class _Simulation:
     def _send(self, sender: int, receiver: int, payload: Payload, now_ms: int) -> None:
         names = (self._ids[sender].hex(), self._ids[receiver].hex())
         value = encode(payload)
-        sending = Sending(self._sendings, now_ms, *names, payload, value)
-        self._sendings += 1
-        self._news.append(sending)
+        sending = Sending(self._next_number(), now_ms, *names, payload, value)
+        self._log(sending)
         elapsed_ms = now_ms - self._start_ms
         there = np.full(1, receiver, np.intp)
         arrives, delays_ms = self._network.carry(sender, there, elapsed_ms)
         if arrives[0]:
             take = partial(self._take, sender, receiver, payload)
             self._agenda.add(now_ms + int(delays_ms[0]), take)
-        if self._network.reaches_taps(sender, elapsed_ms):
-            for tap in self._taps:
-                tap.listen(sender, sending)
+        self._tell_taps(sender, sending, elapsed_ms)
 
     def _take(self, sender: int, receiver: int, payload: Payload, now_ms: int) -> None:
         events = self._nodes[receiver].receive(self._ids[sender], payload)
@@ -157,17 +130,11 @@ class _Simulation:
         for event in events:
             if isinstance(event, Acknowledged) and event.message_id in acks:
                 name = event.peer.hex()
-                self._news.append(AckArrived(now_ms, name, event.message_id))
+                self._log(AckArrived(now_ms, name, event.message_id))
         self._happened(receiver, events, now_ms)
 
     def _happened(self, place: int, events: list[Event], now_ms: int) -> None:
         for event in events:
             if isinstance(event, Delivered):
                 name = self._ids[place].hex()
-                self._news.append(Reached(now_ms, name, event.message_id))
-
-    def _sighted(self, at_ms: int, tap: str, seq: int, sending: Sending) -> None:
-        self._news.append(PayloadSighting(at_ms, tap, seq, sending))
-
-    def _report(self, entry: Heartbeat | TapGap) -> None:
-        self._news.append(entry)
+                self._log(Reached(now_ms, name, event.message_id))

@@ -7,8 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from sds_core.mvds.message_id import message_id
-from sds_core.mvds.payload import Payload, encode
+from sds_core.mvds.payload import Payload, encode, message_id
 from sds_core.simulation.log import Heartbeat
 from sds_core.simulation.mvds.log import (
     AckArrived,

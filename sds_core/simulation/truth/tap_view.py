@@ -34,7 +34,7 @@ class Copy(enum.Enum):
     COLLISION = enum.auto()
 
 
-class TopicRecord(NamedTuple):
+class ShownRecord(NamedTuple):
     """One record of the topic.
 
     Attributes:
@@ -98,7 +98,7 @@ class TapView:
         requests: frames that request an id, by id.
     """
 
-    def __init__(self, records: Iterable[TopicRecord]) -> None:
+    def __init__(self, records: Iterable[ShownRecord]) -> None:
         """Go through the records in the order in which they were written."""
         self.began_ms: int | None = None
         self.kinds: Counter[FrameKind] = Counter()
@@ -160,7 +160,7 @@ class TapView:
         latest = self.latest_request(frame.composition.message_id, frame)
         return latest is not None and frame.clock_ms <= window_end_ms(latest)
 
-    def _take(self, record: TopicRecord) -> None:
+    def _take(self, record: ShownRecord) -> None:
         composition = record.composition
         self.kinds[composition.kind] += 1
         self.sizes.append(composition.sizes)

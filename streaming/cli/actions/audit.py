@@ -17,9 +17,8 @@ from connectors.kafka.settings import (
     RecordsLost,
     TopicMissing,
 )
-from connectors.sync_tcp.address import Address
+from connectors.sync_tcp.address import Address, PeerUnreachable
 from connectors.sync_tcp.client import Peer
-from connectors.sync_tcp.errors import PeerUnreachable
 from connectors.waku_rest.connection import BadSettings
 from connectors.waku_rest.errors import BadAnswer, NodeError, NodeRefused
 from connectors.waku_rest.store_query import in_parts

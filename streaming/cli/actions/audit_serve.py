@@ -22,8 +22,7 @@ from connectors.kafka.settings import (
 )
 from connectors.storage.errors import StorageError
 from connectors.storage.prolly import SqliteTree
-from connectors.sync_tcp.address import Address
-from connectors.sync_tcp.errors import ListenFailed
+from connectors.sync_tcp.address import Address, ListenFailed
 from connectors.sync_tcp.server import SyncServer
 from sds_core.audit.mirrored import Unidentified, mirrored_message
 from sds_core.prolly.hashing import DEFAULT_FAN_OUT

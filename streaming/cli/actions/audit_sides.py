@@ -11,9 +11,8 @@ from connectors.sync_tcp.client import Peer
 from connectors.waku_rest.connection import NodeSettings
 from connectors.waku_rest.intake import incoming_of
 from connectors.waku_rest.store_listing import StoreListing
-from sds_core.audit.mirrored import Unidentified, mirrored_message
+from sds_core.audit.mirrored import Topics, Unidentified, is_selected, mirrored_message
 from sds_core.audit.result import AuditedMessage, audited
-from sds_core.audit.selection import Topics, is_selected
 from sds_core.mirror.figures import Source
 from sds_core.mirror.selection import Selection, channel_of
 from sds_core.observer.record import RawRecord

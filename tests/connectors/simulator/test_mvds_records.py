@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from connectors.simulator.mvds_records import mvds_records
+from connectors.simulator.records import mvds_records
 from connectors.simulator.scenario_files import load_scenario
 from sds_core.mvds.payload import decode
 from sds_core.observer.record import read_headers

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from connectors.simulator.scenario_names import scenario_names
+from connectors.simulator import scenario_names
 
 pytestmark = pytest.mark.slow
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from connectors.simulator import scenario_names
 from connectors.simulator.scenario_files import (
     UnknownScenario,
     UnreadableScenario,
     load_scenario,
 )
-from connectors.simulator.scenario_names import scenario_names
 from sds_core.message_channel.events import Cause
 from sds_core.simulation.log import Entry, Happening, Heartbeat, Sighting, Transmission
 from sds_core.simulation.mvds.scenario import MvdsScenario

@@ -13,7 +13,11 @@ from typing import Any
 
 import pytest
 
-from connectors.storage.errors import StorageInUse, StorageUnreadable
+from connectors.storage.errors import (
+    StorageError,
+    StorageInUse,
+    StorageUnreadable,
+)
 from connectors.storage.participants import ParticipantStore
 from sds_core.message_channel import MessageChannel, Profile, SnapshotError
 from tests.support.frames import SECOND, START_MS, FrameFactory
@@ -227,7 +231,7 @@ class TestFile:
             database = store._database  # noqa: SLF001
             database.execute("PRAGMA query_only = ON")
             channel.send(b"hi", START_MS + SECOND, message_id="first")
-            with pytest.raises(sqlite3.OperationalError):
+            with pytest.raises(StorageError):
                 store.append(channel)
             database.execute("PRAGMA query_only = OFF")
             channel.send(b"hi", START_MS + 2 * SECOND, message_id="second")

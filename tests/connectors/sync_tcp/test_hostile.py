@@ -10,9 +10,8 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from connectors.sync_tcp.address import Address
+from connectors.sync_tcp.address import Address, PeerUnreachable
 from connectors.sync_tcp.client import Peer
-from connectors.sync_tcp.errors import PeerUnreachable
 from connectors.sync_tcp.server import SyncServer
 from connectors.sync_tcp.stream import FrameStream, Timeouts
 from sds_core.prolly.errors import (

@@ -12,9 +12,14 @@ import pytest
 
 from connectors.sync_tcp import client as client_module
 from connectors.sync_tcp import server as server_module
-from connectors.sync_tcp.address import Address, BadAddress, parse_address
+from connectors.sync_tcp.address import (
+    Address,
+    BadAddress,
+    ListenFailed,
+    PeerUnreachable,
+    parse_address,
+)
 from connectors.sync_tcp.client import Peer, Synchronised
-from connectors.sync_tcp.errors import ListenFailed, PeerUnreachable
 from connectors.sync_tcp.server import SyncServer
 from connectors.sync_tcp.stream import Timeouts
 from sds_core.prolly.errors import (

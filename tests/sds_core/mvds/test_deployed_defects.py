@@ -9,9 +9,8 @@ import pytest
 
 from sds_core.mvds.backoff import linear
 from sds_core.mvds.events import Acknowledged, Delivered, Duplicate
-from sds_core.mvds.message_id import message_id
 from sds_core.mvds.options import Mode, Options, Resolution
-from sds_core.mvds.payload import Message, Metadata, Payload
+from sds_core.mvds.payload import Message, Metadata, Payload, message_id
 from sds_core.mvds.records import RecordType
 from tests.support.mvds.network import GROUP, Network, Weather, group_of, pair
 

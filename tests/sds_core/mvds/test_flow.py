@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sds_core.mvds.events import Acknowledged, Delivered
-from sds_core.mvds.message_id import message_id
 from sds_core.mvds.node import Node
 from sds_core.mvds.options import Mode, Options
-from sds_core.mvds.payload import Message, Payload
+from sds_core.mvds.payload import Message, Payload, message_id
 from sds_core.mvds.records import RecordType
 from tests.support.mvds.network import CALM, GROUP, Network, group_of, pair
 

@@ -7,10 +7,9 @@ from itertools import pairwise
 import pytest
 
 from sds_core.mvds.events import Acknowledged
-from sds_core.mvds.message_id import message_id
 from sds_core.mvds.node import Node
 from sds_core.mvds.options import Mode, Options
-from sds_core.mvds.payload import Message, Payload
+from sds_core.mvds.payload import Message, Payload, message_id
 from tests.support.mvds.network import GROUP, Network, group_of
 
 HELLO = Message(GROUP, 1, b"hello")

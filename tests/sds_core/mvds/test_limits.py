@@ -15,10 +15,16 @@ from sds_core.mvds.events import (
     Refused,
     RefusedReason,
 )
-from sds_core.mvds.message_id import message_id
 from sds_core.mvds.node import Node
 from sds_core.mvds.options import Mode, Options, Resolution
-from sds_core.mvds.payload import MAX_RECORDS, Message, Metadata, Payload, encode
+from sds_core.mvds.payload import (
+    MAX_RECORDS,
+    Message,
+    Metadata,
+    Payload,
+    encode,
+    message_id,
+)
 from sds_core.mvds.records import RecordType
 from tests.support.mvds.network import GROUP, Network, pair
 

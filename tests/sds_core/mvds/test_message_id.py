@@ -6,8 +6,7 @@ import dataclasses
 
 import pytest
 
-from sds_core.mvds.message_id import message_id
-from sds_core.mvds.payload import Message, Metadata
+from sds_core.mvds.payload import Message, Metadata, message_id
 
 GROUP = bytes.fromhex("01020304") + bytes(28)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from sds_core.mvds.message_id import message_id
 from sds_core.mvds.node import Node
 from sds_core.mvds.node_errors import (
     BadGroupId,
@@ -14,7 +13,7 @@ from sds_core.mvds.node_errors import (
     UnknownGroup,
 )
 from sds_core.mvds.options import Mode, Options
-from sds_core.mvds.payload import Message, Payload
+from sds_core.mvds.payload import Message, Payload, message_id
 from tests.support.mvds.network import GROUP, Network, Weather, group_of, pair
 
 OTHER = b"h" * 32

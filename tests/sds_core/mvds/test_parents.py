@@ -7,10 +7,9 @@ from itertools import permutations
 import pytest
 
 from sds_core.mvds.events import Delivered, Event, Forgotten, Waiting
-from sds_core.mvds.message_id import message_id
 from sds_core.mvds.node import Node
 from sds_core.mvds.options import Mode, Options, Resolution
-from sds_core.mvds.payload import Message, Metadata, Payload
+from sds_core.mvds.payload import Message, Metadata, Payload, message_id
 from sds_core.mvds.records import RecordType
 from tests.support.mvds.network import GROUP, Network, Weather, group_of, pair
 

@@ -15,7 +15,6 @@ from sds_core.mvds.errors import (
     TooManyRecords,
     WrongIdLength,
 )
-from sds_core.mvds.message_id import message_id
 from sds_core.mvds.payload import (
     MAX_RECORDS,
     GroupOffer,
@@ -23,7 +22,9 @@ from sds_core.mvds.payload import (
     Metadata,
     Payload,
     decode,
+    decode_first,
     encode,
+    message_id,
 )
 from sds_core.mvds.proto import mvds_pb2, mvds_vacp2p_pb2
 from sds_core.reason import Reason
@@ -56,6 +57,32 @@ payloads = st.builds(
 def test_what_is_written_is_read(payload: Payload) -> None:
     """Nothing is lost, and the order of records stays."""
     assert decode(encode(payload)) == payload
+
+
+@given(payloads, st.integers(0, 12))
+def test_first_records_are_those_that_are_read_first(
+    payload: Payload, most: int
+) -> None:
+    """In the order of the types; the others are counted."""
+
+    def records(of: Payload) -> list[object]:
+        return [*of.acks, *of.offered(), *of.requests, *of.messages]
+
+    first, others = decode_first(encode(payload), most)
+    assert records(first) == records(payload)[:most]
+    assert others == len(records(payload)) - len(records(first))
+    groups = [offer.group_id for offer in payload.group_offers]
+    assert [offer.group_id for offer in first.group_offers] == groups
+
+
+def test_records_that_are_not_returned_are_checked() -> None:
+    """An id of another length makes the whole payload none, wherever it is."""
+    value = mvds_pb2.Payload(
+        acks=[b"i" * 32],
+        messages=[mvds_pb2.Message(metadata=mvds_pb2.Metadata(parents=[b"short"]))],
+    ).SerializeToString()
+    with pytest.raises(WrongIdLength):
+        decode_first(value, 1)
 
 
 @pytest.mark.rule("mvds-payload-schema")

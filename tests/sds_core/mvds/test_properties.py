@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from sds_core.mvds.backoff import Backoff, exponential, linear
 from sds_core.mvds.events import Delivered
-from sds_core.mvds.message_id import message_id
 from sds_core.mvds.node import Node
 from sds_core.mvds.options import Mode, Options
-from sds_core.mvds.payload import Payload
+from sds_core.mvds.payload import Payload, message_id
 from sds_core.mvds.records import Record, RecordType
 from tests.support.mvds.network import CALM, GROUP, Network, Weather, group_of
 from tests.support.properties import CAREFUL

@@ -23,10 +23,9 @@ from functools import cache, partial
 import pytest
 
 from sds_core.mvds.backoff import linear
-from sds_core.mvds.message_id import message_id
 from sds_core.mvds.node import Node
 from sds_core.mvds.options import Mode, Options
-from sds_core.mvds.payload import Message, Payload, decode
+from sds_core.mvds.payload import Message, Payload, decode, message_id
 from tests.support.mvds.recordings import NAMES, Truth, payloads, truth
 
 Pair = tuple[bytes, str]

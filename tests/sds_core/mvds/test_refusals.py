@@ -7,10 +7,9 @@ import tracemalloc
 import pytest
 
 from sds_core.mvds.events import Acknowledged, Delivered, Refused, RefusedReason
-from sds_core.mvds.message_id import message_id
 from sds_core.mvds.node import Node
 from sds_core.mvds.options import Mode, Options, Resolution
-from sds_core.mvds.payload import Message, Metadata, Payload
+from sds_core.mvds.payload import Message, Metadata, Payload, message_id
 from tests.support.mvds.network import CALM, GROUP, Network, Weather
 
 OTHER = b"h" * 32

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from sds_core.prolly.document.client import DocumentClient
-from sds_core.prolly.document.server import DocumentServer
+from sds_core.prolly.document import DocumentServer
 from sds_core.prolly.errors import UnexpectedMessage
 from sds_core.prolly.frames import Frame, Kind, frame_of, message_in
 from sds_core.prolly.hashing import leaf_hash
@@ -14,6 +13,7 @@ from sds_core.prolly.item import TAIL_TIMESTAMP_NS, Item, pack
 from sds_core.prolly.node import Node
 from sds_core.prolly.proto import waku2_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
+from tests.support.prolly.document_client import DocumentClient
 from tests.support.prolly.sessions import DOCUMENT, found, synchronise
 from tests.support.prolly.strategies import FAN_OUTS, SETS
 

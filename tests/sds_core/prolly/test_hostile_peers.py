@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from sds_core.prolly.batched.client import BatchedClient
 from sds_core.prolly.batched.server import BatchedServer
-from sds_core.prolly.document.client import DocumentClient
-from sds_core.prolly.document.server import MAX_START_NODES, DocumentServer
+from sds_core.prolly.document import MAX_START_NODES, DocumentServer
 from sds_core.prolly.errors import (
     BadFrame,
     BadNode,
@@ -36,6 +35,7 @@ from sds_core.prolly.outcome import Server
 from sds_core.prolly.proto import batched_sync_pb2 as bb
 from sds_core.prolly.proto import waku2_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
+from tests.support.prolly.document_client import DocumentClient
 from tests.support.prolly.sessions import BOTH, Protocol, synchronise
 
 ITEMS = [Item(10 * n, n.to_bytes(32, "little")) for n in range(1, 300)]

@@ -8,8 +8,7 @@ import pytest
 
 from sds_core.prolly.batched.client import BatchedClient
 from sds_core.prolly.batched.server import BatchedServer
-from sds_core.prolly.document.client import DocumentClient
-from sds_core.prolly.document.server import DocumentServer
+from sds_core.prolly.document import DocumentServer
 from sds_core.prolly.errors import UnexpectedMessage
 from sds_core.prolly.frames import Frame, Kind, frame_of, message_in
 from sds_core.prolly.item import Item
@@ -17,6 +16,7 @@ from sds_core.prolly.limits import DEFAULT_LIMITS, Limits
 from sds_core.prolly.proto import batched_sync_pb2 as bb
 from sds_core.prolly.proto import waku2_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
+from tests.support.prolly.document_client import DocumentClient
 from tests.support.prolly.sessions import BOTH, DOCUMENT, Protocol, synchronise
 
 ITEMS = [Item(10 * n, n.to_bytes(32, "little")) for n in range(1, 400)]

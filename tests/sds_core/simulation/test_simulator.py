@@ -28,16 +28,18 @@ from sds_core.message_channel.events import (
     Sent,
 )
 from sds_core.simulation.log import (
+    META,
+    PUBSUB_TOPIC,
     Arrival,
     Entry,
     Heartbeat,
     Presence,
     Sighting,
     Transmission,
+    content_topic,
 )
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.simulator import simulate
-from sds_core.simulation.waku import META, PUBSUB_TOPIC, content_topic
 from sds_core.waku.message import message_hash
 from sds_core.wire import Dialect, FrameKind, decode
 from tests.support.simulation.running import START_MS, of, run, told

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from connectors.simulator.mvds_records import mvds_records
+from connectors.simulator import scenario_names
+from connectors.simulator.records import mvds_records
 from connectors.simulator.scenario_files import load_scenario
-from connectors.simulator.scenario_names import scenario_names
 from sds_core.simulation.comparison import Comparison, compare
 from sds_core.simulation.mvds.scenario import MvdsScenario
 from sds_core.simulation.mvds.truth import MvdsTruth

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from connectors.simulator import scenario_names
 from connectors.simulator.records import simulated_records
 from connectors.simulator.scenario_files import load_scenario
-from connectors.simulator.scenario_names import scenario_names
 from sds_core.simulation.comparison import Comparison, compare
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth

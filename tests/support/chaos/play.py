@@ -18,7 +18,7 @@ from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from sds_core.simulation.comparison import compare
-from sds_core.simulation.waku import PUBSUB_TOPIC
+from sds_core.simulation.log import PUBSUB_TOPIC
 from tests.support.chaos.job import Broken, Job
 from tests.support.chaos.plan import JOB, Strike, Victim, strikes
 from tests.support.chaos.traffic import scenario

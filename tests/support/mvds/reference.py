@@ -10,8 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from sds_core.mvds.message_id import message_id
-from sds_core.mvds.payload import decode
+from sds_core.mvds.payload import decode, message_id
 from tests.support.mvds.traffic import Record
 
 DEADLINE_MS = 120_000

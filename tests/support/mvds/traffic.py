@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from sds_core.mvds.message_id import message_id
-from sds_core.mvds.payload import Message, Metadata, Payload, encode
+from sds_core.mvds.payload import Message, Metadata, Payload, encode, message_id
 from sds_core.observer.incidents import GroupIncident
 from sds_core.observer.mvds.digest import ShardDigest
 from sds_core.observer.mvds.frame import pair_name

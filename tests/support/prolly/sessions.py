@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from sds_core.prolly.batched.client import BatchedClient
 from sds_core.prolly.batched.server import BatchedServer
-from sds_core.prolly.document.client import DocumentClient
-from sds_core.prolly.document.server import DocumentServer
+from sds_core.prolly.document import DocumentServer
 from sds_core.prolly.frames import Frame
 from sds_core.prolly.item import Item
 from sds_core.prolly.limits import DEFAULT_LIMITS, Limits
 from sds_core.prolly.outcome import Client, Server
 from sds_core.prolly.tree import ProllyTree
+from tests.support.prolly.document_client import DocumentClient
 
 
 class Protocol(NamedTuple):

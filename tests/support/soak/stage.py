@@ -10,11 +10,18 @@ from typing import Any
 
 from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.record import RawRecord
-from sds_core.simulation.log import Entry, Heartbeat, Sighting, Transmission
+from sds_core.simulation.log import (
+    META,
+    PUBSUB_TOPIC,
+    Entry,
+    Heartbeat,
+    Sighting,
+    Transmission,
+    content_topic,
+)
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.simulator import simulate
 from sds_core.simulation.truth import Truth
-from sds_core.simulation.waku import META, PUBSUB_TOPIC, content_topic
 from sds_core.waku import WakuMessage
 from tests.support.kafka import records
 from tests.support.waku_node import ConformanceNode

@@ -11,8 +11,7 @@ from functools import cache
 
 import pytest
 
-from sds_core.mvds.message_id import message_id
-from sds_core.mvds.payload import decode
+from sds_core.mvds.payload import decode, message_id
 from sds_core.observer.mvds.totals import GroupTotals
 from sds_core.observer.settings import DEFAULTS
 from tests.support.mvds.recordings import NAMES, Tapped, Truth, payloads, truth

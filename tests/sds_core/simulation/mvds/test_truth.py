@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from sds_core.mvds.message_id import message_id
-from sds_core.mvds.payload import Message, Payload, encode
+from sds_core.mvds.payload import Message, Payload, encode, message_id
 from sds_core.simulation.log import Heartbeat
 from sds_core.simulation.mvds.log import (
     AckArrived,

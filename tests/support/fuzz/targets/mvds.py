@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from random import Random
 
-from sds_core.mvds.message_id import message_id
 from sds_core.mvds.node import Node
 from sds_core.mvds.options import Options, Resolution
 from sds_core.mvds.payload import (
@@ -14,6 +13,7 @@ from sds_core.mvds.payload import (
     Payload,
     decode,
     encode,
+    message_id,
 )
 from sds_core.mvds.proto import mvds_vacp2p_pb2
 from sds_core.mvds.records import RecordType

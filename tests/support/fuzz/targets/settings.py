@@ -11,8 +11,8 @@ from random import Random
 import click
 
 from connectors.files.channel_table import BadChannelTable, read_channel_table
+from connectors.simulator import shipped_scenarios
 from connectors.simulator.scenario_files import UnreadableScenario, load_scenario
-from connectors.simulator.scenario_names import shipped_scenarios
 from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,

@@ -1,4 +1,4 @@
-"""The client of the document's protocol (steps 3 to 6).
+"""A client of the document's protocol (steps 3 to 6), for tests and the comparison.
 
 The server's tree is read from its root downwards. A node of the server that this side
 has too, with the same Merkle hash, is not read any further. The others are replaced by
@@ -18,20 +18,21 @@ from hashlib import sha256
 from google.protobuf.message import Message
 
 from sds_core.prolly.difference import children_of, unequal
-from sds_core.prolly.document.nodes import (
-    check_non_boundary,
-    check_tail,
-    key_of,
-    written,
-)
-from sds_core.prolly.document.server import MAX_START_NODES, NODE_BYTES
+from sds_core.prolly.document import MAX_START_NODES, NODE_BYTES, key_of, written
 from sds_core.prolly.errors import (
     BadNode,
     UnexpectedMessage,
     WrongHash,
 )
 from sds_core.prolly.frames import Frame, frame_of, message_in
-from sds_core.prolly.hashing import MAX_LEVEL, TAIL_HASH, boundary_limit, leaf_hash
+from sds_core.prolly.hashing import (
+    MAX_LEVEL,
+    TAIL_HASH,
+    boundary_limit,
+    hash_at,
+    leaf_hash,
+    top_level,
+)
 from sds_core.prolly.item import TAIL_KEY, TAIL_TIMESTAMP_NS, unpack
 from sds_core.prolly.limits import DEFAULT_LIMITS, Allowance, Limits
 from sds_core.prolly.node import Node
@@ -72,7 +73,7 @@ class _Remote:
             WrongHash: The server named another hash.
         """
         if self.children is None:
-            assert self.merkle is not None  # noqa: S101 - one without is read
+            assert self.merkle is not None
             return self.merkle
         found = sha256(b"".join(child.check() for child in self.children)).digest()
         if self.merkle is not None and found != self.merkle:
@@ -151,7 +152,7 @@ class DocumentClient:
 
     def _climbed(self, root: pb.Node) -> Iterable[Message]:
         """Take the tail of a level; the real root has nothing above it."""
-        check_tail(root)
+        _check_tail(root)
         if root.up:
             if root.up != TAIL_TIMESTAMP_NS or root.level > MAX_LEVEL:
                 text = "only a tail is above a tail, and not without end"
@@ -215,7 +216,7 @@ class DocumentClient:
                 if key <= after:
                     text = f"{key.hex()} is not in its place on level {level}"
                     raise BadNode(text)
-                check_non_boundary(node, key, level, self._boundary_limit)
+                _check_non_boundary(node, key, level, self._boundary_limit)
                 if not level and node.merkle_hash != node.node_hash:
                     text = "the Merkle hash of a leaf is its node hash"
                     raise WrongHash(text)
@@ -246,7 +247,7 @@ class DocumentClient:
 
     def _find_boundary(self, parent: _Remote) -> None:
         """Find the Merkle hash of a node's last child, if this side has the same."""
-        assert parent.children is not None  # noqa: S101 - all are read
+        assert parent.children is not None
         boundary = parent.children[-1]
         if not boundary.level:
             is_tail = boundary.key == TAIL_KEY
@@ -266,7 +267,7 @@ class DocumentClient:
         self._ours, self._theirs = unequal(self._ours, self._theirs)
 
     def _finish(self) -> None:
-        assert self._root is not None  # noqa: S101 - a root came
+        assert self._root is not None
         self._root.check()
         # If the server has nothing of its own, all that is left here is ours alone.
         ours = self._ours
@@ -276,6 +277,47 @@ class DocumentClient:
             [unpack(leaf.key) for leaf in ours if leaf.key != TAIL_KEY],
             [unpack(leaf.key) for leaf in self._theirs if leaf.key != TAIL_KEY],
         )
+
+
+def _check_non_boundary(node: pb.Node, key: bytes, level: int, limit: bytes) -> None:
+    """Check a node that is no boundary of its level.
+
+    Args:
+        node: From a peer.
+        key: Its packed key.
+        level: The level that it should have.
+        limit: From `boundary_limit`.
+
+    Raises:
+        BadNode: It is on another level than its hash says, or its hash is wrong.
+    """
+    if node.is_tail or node.level != level:
+        text = f"a node of level {node.level} or a tail, where one of {level} should be"
+        raise BadNode(text)
+    leaf = leaf_hash(key)
+    if top_level(leaf, limit) != level:
+        text = f"{key.hex()} is not the last of its kind on level {level}; is the "
+        raise BadNode(text + "peer's fan-out another one?")
+    if node.node_hash != hash_at(leaf, level):
+        text = f"the node hash of {key.hex()} on level {level} is wrong"
+        raise BadNode(text)
+
+
+def _check_tail(node: pb.Node) -> None:
+    """Check a tail, as which every root comes.
+
+    Raises:
+        BadNode: It is none, or its level or hash is wrong.
+    """
+    if not node.is_tail or key_of(node) != TAIL_KEY:
+        text = "a root that is no tail"
+        raise BadNode(text)
+    if not 0 <= node.level <= MAX_LEVEL + 1:
+        text = f"a root of level {node.level}"
+        raise BadNode(text)
+    if node.node_hash != hash_at(TAIL_HASH, node.level):
+        text = f"the node hash of the tail of level {node.level} is wrong"
+        raise BadNode(text)
 
 
 def _reference(node: _Remote) -> pb.Node:

@@ -1,16 +1,30 @@
-"""The server of the document's protocol (steps 3 and 4, and what step 5 asks for)."""
+"""The server of the document's protocol (steps 3 and 4, and what step 5 asks for).
+
+A reference in the document is a time (`int64`), and two messages may have the same one.
+A time therefore means the first node of its level with that time, in the order of
+hashes. A node in a `GetNonBoundaryNodesRequest` has its message hash too and is never
+ambiguous, which is why a client descends by these requests alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
+from typing import NamedTuple
 
 from google.protobuf.message import Message
 
-from sds_core.prolly.document.nodes import Neighbours, key_of, written
 from sds_core.prolly.errors import BadNode, LimitExceeded, UnexpectedMessage
 from sds_core.prolly.frames import Frame, frame_of, message_in
-from sds_core.prolly.item import TAIL_KEY
+from sds_core.prolly.hashing import TAIL_HASH, hash_at, leaf_hash
+from sds_core.prolly.item import (
+    TAIL_KEY,
+    TAIL_TIMESTAMP_NS,
+    BadItem,
+    Item,
+    pack,
+    unpack,
+)
 from sds_core.prolly.limits import DEFAULT_LIMITS, Limits
 from sds_core.prolly.node import Node
 from sds_core.prolly.proto import waku2_sync_pb2 as pb
@@ -21,6 +35,59 @@ MAX_START_NODES = 256
 
 NODE_BYTES = 200
 """More than a node needs on the wire."""
+
+_NO_REFERENCE = 0
+
+
+class Neighbours(NamedTuple):
+    """Nodes around a node on its level; None at the ends."""
+
+    left: Node | None
+    right: Node | None
+
+
+def written(node: Node, tree: ProllyTree, around: Neighbours | None = None) -> pb.Node:
+    """Return a node with its references.
+
+    Args:
+        node: A node of the tree.
+        tree: The tree.
+        around: Its neighbours, if they are known; else they are searched.
+    """
+    if around is None:
+        around = Neighbours(tree.left_of(node), tree.right_of(node))
+    is_tail = node.key == TAIL_KEY
+    leaf = TAIL_HASH if is_tail else leaf_hash(node.key)
+    time_ns, message_hash = unpack(node.key)
+    return pb.Node(
+        data=b"" if is_tail else message_hash,
+        timestamp=time_ns,
+        node_hash=hash_at(leaf, node.level),
+        level=node.level,
+        merkle_hash=node.merkle,
+        is_tail=is_tail,
+        left=_reference(around.left),
+        right=_reference(around.right),
+        up=_reference(tree.parent(node)),
+        down=time_ns if node.level else _NO_REFERENCE,
+    )
+
+
+def key_of(node: pb.Node) -> bytes:
+    """Return the packed key of a node from a peer.
+
+    Raises:
+        BadNode: No node has such a time or hash.
+    """
+    if node.is_tail:
+        if node.data or node.timestamp != TAIL_TIMESTAMP_NS:
+            text = f"a tail with the time {node.timestamp}, or with data"
+            raise BadNode(text)
+        return TAIL_KEY
+    try:
+        return pack(Item(node.timestamp, node.data))
+    except BadItem as error:
+        raise BadNode(str(error)) from error
 
 
 class DocumentServer:
@@ -70,10 +137,10 @@ class DocumentServer:
         return pb.ExchangeRootResponse(root=written(tail, self._tree))
 
     def _node(self, time_ns: int, level: int) -> pb.GetIntermediateNodeResponse:
-        found = self._tree.first_node_at(level, time_ns)
-        if found is None:
+        node = self._tree.first_node_at(level, time_ns)
+        if node is None:
             return pb.GetIntermediateNodeResponse()
-        return pb.GetIntermediateNodeResponse(node=written(found, self._tree))
+        return pb.GetIntermediateNodeResponse(node=written(node, self._tree))
 
     def _non_boundary(self, starts: Sequence[pb.Node]) -> Message:
         if len(starts) > MAX_START_NODES:
@@ -99,3 +166,7 @@ class DocumentServer:
             chain([before], children), pairwise(children), strict=False
         ):
             yield written(child, self._tree, Neighbours(left, right))
+
+
+def _reference(node: Node | None) -> int:
+    return _NO_REFERENCE if node is None else unpack(node.key).timestamp_ns

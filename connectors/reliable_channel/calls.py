@@ -1,0 +1,130 @@
+"""Calls of a node by a channel, which go on while the channel does other things."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any, TypeVar
+
+from connectors.reliable_channel.node import QueryFailed, SendFailed, WakuNode
+from sds_core.reliable_channel import (
+    Dispatch,
+    Dispatched,
+    DispatchFailed,
+    Input,
+    Output,
+    StoreAnswered,
+    StoreFailed,
+    StoreRequest,
+)
+
+_log = logging.getLogger("sds-monitor")
+
+_Answer = TypeVar("_Answer")
+
+
+class NodeCalls:
+    """Calls of a node that are under way.
+
+    Args:
+        node: The node.
+        channel_id: Id of the channel, for the log.
+        content_topic: Topic of its messages.
+        timeout_s: Time for each call, s.
+        take: Takes how a call ended.
+
+    Attributes:
+        under_way: Each call -> what is taken if it is cancelled.
+    """
+
+    def __init__(
+        self,
+        node: WakuNode,
+        channel_id: str,
+        content_topic: str,
+        timeout_s: float,
+        take: Callable[[Input], None],
+    ) -> None:
+        self._node = node
+        self._channel_id = channel_id
+        self._content_topic = content_topic
+        self._timeout_s = timeout_s
+        self._take = take
+        self.under_way: dict[asyncio.Task[None], Input | None] = {}
+
+    def begin(self, output: Output) -> None:
+        """Begin the dispatches and queries of an output."""
+        for dispatch in output.dispatches:
+            given_up = DispatchFailed(dispatch.number, None, "the channel was stopped")
+            self.run(self._dispatch(dispatch), given_up)
+        for request in output.queries:
+            self.run(self._query(request), StoreFailed(request.number))
+
+    def run(
+        self, work: Coroutine[Any, Any, None], given_up: Input | None = None
+    ) -> asyncio.Task[None]:
+        """Begin a call.
+
+        Args:
+            work: The call.
+            given_up: What is taken if it is cancelled.
+        """
+        task = asyncio.get_running_loop().create_task(work)
+        self.under_way[task] = given_up
+        task.add_done_callback(self.under_way.pop)
+        return task
+
+    def give_up(self, calls: Iterable[asyncio.Task[None]]) -> None:
+        """Cancel calls of the node, but for the one from which this is called."""
+        for call in set(calls) - {asyncio.current_task()}:
+            call.cancel()
+            given_up = self.under_way[call]
+            if given_up is not None:
+                self._take(given_up)
+
+    async def answer(self, call: Awaitable[_Answer]) -> _Answer:
+        """Return what the node answers.
+
+        Raises:
+            TimeoutError: It does not answer in time.
+            Exception: What else the node raises.
+        """
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await call
+        except TimeoutError as error:
+            message = f"no answer of the node within {self._timeout_s} s"
+            raise TimeoutError(message) from error
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            message = "the node cancelled its own call"
+            raise ConnectionAbortedError(message) from error
+
+    async def _dispatch(self, dispatch: Dispatch) -> None:
+        ended: Input = Dispatched(dispatch.number)
+        try:
+            await self.answer(self._node.send(dispatch.message))
+        except SendFailed as error:
+            ended = DispatchFailed(dispatch.number, error.error, str(error))
+        except Exception as error:
+            # As if the interface named it: without an answer the frame is not retried.
+            self._log_failure("send", error)
+            ended = DispatchFailed(dispatch.number, None, repr(error))
+        self._take(ended)
+
+    async def _query(self, request: StoreRequest) -> None:
+        ended: Input = StoreFailed(request.number)
+        try:
+            page = await self.answer(self._node.query(self._content_topic, request))
+            ended = StoreAnswered(request.number, list(page.messages), page.cursor)
+        except QueryFailed:
+            pass
+        except Exception as error:
+            self._log_failure("query", error)
+        self._take(ended)
+
+    def _log_failure(self, call: str, error: Exception) -> None:
+        _log.warning("channel %r: %s failed", self._channel_id, call, exc_info=error)

@@ -1,0 +1,116 @@
+"""What an application may read of a participant."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from sds_core.message_channel.incoming import HINTS_KEPT
+from sds_core.message_channel.parts import Behaviour
+from sds_core.wire import HistoryEntry, decode
+
+
+class SyncStatus(NamedTuple):
+    """What a participant has of its channel, as far as it knows.
+
+    As `syncStatus` of a channel in js-waku (packages/sdk
+    src/reliable_channel/sync_status.ts); its numbers are of the time since the channel
+    was created, these survive a restart.
+
+    Attributes:
+        received: Content messages of others that arrived, delivered or not.
+        missing: Messages that a causal history named and that may still arrive.
+        lost: Messages that are no longer waited for; one that arrives after all leaves.
+            At most `Profile.missing_limit` are remembered.
+    """
+
+    received: int
+    missing: int
+    lost: int
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether nothing is missing that may still arrive; messages may be lost."""
+        return self.missing == 0
+
+
+class ParticipantView(Behaviour):
+    """What a participant has sent and received, acknowledged and missing.
+
+    Attributes:
+        HINTS_KEPT: Number of retrieval hints of a missing message that are kept.
+    """
+
+    HINTS_KEPT: Final = HINTS_KEPT
+
+    @property
+    def lamport(self) -> int:
+        """The current Lamport timestamp, in the profile's unit."""
+        return self._lamport.value
+
+    @property
+    def log(self) -> tuple[str, ...]:
+        """Ids of the local log, in its order."""
+        return self._log.ids()
+
+    @property
+    def unacknowledged(self) -> tuple[str, ...]:
+        """Ids of our messages without any sign of receipt, oldest first."""
+        return self._outgoing.ids(are_possibly_acknowledged=False)
+
+    @property
+    def possibly_acknowledged(self) -> tuple[str, ...]:
+        """Ids of our messages that another participant's filter holds, oldest first."""
+        return self._outgoing.ids(are_possibly_acknowledged=True)
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """Ids of the incoming buffer, in order of arrival."""
+        return tuple(self._incoming.waiting)
+
+    @property
+    def missing(self) -> tuple[HistoryEntry, ...]:
+        """Dependencies that were named but not received, first noticed first.
+
+        With the newest retrieval hint of each; `retrieval_hints_of` has more.
+        """
+        return tuple(missing.entry for missing in self._incoming.missing.values())
+
+    @property
+    def next_request_ms(self) -> float:
+        """When the next frame is to carry a repair request, Unix ms; inf if never."""
+        return self._repairer.requests.due_ms
+
+    def retrieval_hints_of(self, message_id: str) -> tuple[bytes, ...]:
+        """Return up to `HINTS_KEPT` hints of a missing message, newest first.
+
+        Each copy of a message has its own, and not every copy reached a cache. Empty if
+        the message is not missing.
+        """
+        missing = self._incoming.missing.get(message_id)
+        return () if missing is None else missing.hints
+
+    @property
+    def sync_status(self) -> SyncStatus:
+        """How many messages were received, are missing, and are lost."""
+        incoming = self._incoming
+        return SyncStatus(incoming.received, len(incoming.missing), len(incoming.lost))
+
+    def frame_of(self, message_id: str, now_ms: int) -> bytes | None:
+        """Return a message's frame for a peer that asks the application for it.
+
+        Of our own messages without an acknowledgement, of waiting ones, and of those
+        that are stored for repairs, for as long as `Profile` says; else None.
+        """
+        outgoing = self._outgoing.messages.get(message_id)
+        if outgoing is not None:
+            return outgoing.value
+        waiting = self._incoming.waiting.get(message_id)
+        if waiting is not None:
+            return waiting.value
+        stored = self._repairer.retained.get(message_id, now_ms)
+        return None if stored is None else stored.value
+
+    def content_of(self, message_id: str, now_ms: int) -> bytes | None:
+        """Return the content in the frame that `frame_of` returns."""
+        value = self.frame_of(message_id, now_ms)
+        return None if value is None else decode(value).content

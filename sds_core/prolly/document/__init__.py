@@ -1,1 +1,0 @@
-"""The synchronisation of 75/WAKU2-SYNC: its messages, its client and its server."""
