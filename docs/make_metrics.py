@@ -18,7 +18,7 @@ from sds_core.observer.protocols import PROTOCOLS
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.snapshot_metrics import settings_metrics, snapshot_metrics
-from sds_core.observer.tap_figures import TAP_FIGURES
+from sds_core.observer.tap_kind import TAP_FIGURES
 
 PAGE = Path(__file__).with_name("metrics.md")
 

@@ -29,7 +29,7 @@ from docs.page_part import PagePart
 from sds_core.prolly.batched.lists import FINGERPRINT_BYTES
 from sds_core.prolly.document import MAX_START_NODES
 from sds_core.prolly.hashing import DEFAULT_FAN_OUT
-from sds_core.prolly.limits import DEFAULT_LIMITS
+from sds_core.prolly.outcome import DEFAULT_LIMITS
 
 PART = PagePart("sync.md", "make_sync", "the figures")
 

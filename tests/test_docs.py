@@ -46,8 +46,7 @@ from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.seen_frames import frames_of
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS
-from sds_core.observer.tap_figures import TAP_FIGURES
-from sds_core.observer.tap_kind import TAPS
+from sds_core.observer.tap_kind import TAP_FIGURES, TAPS
 from sds_core.simulation.scenario import Scenario
 from sds_core.wire import MAX_VALUE_BYTES, Reason
 from sds_core.wire.proto.sds_spec_pb2 import SdsMessage

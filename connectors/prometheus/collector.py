@@ -35,7 +35,7 @@ from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.histogram import BUCKETS_MS, Histogram
 from sds_core.observer.snapshot import OTHER, Snapshot, Views
 from sds_core.observer.snapshot_metrics import settings_metrics, snapshot_metrics
-from sds_core.observer.tap_figures import TAP_FIGURES
+from sds_core.observer.tap_kind import TAP_FIGURES
 
 _BUCKET_NAMES = (*(str(bound_ms / 1000) for bound_ms in BUCKETS_MS), "+Inf")
 

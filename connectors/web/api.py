@@ -41,7 +41,7 @@ from sds_core.observer.incidents import ChannelIncident, incident_object
 from sds_core.observer.minutes import MINUTE_MS
 from sds_core.observer.shown_verdicts import DAY_MS, minutes_by_verdict
 from sds_core.observer.snapshot import JobFigures, Snapshot, Views
-from sds_core.observer.tap_figures import TAP_FIGURES
+from sds_core.observer.tap_kind import TAP_FIGURES
 
 
 class _ViewPlace(NamedTuple):

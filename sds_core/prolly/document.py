@@ -25,8 +25,8 @@ from sds_core.prolly.item import (
     pack,
     unpack,
 )
-from sds_core.prolly.limits import DEFAULT_LIMITS, Limits
 from sds_core.prolly.node import Node
+from sds_core.prolly.outcome import DEFAULT_LIMITS, Limits
 from sds_core.prolly.proto import waku2_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 

@@ -12,7 +12,6 @@ from sds_core.message_channel import Cause
 from sds_core.message_channel.checks import check_name
 from sds_core.reliable_channel.assembly import Assembly
 from sds_core.reliable_channel.budget import Budget
-from sds_core.reliable_channel.chunks import Chunks, Message, Stage
 from sds_core.reliable_channel.encryption import EncryptionError
 from sds_core.reliable_channel.errors import MessageIdRefused
 from sds_core.reliable_channel.events import (
@@ -35,6 +34,7 @@ from sds_core.reliable_channel.outputs import Output
 from sds_core.reliable_channel.outward import Outward, Queued, Unframed
 from sds_core.reliable_channel.retries import Retries
 from sds_core.reliable_channel.segmentation import SegmentationError
+from sds_core.reliable_channel.state import Chunks, Message, Stage
 from sds_core.reliable_channel.tape import TapedEncryption
 
 _ONE_CHUNK = ChunkInfo((0,), 1)

@@ -25,7 +25,7 @@ from sds_core.observer.mvds.totals import GroupTotals
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Views
-from sds_core.observer.tap_figures import TAP_FIGURES
+from sds_core.observer.tap_kind import TAP_FIGURES
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 from sds_core.wire import Reason

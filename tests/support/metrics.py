@@ -10,7 +10,7 @@ from sds_core.metrics import Metric
 from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
 from sds_core.observer.protocols import PROTOCOLS
 from sds_core.observer.snapshot_metrics import settings_metrics, snapshot_metrics
-from sds_core.observer.tap_figures import TAP_FIGURES
+from sds_core.observer.tap_kind import TAP_FIGURES
 
 _KINDS = [protocol.kind for protocol in PROTOCOLS]
 _SETTINGS = {one.prefix: settings_metrics(one) for one in _KINDS}

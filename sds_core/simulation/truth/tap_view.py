@@ -15,8 +15,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from sds_core.message_channel.events import Cause
-from sds_core.simulation.truth.capacity import Sizes
-from sds_core.simulation.truth.composition import Composition
+from sds_core.simulation.truth.composition import Composition, Sizes
 from sds_core.wire import Dialect, FrameKind
 
 HORIZON_MS = 3_600_000

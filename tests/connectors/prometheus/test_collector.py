@@ -32,7 +32,7 @@ from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot, Views
 from sds_core.observer.snapshot_metrics import settings_metrics, snapshot_metrics
-from sds_core.observer.tap_figures import TAP_FIGURES
+from sds_core.observer.tap_kind import TAP_FIGURES
 from sds_core.observer.verdict import Verdict
 from sds_core.reason import Reason
 from tests.support.exported import (
