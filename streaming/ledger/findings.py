@@ -1,12 +1,11 @@
-"""Stores incidents, and queues incidents and minutes for the history, in SQLite.
+"""Stores incidents, and queues incidents and minutes for the history.
 
-The file holds two things, and what `streaming.verdicts` stores. The table ``incidents``
-has the newest state of each recent incident. The *outbox* is a queue of rows for the
-lasting history (`connectors.history`): each change of an incident, each minute and each
-change of a shown verdict is added in the transaction that stores it, gets the next
-sequence number, and is deleted once every destination has confirmed it. So each
-destination gets every row at least once and in order; of the rows with one key, the one
-with the greatest sequence number counts.
+The table ``incidents`` has the newest state of each recent incident. The *outbox* is a
+queue of rows for the lasting history (`connectors.history`): each change of an
+incident, each minute and each change of a shown verdict is added in the transaction
+that stores it, gets the next sequence number (`told`), and is deleted once every
+destination has confirmed it. So each destination gets every row at least once and in
+order; of the rows with one key, the one with the greatest sequence number counts.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -27,50 +25,12 @@ from connectors.history.schema import (
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentQuery
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.minutes import Minute
-from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.shown_verdicts import ShownVerdict
-from streaming.database import Database
-
-# Checkpoints since 0.3.0 have these tables, so their names stay. `told` is the
-# sequence number of a row.
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS incidents (
-    channel TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    message_id TEXT NOT NULL,
-    found_ms INTEGER NOT NULL,
-    standing INTEGER NOT NULL,
-    tap_hole INTEGER NOT NULL,
-    incident BLOB NOT NULL,
-    PRIMARY KEY (channel, kind, message_id)
-);
-CREATE INDEX IF NOT EXISTS incidents_by_time ON incidents (found_ms);
-CREATE TABLE IF NOT EXISTS forgotten (before_ms INTEGER NOT NULL);
-
-CREATE TABLE IF NOT EXISTS outbox (
-    told INTEGER PRIMARY KEY AUTOINCREMENT,
-    channel TEXT NOT NULL,
-    finding BLOB NOT NULL,
-    tap_hole INTEGER NOT NULL
-);
-CREATE TABLE IF NOT EXISTS delivered (
-    destination TEXT PRIMARY KEY,
-    told INTEGER NOT NULL
-);
-
-CREATE TABLE IF NOT EXISTS verdicts (
-    channel TEXT NOT NULL,
-    minute_ms INTEGER NOT NULL,
-    verdict TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    PRIMARY KEY (channel, minute_ms)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS observed (observed_ms INTEGER NOT NULL);
-"""
+from streaming.ledger.ledger import Ledger
 
 # A known incident keeps its mark.
 _STORE_INCIDENT = """
-INSERT INTO incidents VALUES (?, ?, ?, ?, ?, FALSE, ?)
+INSERT INTO incidents VALUES (?, ?, ?, ?, ?, ?, FALSE, ?)
 ON CONFLICT DO UPDATE SET
     found_ms = excluded.found_ms,
     standing = excluded.standing,
@@ -78,40 +38,37 @@ ON CONFLICT DO UPDATE SET
 """
 
 _MARK_INCIDENT = """
-UPDATE incidents SET tap_hole = TRUE WHERE (channel, kind, message_id) = (?, ?, ?)
+UPDATE incidents SET tap_hole = TRUE
+WHERE (prefix, name, kind, message_id) = (?, ?, ?, ?)
 """
 
 # Copies the stored incident, its mark included.
 _QUEUE_INCIDENT = """
-INSERT INTO outbox (channel, finding, tap_hole)
-SELECT channel, incident, tap_hole FROM incidents
-WHERE (channel, kind, message_id) = (?, ?, ?)
-"""
-
-_QUEUE_ALL_INCIDENTS = """
-INSERT INTO outbox (channel, finding, tap_hole)
-SELECT channel, incident, tap_hole FROM incidents
-ORDER BY found_ms, channel, kind, message_id
+INSERT INTO outbox (prefix, name, finding, tap_hole)
+SELECT prefix, name, incident, tap_hole FROM incidents
+WHERE (prefix, name, kind, message_id) = (?, ?, ?, ?)
 """
 
 QUEUE = """
-INSERT INTO outbox (channel, finding, tap_hole) VALUES (?, ?, FALSE)
+INSERT INTO outbox (prefix, name, finding, tap_hole) VALUES (?, ?, ?, FALSE)
 """
 """Adds a finding that is not an incident to the outbox."""
 
 # An incident that the Parquet files do not have yet must stay.
 _FORGET_INCIDENTS = """
-DELETE FROM incidents WHERE found_ms < ? AND (channel, incident) NOT IN (
-    SELECT channel, finding FROM outbox WHERE told > coalesce(
-        (SELECT told FROM delivered WHERE destination = 'parquet'), 0
-    )
+DELETE FROM incidents WHERE prefix = :prefix AND found_ms < :found_ms
+AND (name, incident) NOT IN (
+    SELECT name, finding FROM outbox WHERE prefix = :prefix AND told > coalesce((
+        SELECT told FROM delivered WHERE (prefix, destination) = (:prefix, 'parquet')
+    ), 0)
 )
 """
 
 # A null parameter means no such condition; SQLite takes a negative limit for none.
 _FIND_INCIDENTS = """
-SELECT channel, incident, tap_hole FROM incidents
-WHERE (:channel IS NULL OR channel = :channel)
+SELECT name, incident, tap_hole FROM incidents
+WHERE prefix = :prefix
+    AND (:channel IS NULL OR name = :channel)
     AND (:kind IS NULL OR kind = :kind)
     AND (:since_ms IS NULL OR found_ms >= :since_ms OR standing)
     AND (standing OR NOT :standing)
@@ -119,25 +76,23 @@ WHERE (:channel IS NULL OR channel = :channel)
     AND (
         :after_found_ms IS NULL OR found_ms < :after_found_ms
         OR (
-            found_ms = :after_found_ms AND (channel, kind, message_id)
+            found_ms = :after_found_ms AND (name, kind, message_id)
             > (:after_channel, :after_kind, :after_message_id)
         )
     )
-ORDER BY found_ms DESC, channel, kind, message_id
+ORDER BY found_ms DESC, name, kind, message_id
 """
 
 _PENDING = """
-SELECT told, channel, finding, tap_hole FROM outbox
-WHERE told > coalesce((SELECT told FROM delivered WHERE destination = :destination), 0)
-    AND (:channel IS NULL OR channel = :channel)
+SELECT told, name, finding, tap_hole FROM outbox
+WHERE prefix = :prefix
+    AND told > coalesce((
+        SELECT told FROM delivered
+        WHERE (prefix, destination) = (:prefix, :destination)
+    ), 0)
+    AND (:channel IS NULL OR name = :channel)
 ORDER BY told
 LIMIT coalesce(:limit, -1)
-"""
-
-# Sequence numbers of pending rows have no holes, so the rows need not be counted one by
-# one: they may be gigabytes.
-_COUNT_PENDING = """
-SELECT coalesce((SELECT max(told) FROM outbox) - (SELECT min(told) FROM outbox) + 1, 0)
 """
 
 OutboxRow = NumberedIncident | NumberedMinute | NumberedVerdict
@@ -156,46 +111,24 @@ class Destination(enum.StrEnum):
 class Findings:
     """Incidents, and the outbox of incidents and minutes, of one kind of view.
 
-    What a method has written is durable when the method returns. A replayed batch
-    overwrites its own incidents and adds its rows to the outbox again.
-
     Args:
-        path: The file; it and its directory are made if they are missing.
-        first_sequence: Sequence number of the first row of a new outbox. It must
-            exceed every number that another job has written to the same history, so
-            that this job's rows count.
-        expected: Whether the file was made before; see `Database`.
+        ledger: The file.
         kind: The kind; what is written of channels holds for all kinds.
 
     Attributes:
-        database: The file, which `streaming.verdicts` writes to as well.
+        ledger: The file, to which `streaming.ledger.verdicts` writes as well.
+        prefix: That of the kind.
 
     Raises:
-        streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise it too.
+        streaming.damage.DamagedCheckpoint: Raised by methods: the file is damaged.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        first_sequence: int,
-        expected: bool = False,
-        kind: AnyKind = CHANNELS,
-    ) -> None:
+    def __init__(self, ledger: Ledger, kind: AnyKind) -> None:
         self._type: Any = Incident | ShownVerdict
         if kind.minute is not None:
             self._type |= kind.minute
-        self.database = Database(path, _SCHEMA, expected)
-        with self.database.transaction() as connection:
-            numbered = connection.execute(
-                "SELECT 1 FROM sqlite_sequence WHERE name = 'outbox'"
-            ).fetchone()
-            if numbered is None:
-                connection.execute(
-                    "INSERT INTO sqlite_sequence VALUES ('outbox', ?)",
-                    (first_sequence - 1,),
-                )
-                # Version 0.3.0 had incidents and no outbox: the history gets them too.
-                connection.execute(_QUEUE_ALL_INCIDENTS)
+        self.ledger = ledger
+        self.prefix = kind.prefix
 
     def record_incidents(self, incidents: Mapping[str, Iterable[Incident]]) -> None:
         """Store incidents by channel, and add them to the outbox.
@@ -204,6 +137,7 @@ class Findings:
         """
         rows = [
             (
+                self.prefix,
                 channel,
                 *incident.key,
                 incident.found_ms,
@@ -215,20 +149,20 @@ class Findings:
         ]
         if not rows:
             return
-        with self.database.transaction() as connection:
+        with self.ledger.transaction() as connection:
             connection.executemany(_STORE_INCIDENT, rows)
-            connection.executemany(_QUEUE_INCIDENT, [row[:3] for row in rows])
+            connection.executemany(_QUEUE_INCIDENT, [row[:4] for row in rows])
 
     def record_minutes(self, minutes: Mapping[str, Iterable[Minute[Any]]]) -> None:
         """Add minutes by channel to the outbox."""
         rows = [
-            (channel, msgspec.msgpack.encode(minute))
+            (self.prefix, channel, msgspec.msgpack.encode(minute))
             for channel, ended in minutes.items()
             for minute in ended
         ]
         if not rows:
             return
-        with self.database.transaction() as connection:
+        with self.ledger.transaction() as connection:
             connection.executemany(QUEUE, rows)
 
     def mark_incidents(self, coincides: Coincides, since_ms: int) -> None:
@@ -240,18 +174,18 @@ class Findings:
             coincides: Judges one incident. Not called for a marked one.
             since_ms: Incidents found before this event time, Unix ms, are skipped.
         """
-        with self.database.transaction() as connection:
+        with self.ledger.transaction() as connection:
             unmarked = connection.execute(
-                "SELECT channel, incident FROM incidents "
-                "WHERE found_ms >= ? AND NOT tap_hole",
-                (since_ms,),
+                "SELECT name, incident FROM incidents "
+                "WHERE prefix = ? AND found_ms >= ? AND NOT tap_hole",
+                (self.prefix, since_ms),
             ).fetchall()
             incidents = [
                 (channel, self._decode(packed, Incident))
                 for channel, packed in unmarked
             ]
             keys = [
-                (channel, *incident.key)
+                (self.prefix, channel, *incident.key)
                 for channel, incident in incidents
                 if coincides(channel, incident)
             ]
@@ -260,11 +194,12 @@ class Findings:
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
         """Stored incidents that match a query, found last first."""
-        values, who = query.sql_values, query.participant
+        values = query.sql_values | {"prefix": self.prefix}
+        who = query.participant
         if who is not None:
             # Only a decoded incident names who lacks its message.
             values["limit"] = None
-        with self.database.transaction() as connection:
+        with self.ledger.transaction() as connection:
             found = (
                 ChannelIncident(channel, self._decode(packed, Incident), bool(tap_hole))
                 for channel, packed, tap_hole in connection.execute(
@@ -281,18 +216,24 @@ class Findings:
 
         Incidents with a change that the Parquet files do not have yet stay.
         """
-        with self.database.transaction() as connection:
-            if connection.execute(_FORGET_INCIDENTS, (found_ms,)).rowcount:
-                connection.execute("DELETE FROM forgotten")
-                connection.execute("INSERT INTO forgotten VALUES (?)", (found_ms,))
+        with self.ledger.transaction() as connection:
+            before = {"prefix": self.prefix, "found_ms": found_ms}
+            if connection.execute(_FORGET_INCIDENTS, before).rowcount:
+                connection.execute(
+                    "INSERT OR REPLACE INTO forgotten VALUES (?, ?)",
+                    (self.prefix, found_ms),
+                )
 
     def expire_before(self, found_ms: int) -> None:
         """Remove incidents found before an event time, Unix ms, that no query may find.
 
         Their rows in the outbox stay until each destination has them.
         """
-        with self.database.transaction() as connection:
-            connection.execute("DELETE FROM incidents WHERE found_ms < ?", (found_ms,))
+        with self.ledger.transaction() as connection:
+            connection.execute(
+                "DELETE FROM incidents WHERE prefix = ? AND found_ms < ?",
+                (self.prefix, found_ms),
+            )
 
     @property
     def forgotten_before_ms(self) -> int | None:
@@ -300,8 +241,10 @@ class Findings:
 
         None if no incident was ever removed.
         """
-        with self.database.transaction() as connection:
-            row = connection.execute("SELECT before_ms FROM forgotten").fetchone()
+        with self.ledger.transaction() as connection:
+            row = connection.execute(
+                "SELECT before_ms FROM forgotten WHERE prefix = ?", (self.prefix,)
+            ).fetchone()
         return None if row is None else int(row[0])
 
     def pending(self, destination: Destination, limit: int) -> list[OutboxRow]:
@@ -327,21 +270,29 @@ class Findings:
 
         Rows that every destination has are deleted.
         """
-        with self.database.transaction() as connection:
+        with self.ledger.transaction() as connection:
             connection.execute(
-                "INSERT OR REPLACE INTO delivered VALUES (?, ?)",
-                (destination, sequence),
+                "INSERT OR REPLACE INTO delivered VALUES (?, ?, ?)",
+                (self.prefix, destination, sequence),
             )
             delivered = dict(
-                connection.execute("SELECT destination, told FROM delivered")
+                connection.execute(
+                    "SELECT destination, told FROM delivered WHERE prefix = ?",
+                    (self.prefix,),
+                )
             )
             everywhere = min(delivered.get(one, 0) for one in Destination)
-            connection.execute("DELETE FROM outbox WHERE told <= ?", (everywhere,))
+            connection.execute(
+                "DELETE FROM outbox WHERE prefix = ? AND told <= ?",
+                (self.prefix, everywhere),
+            )
 
     def count_pending(self) -> int:
         """Number of rows that at least one destination has not confirmed."""
-        with self.database.transaction() as connection:
-            (count,) = connection.execute(_COUNT_PENDING).fetchone()
+        with self.ledger.transaction() as connection:
+            (count,) = connection.execute(
+                "SELECT count(*) FROM outbox WHERE prefix = ?", (self.prefix,)
+            ).fetchone()
         return int(count)
 
     def _pending(
@@ -350,8 +301,13 @@ class Findings:
         channel: str | None = None,
         limit: int | None = None,
     ) -> list[OutboxRow]:
-        asked = {"destination": destination, "channel": channel, "limit": limit}
-        with self.database.transaction() as connection:
+        asked = {
+            "prefix": self.prefix,
+            "destination": destination,
+            "channel": channel,
+            "limit": limit,
+        }
+        with self.ledger.transaction() as connection:
             rows = connection.execute(_PENDING, asked).fetchall()
         return [
             _outbox_row(sequence, channel, self._decode(packed, self._type), tap_hole)
@@ -364,7 +320,7 @@ class Findings:
         # An error of msgspec, or one of bytes that are no text, is a ValueError too.
         except (ValueError, TypeError) as error:
             reason = f"a finding cannot be decoded: {error}"
-            raise self.database.damaged(reason) from error
+            raise self.ledger.damaged(reason) from error
 
 
 def _outbox_row(

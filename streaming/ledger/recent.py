@@ -1,6 +1,9 @@
-"""Stores the figures of views minute by minute for the last hour, in SQLite.
+"""Stores the figures of views minute by minute for the last hour.
 
-The page has them without a history, and without reading the history's files.
+The page has them without a history, and without reading the history's files. Minutes
+lie in the order of time, so that a minute of all channels is written to few pages.
+``baseline`` has the newest older figures of each channel. ``fields`` names the values
+in ``figures``, which have no names.
 """
 
 from __future__ import annotations
@@ -9,17 +12,15 @@ import json
 import sqlite3
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from connectors.history.schema import Row
-from sds_core.observer.figure_table import FigureTable
+from connectors.history.schema import Row, figures_of
 from sds_core.observer.growth import CountedValue, Recorded, counted_values
+from sds_core.observer.kinds import AnyKind
 from sds_core.observer.minutes import MINUTE_MS, Minute
-from sds_core.observer.sds.figures import CHANNEL_FIGURES
-from streaming.database import Database
+from streaming.ledger.ledger import Ledger
 
 RECENT_MS = 66 * MINUTE_MS
 """Time for which all minutes are stored, before the newest one: an hour, and the five
@@ -28,41 +29,30 @@ minutes by which the page's begin is rounded down."""
 _KEPT = 1_000
 """Channels whose steps are kept in memory, about 10 kB each."""
 
-# Minutes lie in the order of time, so that a minute of all channels is written to few
-# pages. `baseline` has the newest older figures of each channel. `fields` names the
-# values in `figures`, which have no names.
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS minutes (
-    end_ms INTEGER NOT NULL,
-    channel TEXT NOT NULL,
-    figures BLOB NOT NULL,
-    PRIMARY KEY (end_ms, channel)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS baseline (
-    channel TEXT PRIMARY KEY,
-    end_ms INTEGER NOT NULL,
-    figures BLOB NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS fields (names TEXT NOT NULL);
+_STORE = """
+INSERT INTO minutes (end_ms, name, figures, prefix) VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET figures = excluded.figures
 """
 
-_STORE = "INSERT OR REPLACE INTO minutes VALUES (?, ?, ?)"
-
 _MOVE = """
-INSERT INTO baseline SELECT channel, end_ms, figures FROM minutes
-WHERE end_ms <= ? ORDER BY end_ms
+INSERT INTO baseline SELECT prefix, name, end_ms, figures FROM minutes
+WHERE prefix = ? AND end_ms <= ? ORDER BY end_ms
 ON CONFLICT DO UPDATE SET end_ms = excluded.end_ms, figures = excluded.figures
 WHERE excluded.end_ms >= baseline.end_ms
 """
 
+_BASELINE = "SELECT name, end_ms, figures FROM baseline WHERE prefix = ?"
+
 _AT = """
-SELECT channel, end_ms, figures FROM minutes WHERE end_ms <= ? ORDER BY end_ms
+SELECT name, end_ms, figures FROM minutes
+WHERE prefix = ? AND end_ms <= ? ORDER BY end_ms
 """
 
 # Each minute is one search, where a range would read the minutes of all channels.
 _OF_CHANNEL = """
 SELECT end_ms, figures FROM minutes
-WHERE end_ms IN (SELECT value FROM json_each(?)) AND channel = ? ORDER BY end_ms
+WHERE prefix = ? AND end_ms IN (SELECT value FROM json_each(?)) AND name = ?
+ORDER BY end_ms
 """
 
 
@@ -71,38 +61,37 @@ class RecentMinutes:
 
     What is said of channels holds for the views, or groups, of any kind.
 
-    What a method has written is durable when the method returns. A replayed batch
-    overwrites its own minutes.
-
     Args:
-        path: The file; it and its directory are made if they are missing.
-        expected: Whether the file was made before; see `Database`.
-        table: The figures of channels. If a release stored other ones, its minutes are
+        ledger: The file.
+        kind: The kind. If a release stored other figures of it, its minutes are
             dropped.
 
     Raises:
         streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise it too.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        expected: bool = False,
-        table: FigureTable[Any] = CHANNEL_FIGURES,
-    ) -> None:
-        self._database = Database(path, _SCHEMA, expected)
-        self._table = table
+    def __init__(self, ledger: Ledger, kind: AnyKind) -> None:
+        self._ledger = ledger
+        self._prefix = kind.prefix
+        self._table = figures_of(kind)
         self._values = msgspec.msgpack.Decoder(list[CountedValue])
         self._lock = threading.Lock()
         self._found: tuple[int, dict[str, Recorded]] | None = None
         self._steps: tuple[tuple[int, ...], dict[str, list[Recorded]]] = (), {}
-        names = " ".join(table.counted)
-        with self._database.transaction() as connection:
-            known = connection.execute("SELECT names FROM fields").fetchall()
+        names = " ".join(self._table.counted)
+        with self._ledger.transaction() as connection:
+            known = connection.execute(
+                "SELECT names FROM fields WHERE prefix = ?", (self._prefix,)
+            ).fetchall()
             if known != [(names,)]:
                 for name in ("minutes", "baseline", "fields"):
-                    connection.execute(f"DELETE FROM {name}")  # noqa: S608 - ours
-                connection.execute("INSERT INTO fields VALUES (?)", (names,))
+                    connection.execute(
+                        f"DELETE FROM {name} WHERE prefix = ?",  # noqa: S608 - ours
+                        (self._prefix,),
+                    )
+                connection.execute(
+                    "INSERT INTO fields VALUES (?, ?)", (self._prefix, names)
+                )
 
     def record(self, minutes: Mapping[str, Sequence[Minute[Any]]]) -> None:
         """Store minutes by channel, of each channel in order; drop those too old."""
@@ -110,16 +99,18 @@ class RecentMinutes:
             return
         newest_ms = max(_end_ms(ended[-1]) for ended in minutes.values())
         rows = [
-            (_end_ms(one), channel, self._packed(one.totals))
+            (_end_ms(one), channel, self._packed(one.totals), self._prefix)
             for channel, ended in minutes.items()
             for one in _needed(ended, newest_ms - RECENT_MS)
         ]
         rows.sort()
-        with self._database.transaction() as connection:
+        with self._ledger.transaction() as connection:
             connection.executemany(_STORE, rows)
-            before_ms = (_newest_ms(connection) - RECENT_MS,)
-            connection.execute(_MOVE, before_ms)
-            connection.execute("DELETE FROM minutes WHERE end_ms <= ?", before_ms)
+            before = self._prefix, self._newest_ms(connection) - RECENT_MS
+            connection.execute(_MOVE, before)
+            connection.execute(
+                "DELETE FROM minutes WHERE prefix = ? AND end_ms <= ?", before
+            )
         self._drop_answers_without(rows)
 
     def begin(self, totals: Mapping[str, Any], clock_ms: int) -> None:
@@ -130,17 +121,19 @@ class RecentMinutes:
             clock_ms: Event time of the figures, Unix ms.
         """
         end_ms = clock_ms // MINUTE_MS * MINUTE_MS
-        with self._database.transaction() as connection:
+        with self._ledger.transaction() as connection:
             known = {
                 channel
                 for (channel,) in connection.execute(
-                    "SELECT channel FROM minutes UNION SELECT channel FROM baseline"
+                    "SELECT name FROM minutes WHERE prefix = :prefix "
+                    "UNION SELECT name FROM baseline WHERE prefix = :prefix",
+                    {"prefix": self._prefix},
                 )
             }
             connection.executemany(
-                "INSERT INTO baseline VALUES (?, ?, ?)",
+                "INSERT INTO baseline VALUES (?, ?, ?, ?)",
                 [
-                    (channel, end_ms, self._packed(one))
+                    (self._prefix, channel, end_ms, self._packed(one))
                     for channel, one in totals.items()
                     if channel not in known
                 ],
@@ -149,11 +142,12 @@ class RecentMinutes:
 
     def forget(self, channel: str) -> None:
         """Drop all figures of a channel."""
-        with self._database.transaction() as connection:
+        with self._ledger.transaction() as connection:
             for name in ("minutes", "baseline"):
                 connection.execute(
-                    f"DELETE FROM {name} WHERE channel = ?",  # noqa: S608 - ours
-                    (channel,),
+                    f"DELETE FROM {name} "  # noqa: S608 - ours
+                    "WHERE prefix = ? AND name = ?",
+                    (self._prefix, channel),
                 )
         self._drop_answers()
 
@@ -204,20 +198,23 @@ class RecentMinutes:
 
         Rows are like those of the history, with the fields `FigureTable.grown`.
         """
-        with self._database.transaction() as connection:
+        with self._ledger.transaction() as connection:
             baseline = connection.execute(
-                "SELECT end_ms, figures FROM baseline WHERE channel = ?", (channel,)
+                "SELECT end_ms, figures FROM baseline WHERE prefix = ? AND name = ?",
+                (self._prefix, channel),
             ).fetchall()
-            ends = _ends(connection, since_ms)
-            later = connection.execute(_OF_CHANNEL, (ends, channel)).fetchall()
+            ends = self._ends(connection, since_ms)
+            later = connection.execute(
+                _OF_CHANNEL, (self._prefix, ends, channel)
+            ).fetchall()
         return [
-            {"channel": channel, "minute": end_ms - MINUTE_MS}
+            {self._table.names.label: channel, "minute": end_ms - MINUTE_MS}
             | self._columns(self._recorded(end_ms, packed))
             for end_ms, packed in baseline + later
             if since_ms <= end_ms - MINUTE_MS < until_ms
         ]
 
-    def _drop_answers_without(self, rows: Sequence[tuple[int, str, bytes]]) -> None:
+    def _drop_answers_without(self, rows: Sequence[tuple[int, str, Any, str]]) -> None:
         """Drop the kept answers to which new rows belong.
 
         A quiet channel's minute ends by a timeout, one batch after T has passed it.
@@ -226,7 +223,7 @@ class RecentMinutes:
             if self._found is not None and rows[0][0] <= self._found[0]:
                 self._found = None
             asked, kept = self._steps
-            for end_ms, channel, _ in rows:
+            for end_ms, channel, *_ in rows:
                 if kept and end_ms <= asked[1]:
                     kept.pop(channel, None)
 
@@ -236,12 +233,12 @@ class RecentMinutes:
             self._steps = (), {}
 
     def _find(self, at_ms: int) -> dict[str, Recorded]:
-        with self._database.transaction() as connection:
+        with self._ledger.transaction() as connection:
             packed = {
                 channel: row
                 for query, given in (
-                    ("SELECT channel, end_ms, figures FROM baseline", ()),
-                    (_AT, (at_ms,)),
+                    (_BASELINE, (self._prefix,)),
+                    (_AT, (self._prefix, at_ms)),
                 )
                 for channel, *row in connection.execute(query, given)
             }
@@ -252,16 +249,29 @@ class RecentMinutes:
     ) -> dict[str, list[Recorded]]:
         ends = json.dumps(list(range(since_ms + MINUTE_MS, until_ms + 1, MINUTE_MS)))
         found: dict[str, list[Recorded]] = {}
-        with self._database.transaction() as connection:
+        with self._ledger.transaction() as connection:
             for channel in channels:
                 last = {
                     (end_ms - since_ms - 1) // step_ms: (end_ms, packed)
                     for end_ms, packed in connection.execute(
-                        _OF_CHANNEL, (ends, channel)
+                        _OF_CHANNEL, (self._prefix, ends, channel)
                     )
                 }
                 found[channel] = [self._recorded(*row) for row in last.values()]
         return found
+
+    def _newest_ms(self, connection: sqlite3.Connection) -> int:
+        (newest_ms,) = connection.execute(
+            "SELECT max(end_ms) FROM minutes WHERE prefix = ?", (self._prefix,)
+        ).fetchone()
+        return newest_ms or 0
+
+    def _ends(self, connection: sqlite3.Connection, since_ms: int) -> str:
+        """Return the ends of all stored minutes from a time on, as JSON."""
+        newest_ms = self._newest_ms(connection)
+        first_ms = max(since_ms, newest_ms - RECENT_MS)
+        begin_ms = -(-first_ms // MINUTE_MS) * MINUTE_MS
+        return json.dumps(list(range(begin_ms, newest_ms + 1, MINUTE_MS)))
 
     def _columns(self, recorded: Recorded) -> Row:
         columns = {one.field: self._table.column_of(one) for one in self._table.grown}
@@ -276,10 +286,10 @@ class RecentMinutes:
             values = self._values.decode(packed)
         except (ValueError, TypeError) as error:
             reason = f"figures cannot be decoded: {error}"
-            raise self._database.damaged(reason) from error
+            raise self._ledger.damaged(reason) from error
         if len(values) != len(self._table.counted):
             reason = f"{len(values)} figures instead of {len(self._table.counted)}"
-            raise self._database.damaged(reason)
+            raise self._ledger.damaged(reason)
         return Recorded(end_ms, values)
 
 
@@ -291,16 +301,3 @@ def _needed(minutes: Sequence[Minute[Any]], before_ms: int) -> Sequence[Minute[A
     """Return the minutes after a time, and the one before: a batch may have hours."""
     older = sum(_end_ms(one) <= before_ms for one in minutes)
     return minutes[max(older - 1, 0) :]
-
-
-def _newest_ms(connection: sqlite3.Connection) -> int:
-    (newest_ms,) = connection.execute("SELECT max(end_ms) FROM minutes").fetchone()
-    return newest_ms or 0
-
-
-def _ends(connection: sqlite3.Connection, since_ms: int) -> str:
-    """Return the ends of all stored minutes from a time on, as JSON."""
-    newest_ms = _newest_ms(connection)
-    first_ms = max(since_ms, newest_ms - RECENT_MS)
-    begin_ms = -(-first_ms // MINUTE_MS) * MINUTE_MS
-    return json.dumps(list(range(begin_ms, newest_ms + 1, MINUTE_MS)))

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable
-from pathlib import Path
 
 import msgspec
 
 from sds_core.observer.kinds import Kinds
-from streaming.damage import do_without, read_file, wrong_content
-from streaming.files import write_atomically
+from streaming.ledger.ledger import Ledger
 
 MAX_LABEL_CHARACTERS = 200
 """Longest label: a scrape repeats it in some hundred series."""
@@ -28,32 +26,35 @@ because a pattern of the channel table may match more channels than expected."""
 
 
 class LabelLedger:
-    """The labels given so far, stored in a file beside the checkpoint.
+    """The labels given so far to the views of one kind.
 
     Args:
-        path: The file, a JSON list of names; made if it is missing.
+        ledger: The file.
+        prefix: That of the kind.
         budget: Number of names that may have a label.
 
     Raises:
         streaming.damage.DamagedCheckpoint: The file has another content.
     """
 
-    def __init__(self, path: Path, budget: int) -> None:
-        self._path = path
+    def __init__(self, ledger: Ledger, prefix: str, budget: int) -> None:
+        self._ledger = ledger
+        self._prefix = prefix
         self._budget = budget
         self._labels: dict[str, None] = {}
         # Names whose place a new name may take, oldest first.
         self._vacant: dict[str, None] = {}
-        if path.exists():
-            remedy = do_without(path)
-            data = read_file(path, remedy)
+        with ledger.transaction() as connection:
+            row = connection.execute(
+                "SELECT names FROM labels WHERE prefix = ?", (prefix,)
+            ).fetchone()
+        if row is not None:
             try:
-                names = msgspec.json.decode(data, type=list[str])
-            except ValueError as error:
-                raise wrong_content(path, error, remedy) from error
+                names = msgspec.json.decode(row[0], type=list[str])
+            except (ValueError, TypeError) as error:
+                reason = f"labels cannot be decoded: {error}"
+                raise ledger.damaged(reason) from error
             self._labels = dict.fromkeys(names)
-        else:
-            self._write()
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -108,20 +109,25 @@ class LabelLedger:
         )
 
     def _write(self) -> None:
-        write_atomically(self._path, json.dumps(list(self._labels)))
+        with self._ledger.transaction() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO labels VALUES (?, ?)",
+                (self._prefix, json.dumps(list(self._labels))),
+            )
 
 
-def open_ledgers(directory: Path, kinds: Kinds, budget: int) -> dict[str, LabelLedger]:
-    """Open the ledgers of all kinds whose views may have labels, by prefix.
+def open_labels(ledger: Ledger, kinds: Kinds, budget: int) -> dict[str, LabelLedger]:
+    """Return the labels of all kinds whose views may have them, by prefix.
 
     Args:
-        directory: Directory of the job's own files, beside the checkpoint.
+        ledger: The file.
         kinds: Registered kinds of view.
         budget: Number of labels for each kind that has no `Kind.label_budget`.
     """
     return {
         kind.prefix: LabelLedger(
-            directory / kind.label_file,
+            ledger,
+            kind.prefix,
             budget if kind.label_budget is None else kind.label_budget,
         )
         for kind in kinds

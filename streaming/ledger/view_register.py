@@ -1,20 +1,18 @@
 """Which views there are, which shall be forgotten, and what forgotten ones counted.
 
-The file holds three things, for kinds with `Kind.remains`:
+The register holds three things, for kinds with `Kind.remains`:
 
 - The keys of all views, for commands that run without Spark.
 - *Requests*: rows that the source adds to the next batch. They have numbers, and the
   position of each batch says up to which number it took them, so that a replayed batch
   takes the same ones.
-- The *remainder*: sums over what forgotten views had counted. It is stored with the
-  number of the batch that changed it, beside the one before. So a batch that Spark
-  repeats adds to the same sum as the first time.
+- The *remainder*: sums over what forgotten views had counted.
 """
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -22,37 +20,15 @@ import msgspec
 from sds_core.observer import blob
 from sds_core.observer.forgotten import Remainder
 from sds_core.observer.kinds import AnyKind, Kinds
-from streaming.database import Database
+from streaming.ledger.ledger import Ledger
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS views (key TEXT PRIMARY KEY) WITHOUT ROWID;
+_REMAINDER = "SELECT views, totals, other FROM remainders WHERE prefix = ?"
 
-CREATE TABLE IF NOT EXISTS requests (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    key TEXT NOT NULL,
-    digest BLOB NOT NULL
-);
-
-CREATE TABLE IF NOT EXISTS remainders (
-    prefix TEXT NOT NULL,
-    batch INTEGER NOT NULL,
-    views INTEGER NOT NULL,
-    totals BLOB NOT NULL,
-    other BLOB,
-    PRIMARY KEY (prefix, batch)
-);
+_STORE_REMAINDER = """
+INSERT INTO remainders VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET
+    views = excluded.views, totals = excluded.totals, other = excluded.other
 """
-
-_NEWEST_REMAINDER = """
-SELECT batch, views, totals, other FROM remainders
-WHERE prefix = ? AND batch < ? ORDER BY batch DESC LIMIT 1
-"""
-
-_STORE_REMAINDER = "INSERT OR REPLACE INTO remainders VALUES (?, ?, ?, ?, ?)"
-
-_AFTER_ALL = 1 << 62
-"""Greater than the number of any batch."""
-
 
 _Rows = TypeVar("_Rows")
 
@@ -72,33 +48,28 @@ class ForgottenView(NamedTuple):
 
 
 class ViewRegister:
-    """The file of one checkpoint.
+    """The register of one checkpoint.
 
-    What a method has written is durable when the method returns. A running job and a
-    command may use it at the same time.
+    A running job and a command may use it at the same time.
 
     Args:
-        path: The file; it and its directory are made if they are missing.
-        expected: Whether the file was made before; see `Database`.
+        ledger: The file.
 
     Raises:
-        streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise it too.
+        streaming.damage.DamagedCheckpoint: Raised by methods: the file is damaged.
     """
 
-    def __init__(self, path: Path, expected: bool = False) -> None:
-        self._database = Database(path, _SCHEMA, expected)
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
 
-    def begin(self, committed: int | None, taken: int) -> None:
-        """Remove what a killed job has left of a batch that will be repeated.
+    def begin(self, taken: int) -> None:
+        """Remove requests that were taken.
 
         Args:
-            committed: Number of the newest batch that was committed; None before the
-                first.
-            taken: Number of the last request up to that batch; 0 without one.
+            taken: Number of the last request up to the newest batch that was committed;
+                0 without one.
         """
-        newest = -1 if committed is None else committed
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM remainders WHERE batch > ?", (newest,))
+        with self._ledger.transaction() as connection:
             connection.execute("DELETE FROM requests WHERE number <= ?", (taken,))
             # A new file must not give numbers that the position has passed already.
             connection.execute("DELETE FROM sqlite_sequence WHERE name = 'requests'")
@@ -110,35 +81,35 @@ class ViewRegister:
 
     def set_keys(self, keys: Iterable[str]) -> None:
         """Replace the keys of all views."""
-        with self._database.transaction() as connection:
+        with self._ledger.transaction() as connection:
             connection.execute("DELETE FROM views")
             _add_keys(connection, keys)
 
     def keys(self) -> list[str]:
         """The keys of all views, in order."""
-        with self._database.transaction() as connection:
+        with self._ledger.transaction() as connection:
             rows = connection.execute("SELECT key FROM views ORDER BY key").fetchall()
         return [key for (key,) in self._checked(rows, list[tuple[str]])]
 
     def request(self, requests: Iterable[tuple[str, bytes]]) -> None:
-        """Add requests: key of a view, and one of the digests in `keys.py`."""
+        """Add requests: key of a view, and `FORGET` or `REVIEW`."""
         rows = list(requests)
         if not rows:
             return
-        with self._database.transaction() as connection:
+        with self._ledger.transaction() as connection:
             connection.executemany(
                 "INSERT INTO requests (key, digest) VALUES (?, ?)", rows
             )
 
     def newest_request(self) -> int:
         """Number of the newest request; 0 if there is none."""
-        with self._database.transaction() as connection:
+        with self._ledger.transaction() as connection:
             row = connection.execute("SELECT max(number) FROM requests").fetchone()
         return int(row[0] or 0)
 
     def requests(self, after: int, until: int) -> list[tuple[str, bytes]]:
         """Requests with numbers in (after, until], in order."""
-        with self._database.transaction() as connection:
+        with self._ledger.transaction() as connection:
             rows = connection.execute(
                 "SELECT key, digest FROM requests WHERE number > ? AND number <= ? "
                 "ORDER BY number",
@@ -146,60 +117,44 @@ class ViewRegister:
             ).fetchall()
         return self._checked(rows, list[tuple[str, bytes]])
 
-    def record_batch(
-        self,
-        batch: int,
-        new: Iterable[str],
-        gone: Iterable[str],
-        forgotten: Sequence[ForgottenView],
-    ) -> None:
-        """Store what a batch has changed. Repeating it changes nothing.
+    def update_keys(self, new: Iterable[str], gone: Iterable[str]) -> None:
+        """Add keys of views that are new, and remove those of views that are gone."""
+        new, gone = list(new), list(gone)
+        if new or gone:
+            with self._ledger.transaction() as connection:
+                _add_keys(connection, new)
+                connection.executemany(
+                    "DELETE FROM views WHERE key = ?", [(key,) for key in gone]
+                )
+
+    def add_forgotten(self, forgotten: Iterable[ForgottenView]) -> None:
+        """Add what views had counted that a batch has forgotten.
 
         Args:
-            batch: Number of the batch.
-            new: Keys of views that are new.
-            gone: Keys of views that are forgotten and have not returned.
-            forgotten: Views that were forgotten, whether or not they have returned.
+            forgotten: The views, whether or not they have returned.
         """
-        new, gone = list(new), list(gone)
-        if not (new or gone or forgotten):
-            return
-        kinds = {one.kind.prefix: one.kind for one in forgotten}
-        with self._database.transaction() as connection:
-            _add_keys(connection, new)
-            connection.executemany(
-                "DELETE FROM views WHERE key = ?", [(key,) for key in gone]
-            )
-            for prefix, kind in kinds.items():
-                row = connection.execute(_NEWEST_REMAINDER, (prefix, batch)).fetchone()
-                of_kind = [one for one in forgotten if one.kind.prefix == prefix]
-                # Only the sum before this batch is needed if it is repeated.
-                before = -1 if row is None else row[0]
-                connection.execute(
-                    "DELETE FROM remainders WHERE prefix = ? AND batch < ?",
-                    (prefix, before),
-                )
-                stored = _with(kind, self._remainder(kind, row), of_kind)
-                connection.execute(_STORE_REMAINDER, (prefix, batch, *stored))
+        by_prefix: dict[str, list[ForgottenView]] = {}
+        for one in forgotten:
+            by_prefix.setdefault(one.kind.prefix, []).append(one)
+        for prefix, some in by_prefix.items():
+            kind = some[0].kind
+            with self._ledger.transaction() as connection:
+                stored = _with(kind, self._remainder(connection, kind), some)
+                connection.execute(_STORE_REMAINDER, (prefix, *stored))
 
     def remainders(self, kinds: Kinds) -> dict[str, Remainder[Any]]:
         """What forgotten views had counted, by the prefix of their kind."""
-        found = {}
-        with self._database.transaction() as connection:
-            for kind in kinds:
-                values = (kind.prefix, _AFTER_ALL)
-                row = connection.execute(_NEWEST_REMAINDER, values).fetchone()
-                remainder = self._remainder(kind, row)
-                if remainder is not None:
-                    found[kind.prefix] = remainder
-        return found
+        with self._ledger.transaction() as connection:
+            found = {kind.prefix: self._remainder(connection, kind) for kind in kinds}
+        return {prefix: one for prefix, one in found.items() if one is not None}
 
     def _remainder(
-        self, kind: AnyKind, row: tuple[int, int, bytes, bytes | None] | None
+        self, connection: sqlite3.Connection, kind: AnyKind
     ) -> Remainder[Any] | None:
+        row = connection.execute(_REMAINDER, (kind.prefix,)).fetchone()
         if row is None:
             return None
-        _, views, totals, other = row
+        views, totals, other = row
         try:
             return Remainder(
                 int(views),
@@ -209,14 +164,14 @@ class ViewRegister:
         # An error of msgspec, or one of bytes that are no text, is a ValueError too.
         except (ValueError, TypeError) as error:
             reason = f"a remainder cannot be decoded: {error}"
-            raise self._database.damaged(reason) from error
+            raise self._ledger.damaged(reason) from error
 
     def _checked(self, rows: Any, type_: type[_Rows]) -> _Rows:
         """Return rows; a damaged page may give values of other types."""
         try:
             return msgspec.convert(rows, type_)
         except msgspec.ValidationError as error:
-            raise self._database.damaged(error) from error
+            raise self._ledger.damaged(error) from error
 
 
 def _add_keys(connection: Any, keys: Iterable[str]) -> None:

@@ -2,8 +2,7 @@
 
 A view emits a minute of a group only if its own part has changed, so the parts of the
 other views are those of the minute that each emitted last. They are stored beside the
-checkpoint, each with the number of the batch that set it and beside the one before. So
-a batch that Spark repeats starts from the same parts, and gives the same minutes.
+checkpoint.
 
 A part whose minute is older than the newest one of its group counts in that one.
 """
@@ -12,41 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from sds_core.observer.kinds import AnyKind, Grouping, Kinds
 from sds_core.observer.minutes import GroupMinute
-from streaming.database import Database
 from streaming.group_parts import GroupParts
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS parts (
-    prefix TEXT NOT NULL,
-    name TEXT NOT NULL,
-    view TEXT NOT NULL,
-    batch INTEGER NOT NULL,
-    minute_ms INTEGER NOT NULL,
-    part BLOB NOT NULL,
-    PRIMARY KEY (prefix, name, view, batch)
-) WITHOUT ROWID;
-"""
-
-# Only the part before this batch is needed if it is repeated.
-_DROP = """
-DELETE FROM parts WHERE (prefix, name, view) = (:prefix, :name, :view) AND batch < (
-    SELECT max(batch) FROM parts
-    WHERE (prefix, name, view) = (:prefix, :name, :view) AND batch < :batch
-)
-"""
+from streaming.ledger.ledger import Ledger
 
 _STORE = """
-INSERT OR REPLACE INTO parts VALUES (:prefix, :name, :view, :batch, :minute_ms, :part)
+INSERT INTO parts VALUES (?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET minute_ms = excluded.minute_ms, part = excluded.part
 """
 
-_LOAD = "SELECT name, view, minute_ms, part FROM parts WHERE prefix = ? ORDER BY batch"
+_LOAD = "SELECT name, view, minute_ms, part FROM parts WHERE prefix = ?"
 
 _EMITTED = tuple[str, GroupMinute[Any]]
 """A minute, and the name of the view that emitted it."""
@@ -55,48 +34,29 @@ _EMITTED = tuple[str, GroupMinute[Any]]
 class GroupMinutes:
     """The parts of the minutes of one checkpoint.
 
-    What a method has written is durable when the method returns.
-
     Args:
-        path: The file; it and its directory are made if they are missing.
+        ledger: The file.
         kinds: Registered kinds of view.
-        expected: Whether the file was made before; see `Database`.
 
     Raises:
         streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise it too.
     """
 
-    def __init__(self, path: Path, kinds: Kinds, expected: bool = False) -> None:
-        self._database = Database(path, _SCHEMA, expected)
-        self._kinds = kinds
+    def __init__(self, ledger: Ledger, kinds: Kinds) -> None:
+        self._ledger = ledger
         self._parts: dict[str, GroupParts] = {}
         # Newest minute of each group, Unix ms, by prefix and name.
         self._newest_ms: dict[str, dict[str, int]] = {}
-
-    def begin(self, committed: int | None) -> None:
-        """Read the parts, without those of batches that will be repeated.
-
-        Args:
-            committed: Number of the newest batch that was committed; None before the
-                first.
-        """
-        newest = -1 if committed is None else committed
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM parts WHERE batch > ?", (newest,))
-        for kind in self._kinds:
+        for kind in kinds:
             if kind.grouping is not None:
                 self._load(kind, kind.grouping)
 
     def join(
-        self,
-        batch: int,
-        kind: AnyKind,
-        emitted: Mapping[str, Iterable[GroupMinute[Any]]],
+        self, kind: AnyKind, emitted: Mapping[str, Iterable[GroupMinute[Any]]]
     ) -> dict[str, list[GroupMinute[Any]]]:
         """Return the minutes of groups, of each group in order, that a batch has ended.
 
         Args:
-            batch: Number of the batch.
             kind: Kind of the views.
             emitted: Minutes by the name of the view that has emitted them.
         """
@@ -112,7 +72,7 @@ class GroupMinutes:
                 joined.setdefault(name, {})[at_ms] = msgspec.structs.replace(
                     one, minute_ms=at_ms, totals=self._parts[kind.prefix].join(name)
                 )
-        self._store(batch, kind, found)
+        self._store(kind, found)
         return {name: list(minutes.values()) for name, minutes in joined.items()}
 
     def _set(
@@ -123,27 +83,25 @@ class GroupMinutes:
             self._parts[kind.prefix].set(one.group, view, one.totals)
         return {one.group: one for _, one in emitted}
 
-    def _store(self, batch: int, kind: AnyKind, emitted: Sequence[_EMITTED]) -> None:
+    def _store(self, kind: AnyKind, emitted: Sequence[_EMITTED]) -> None:
         # Of the parts that a view has emitted in one batch, the last one is needed.
         rows = {
-            (one.group, view): {
-                "prefix": kind.prefix,
-                "name": one.group,
-                "view": view,
-                "batch": batch,
-                "minute_ms": one.minute_ms,
-                "part": msgspec.msgpack.encode(one.totals),
-            }
+            (one.group, view): (
+                kind.prefix,
+                one.group,
+                view,
+                one.minute_ms,
+                msgspec.msgpack.encode(one.totals),
+            )
             for view, one in emitted
         }
-        with self._database.transaction() as connection:
-            connection.executemany(_DROP, rows.values())
+        with self._ledger.transaction() as connection:
             connection.executemany(_STORE, rows.values())
 
     def _load(self, kind: AnyKind, grouping: Grouping[Any, Any]) -> None:
         parts = self._parts[kind.prefix] = GroupParts(grouping)
         newest_ms = self._newest_ms[kind.prefix] = {}
-        with self._database.transaction() as connection:
+        with self._ledger.transaction() as connection:
             rows = connection.execute(_LOAD, (kind.prefix,)).fetchall()
         try:
             for name, view, minute_ms, packed in rows:
@@ -153,7 +111,7 @@ class GroupMinutes:
         # An error of msgspec, or one of bytes that are no text, is a ValueError too.
         except (ValueError, TypeError) as error:
             reason = f"a part cannot be decoded: {error}"
-            raise self._database.damaged(reason) from error
+            raise self._ledger.damaged(reason) from error
 
 
 def _minute_of(emitted: _EMITTED) -> int:
