@@ -29,22 +29,18 @@ class DetailStore:
             for name, acknowledged in acknowledgements.items()
             for one in acknowledged
         ]
-        if rows:
-            with self._ledger.transaction() as connection:
-                connection.executemany(
-                    "INSERT INTO acknowledgements VALUES (?, ?, ?, ?, ?) "
-                    "ON CONFLICT DO UPDATE SET t0_ms = excluded.t0_ms, "
-                    "latency_ms = excluded.latency_ms",
-                    rows,
-                )
+        self._ledger.write_all(
+            "INSERT INTO acknowledgements VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET t0_ms = excluded.t0_ms, "
+            "latency_ms = excluded.latency_ms",
+            rows,
+        )
 
     def forget(self, prefix: str, name: str) -> None:
         """Remove all acknowledgements of a view."""
-        with self._ledger.transaction() as connection:
-            connection.execute(
-                "DELETE FROM acknowledgements WHERE (prefix, name) = (?, ?)",
-                (prefix, name),
-            )
+        self._ledger.write(
+            "DELETE FROM acknowledgements WHERE (prefix, name) = (?, ?)", prefix, name
+        )
 
     def latencies(self, prefix: str) -> dict[str, list[tuple[str, int]]]:
         """Message id and latency, ms, of each acknowledgement, by name of a view.
@@ -52,12 +48,10 @@ class DetailStore:
         Those of a view are in the order of the messages' first copies.
         """
         found: dict[str, list[tuple[str, int]]] = {}
-        with self._ledger.transaction() as connection:
-            rows = connection.execute(
-                "SELECT name, message_id, latency_ms FROM acknowledgements "
-                "WHERE prefix = ? ORDER BY name, t0_ms, message_id",
-                (prefix,),
-            )
-            for name, message_id, latency_ms in rows:
-                found.setdefault(name, []).append((message_id, latency_ms))
+        for name, message_id, latency_ms in self._ledger.rows(
+            "SELECT name, message_id, latency_ms FROM acknowledgements "
+            "WHERE prefix = ? ORDER BY name, t0_ms, message_id",
+            prefix,
+        ):
+            found.setdefault(name, []).append((message_id, latency_ms))
         return found

@@ -147,11 +147,9 @@ class Findings:
             for channel, changed in incidents.items()
             for incident in changed
         ]
-        if not rows:
-            return
-        with self.ledger.transaction() as connection:
-            connection.executemany(_STORE_INCIDENT, rows)
-            connection.executemany(_QUEUE_INCIDENT, [row[:4] for row in rows])
+        with self.ledger.transaction():
+            self.ledger.write_all(_STORE_INCIDENT, rows)
+            self.ledger.write_all(_QUEUE_INCIDENT, [row[:4] for row in rows])
 
     def record_minutes(self, minutes: Mapping[str, Iterable[Minute[Any]]]) -> None:
         """Add minutes by channel to the outbox."""
@@ -160,10 +158,7 @@ class Findings:
             for channel, ended in minutes.items()
             for minute in ended
         ]
-        if not rows:
-            return
-        with self.ledger.transaction() as connection:
-            connection.executemany(QUEUE, rows)
+        self.ledger.write_all(QUEUE, rows)
 
     def mark_incidents(self, coincides: Coincides, since_ms: int) -> None:
         """Mark incidents that coincide with a tap hole, and add them to the outbox.
@@ -174,12 +169,13 @@ class Findings:
             coincides: Judges one incident. Not called for a marked one.
             since_ms: Incidents found before this event time, Unix ms, are skipped.
         """
-        with self.ledger.transaction() as connection:
-            unmarked = connection.execute(
+        with self.ledger.transaction():
+            unmarked = self.ledger.rows(
                 "SELECT name, incident FROM incidents "
                 "WHERE prefix = ? AND found_ms >= ? AND NOT tap_hole",
-                (self.prefix, since_ms),
-            ).fetchall()
+                self.prefix,
+                since_ms,
+            )
             incidents = [
                 (channel, self._decode(packed, Incident))
                 for channel, packed in unmarked
@@ -189,8 +185,8 @@ class Findings:
                 for channel, incident in incidents
                 if coincides(channel, incident)
             ]
-            connection.executemany(_MARK_INCIDENT, keys)
-            connection.executemany(_QUEUE_INCIDENT, keys)
+            self.ledger.write_all(_MARK_INCIDENT, keys)
+            self.ledger.write_all(_QUEUE_INCIDENT, keys)
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
         """Stored incidents that match a query, found last first."""
@@ -229,11 +225,11 @@ class Findings:
 
         Their rows in the outbox stay until each destination has them.
         """
-        with self.ledger.transaction() as connection:
-            connection.execute(
-                "DELETE FROM incidents WHERE prefix = ? AND found_ms < ?",
-                (self.prefix, found_ms),
-            )
+        self.ledger.write(
+            "DELETE FROM incidents WHERE prefix = ? AND found_ms < ?",
+            self.prefix,
+            found_ms,
+        )
 
     @property
     def forgotten_before_ms(self) -> int | None:
@@ -241,11 +237,10 @@ class Findings:
 
         None if no incident was ever removed.
         """
-        with self.ledger.transaction() as connection:
-            row = connection.execute(
-                "SELECT before_ms FROM forgotten WHERE prefix = ?", (self.prefix,)
-            ).fetchone()
-        return None if row is None else int(row[0])
+        before_ms: int | None = self.ledger.value(
+            "SELECT before_ms FROM forgotten WHERE prefix = ?", self.prefix
+        )
+        return before_ms
 
     def pending(self, destination: Destination, limit: int) -> list[OutboxRow]:
         """The first rows, at most ``limit``, that a destination has not confirmed."""
@@ -270,30 +265,33 @@ class Findings:
 
         Rows that every destination has are deleted.
         """
-        with self.ledger.transaction() as connection:
-            connection.execute(
+        with self.ledger.transaction():
+            self.ledger.write(
                 "INSERT OR REPLACE INTO delivered VALUES (?, ?, ?)",
-                (self.prefix, destination, sequence),
+                self.prefix,
+                destination,
+                sequence,
             )
             delivered = dict(
-                connection.execute(
+                self.ledger.rows(
                     "SELECT destination, told FROM delivered WHERE prefix = ?",
-                    (self.prefix,),
+                    self.prefix,
                 )
             )
             everywhere = min(delivered.get(one, 0) for one in Destination)
-            connection.execute(
+            self.ledger.write(
                 "DELETE FROM outbox WHERE prefix = ? AND told <= ?",
-                (self.prefix, everywhere),
+                self.prefix,
+                everywhere,
             )
 
     def count_pending(self) -> int:
         """Number of rows that at least one destination has not confirmed."""
-        with self.ledger.transaction() as connection:
-            (count,) = connection.execute(
-                "SELECT count(*) FROM outbox WHERE prefix = ?", (self.prefix,)
-            ).fetchone()
-        return int(count)
+        return int(
+            self.ledger.value(
+                "SELECT count(*) FROM outbox WHERE prefix = ?", self.prefix
+            )
+        )
 
     def _pending(
         self,

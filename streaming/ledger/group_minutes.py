@@ -95,16 +95,13 @@ class GroupMinutes:
             )
             for view, one in emitted
         }
-        with self._ledger.transaction() as connection:
-            connection.executemany(_STORE, rows.values())
+        self._ledger.write_all(_STORE, list(rows.values()))
 
     def _load(self, kind: AnyKind, grouping: Grouping[Any, Any]) -> None:
         parts = self._parts[kind.prefix] = GroupParts(grouping)
         newest_ms = self._newest_ms[kind.prefix] = {}
-        with self._ledger.transaction() as connection:
-            rows = connection.execute(_LOAD, (kind.prefix,)).fetchall()
         try:
-            for name, view, minute_ms, packed in rows:
+            for name, view, minute_ms, packed in self._ledger.rows(_LOAD, kind.prefix):
                 part = msgspec.msgpack.decode(packed, type=grouping.totals)
                 parts.set(name, view, part)
                 newest_ms[name] = max(minute_ms, newest_ms.get(name, 0))

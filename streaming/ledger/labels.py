@@ -44,13 +44,10 @@ class LabelLedger:
         self._labels: dict[str, None] = {}
         # Names whose place a new name may take, oldest first.
         self._vacant: dict[str, None] = {}
-        with ledger.transaction() as connection:
-            row = connection.execute(
-                "SELECT names FROM labels WHERE prefix = ?", (prefix,)
-            ).fetchone()
-        if row is not None:
+        stored = ledger.value("SELECT names FROM labels WHERE prefix = ?", prefix)
+        if stored is not None:
             try:
-                names = msgspec.json.decode(row[0], type=list[str])
+                names = msgspec.json.decode(stored, type=list[str])
             except (ValueError, TypeError) as error:
                 reason = f"labels cannot be decoded: {error}"
                 raise ledger.damaged(reason) from error
@@ -109,11 +106,11 @@ class LabelLedger:
         )
 
     def _write(self) -> None:
-        with self._ledger.transaction() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO labels VALUES (?, ?)",
-                (self._prefix, json.dumps(list(self._labels))),
-            )
+        self._ledger.write(
+            "INSERT OR REPLACE INTO labels VALUES (?, ?)",
+            self._prefix,
+            json.dumps(list(self._labels)),
+        )
 
 
 def open_labels(ledger: Ledger, kinds: Kinds, budget: int) -> dict[str, LabelLedger]:

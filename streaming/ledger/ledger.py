@@ -16,9 +16,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from sds_core.text import one_line, printable
 from streaming.damage import DamagedCheckpoint, do_without
@@ -55,7 +56,7 @@ class Ledger:
 
     def __init__(self, path: Path, expected: bool = False) -> None:
         self._path = path
-        # Its connection belongs to the thread that is in a batch.
+        # Its connection belongs to the thread that is in a transaction.
         self._thread = threading.local()
         self._lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
@@ -88,8 +89,8 @@ class Ledger:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A connection for one transaction, committed when the block ends.
 
-        Within a batch it is that of the batch, and commits with it. An error in the
-        block rolls the transaction back.
+        Within a batch, or another such block of the same thread, it is that one's, and
+        commits with it. An error in the block rolls the transaction back.
         """
         joined: sqlite3.Connection | None = getattr(self._thread, "connection", None)
         if joined is not None:
@@ -99,8 +100,30 @@ class Ledger:
             told_damage(self._path),
             closing(self._connect()) as connection,
             connection,
+            self._joining(connection),
         ):
             yield connection
+
+    def rows(self, query: str, *values: object) -> list[Any]:
+        """Return the rows of a query."""
+        with self.transaction() as connection:
+            return connection.execute(query, values).fetchall()
+
+    def value(self, query: str, *values: object) -> Any:
+        """Return the value that a query finds in one row; None if there is no row."""
+        rows = self.rows(query, *values)
+        return rows[0][0] if rows else None
+
+    def write(self, statement: str, *values: object) -> None:
+        """Execute a statement that writes."""
+        with self.transaction() as connection:
+            connection.execute(statement, values)
+
+    def write_all(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+        """Execute a statement once for each row, if there is any."""
+        if rows:
+            with self.transaction() as connection:
+                connection.executemany(statement, rows)
 
     @contextmanager
     def batch(self, number: int, position: str) -> Iterator[bool]:
@@ -130,11 +153,8 @@ class Ledger:
                 if is_new:
                     schema.keep(connection)
                 before = connection.total_changes
-                self._thread.connection = connection
-                try:
+                with self._joining(connection):
                     yield is_new
-                finally:
-                    del self._thread.connection
                 if connection.total_changes == before:
                     connection.rollback()
                     return
@@ -188,11 +208,16 @@ class Ledger:
         return damaged_database(self._path, reason)
 
     def _newest(self) -> tuple[int, str] | None:
-        with self.transaction() as connection:
-            newest: tuple[int, str] | None = connection.execute(
-                "SELECT number, position FROM batch"
-            ).fetchone()
-        return newest
+        rows = self.rows("SELECT number, position FROM batch")
+        return rows[0] if rows else None
+
+    @contextmanager
+    def _joining(self, connection: sqlite3.Connection) -> Iterator[None]:
+        self._thread.connection = connection
+        try:
+            yield
+        finally:
+            del self._thread.connection
 
     def _open_writer(self) -> sqlite3.Connection:
         # It stays open: the last one that is closed writes the log into the file. The

@@ -9,7 +9,6 @@ in ``figures``, which have no names.
 from __future__ import annotations
 
 import json
-import sqlite3
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -40,6 +39,18 @@ WHERE prefix = ? AND end_ms <= ? ORDER BY end_ms
 ON CONFLICT DO UPDATE SET end_ms = excluded.end_ms, figures = excluded.figures
 WHERE excluded.end_ms >= baseline.end_ms
 """
+
+_NAMES = """
+SELECT name FROM minutes WHERE prefix = ? UNION
+SELECT name FROM baseline WHERE prefix = ?
+"""
+
+_DELETE_MOVED = "DELETE FROM minutes WHERE prefix = ? AND end_ms <= ?"
+
+_DELETE_ALL = [
+    f"DELETE FROM {table} WHERE prefix = ?"  # noqa: S608 - ours
+    for table in ("minutes", "baseline", "fields")
+]
 
 _BASELINE = "SELECT name, end_ms, figures FROM baseline WHERE prefix = ?"
 
@@ -79,19 +90,14 @@ class RecentMinutes:
         self._found: tuple[int, dict[str, Recorded]] | None = None
         self._steps: tuple[tuple[int, ...], dict[str, list[Recorded]]] = (), {}
         names = " ".join(self._table.counted)
-        with self._ledger.transaction() as connection:
-            known = connection.execute(
-                "SELECT names FROM fields WHERE prefix = ?", (self._prefix,)
-            ).fetchall()
-            if known != [(names,)]:
-                for name in ("minutes", "baseline", "fields"):
-                    connection.execute(
-                        f"DELETE FROM {name} WHERE prefix = ?",  # noqa: S608 - ours
-                        (self._prefix,),
-                    )
-                connection.execute(
-                    "INSERT INTO fields VALUES (?, ?)", (self._prefix, names)
-                )
+        with ledger.transaction():
+            known = ledger.value(
+                "SELECT names FROM fields WHERE prefix = ?", self._prefix
+            )
+            if known != names:
+                for delete in _DELETE_ALL:
+                    ledger.write(delete, self._prefix)
+                ledger.write("INSERT INTO fields VALUES (?, ?)", self._prefix, names)
 
     def record(self, minutes: Mapping[str, Sequence[Minute[Any]]]) -> None:
         """Store minutes by channel, of each channel in order; drop those too old."""
@@ -104,13 +110,11 @@ class RecentMinutes:
             for one in _needed(ended, newest_ms - RECENT_MS)
         ]
         rows.sort()
-        with self._ledger.transaction() as connection:
-            connection.executemany(_STORE, rows)
-            before = self._prefix, self._newest_ms(connection) - RECENT_MS
-            connection.execute(_MOVE, before)
-            connection.execute(
-                "DELETE FROM minutes WHERE prefix = ? AND end_ms <= ?", before
-            )
+        with self._ledger.transaction():
+            self._ledger.write_all(_STORE, rows)
+            before = self._prefix, self._newest_ms() - RECENT_MS
+            self._ledger.write(_MOVE, *before)
+            self._ledger.write(_DELETE_MOVED, *before)
         self._drop_answers_without(rows)
 
     def begin(self, totals: Mapping[str, Any], clock_ms: int) -> None:
@@ -121,16 +125,12 @@ class RecentMinutes:
             clock_ms: Event time of the figures, Unix ms.
         """
         end_ms = clock_ms // MINUTE_MS * MINUTE_MS
-        with self._ledger.transaction() as connection:
+        with self._ledger.transaction():
             known = {
                 channel
-                for (channel,) in connection.execute(
-                    "SELECT name FROM minutes WHERE prefix = :prefix "
-                    "UNION SELECT name FROM baseline WHERE prefix = :prefix",
-                    {"prefix": self._prefix},
-                )
+                for (channel,) in self._ledger.rows(_NAMES, self._prefix, self._prefix)
             }
-            connection.executemany(
+            self._ledger.write_all(
                 "INSERT INTO baseline VALUES (?, ?, ?, ?)",
                 [
                     (self._prefix, channel, end_ms, self._packed(one))
@@ -142,12 +142,13 @@ class RecentMinutes:
 
     def forget(self, channel: str) -> None:
         """Drop all figures of a channel."""
-        with self._ledger.transaction() as connection:
-            for name in ("minutes", "baseline"):
-                connection.execute(
-                    f"DELETE FROM {name} "  # noqa: S608 - ours
-                    "WHERE prefix = ? AND name = ?",
-                    (self._prefix, channel),
+        with self._ledger.transaction():
+            for table in ("minutes", "baseline"):
+                where = "WHERE prefix = ? AND name = ?"
+                self._ledger.write(
+                    f"DELETE FROM {table} {where}",  # noqa: S608 - ours
+                    self._prefix,
+                    channel,
                 )
         self._drop_answers()
 
@@ -198,15 +199,14 @@ class RecentMinutes:
 
         Rows are like those of the history, with the fields `FigureTable.grown`.
         """
-        with self._ledger.transaction() as connection:
-            baseline = connection.execute(
+        with self._ledger.transaction():
+            baseline = self._ledger.rows(
                 "SELECT end_ms, figures FROM baseline WHERE prefix = ? AND name = ?",
-                (self._prefix, channel),
-            ).fetchall()
-            ends = self._ends(connection, since_ms)
-            later = connection.execute(
-                _OF_CHANNEL, (self._prefix, ends, channel)
-            ).fetchall()
+                self._prefix,
+                channel,
+            )
+            ends = self._ends(since_ms)
+            later = self._ledger.rows(_OF_CHANNEL, self._prefix, ends, channel)
         return [
             {self._table.names.label: channel, "minute": end_ms - MINUTE_MS}
             | self._columns(self._recorded(end_ms, packed))
@@ -233,15 +233,10 @@ class RecentMinutes:
             self._steps = (), {}
 
     def _find(self, at_ms: int) -> dict[str, Recorded]:
-        with self._ledger.transaction() as connection:
-            packed = {
-                channel: row
-                for query, given in (
-                    (_BASELINE, (self._prefix,)),
-                    (_AT, (self._prefix, at_ms)),
-                )
-                for channel, *row in connection.execute(query, given)
-            }
+        with self._ledger.transaction():
+            rows = self._ledger.rows(_BASELINE, self._prefix)
+            rows += self._ledger.rows(_AT, self._prefix, at_ms)
+        packed = {channel: row for channel, *row in rows}
         return {channel: self._recorded(*row) for channel, row in packed.items()}
 
     def _find_steps(
@@ -249,26 +244,25 @@ class RecentMinutes:
     ) -> dict[str, list[Recorded]]:
         ends = json.dumps(list(range(since_ms + MINUTE_MS, until_ms + 1, MINUTE_MS)))
         found: dict[str, list[Recorded]] = {}
-        with self._ledger.transaction() as connection:
+        with self._ledger.transaction():
             for channel in channels:
+                rows = self._ledger.rows(_OF_CHANNEL, self._prefix, ends, channel)
                 last = {
                     (end_ms - since_ms - 1) // step_ms: (end_ms, packed)
-                    for end_ms, packed in connection.execute(
-                        _OF_CHANNEL, (self._prefix, ends, channel)
-                    )
+                    for end_ms, packed in rows
                 }
                 found[channel] = [self._recorded(*row) for row in last.values()]
         return found
 
-    def _newest_ms(self, connection: sqlite3.Connection) -> int:
-        (newest_ms,) = connection.execute(
-            "SELECT max(end_ms) FROM minutes WHERE prefix = ?", (self._prefix,)
-        ).fetchone()
+    def _newest_ms(self) -> int:
+        newest_ms: int | None = self._ledger.value(
+            "SELECT max(end_ms) FROM minutes WHERE prefix = ?", self._prefix
+        )
         return newest_ms or 0
 
-    def _ends(self, connection: sqlite3.Connection, since_ms: int) -> str:
+    def _ends(self, since_ms: int) -> str:
         """Return the ends of all stored minutes from a time on, as JSON."""
-        newest_ms = self._newest_ms(connection)
+        newest_ms = self._newest_ms()
         first_ms = max(since_ms, newest_ms - RECENT_MS)
         begin_ms = -(-first_ms // MINUTE_MS) * MINUTE_MS
         return json.dumps(list(range(begin_ms, newest_ms + 1, MINUTE_MS)))

@@ -70,11 +70,9 @@ class VerdictStore:
                         for name, row in chunk
                     ]
                     connection.executemany(QUEUE, encoded)
-        with self._ledger.transaction() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO observed VALUES (?, ?)",
-                (self._prefix, observed_ms),
-            )
+        self._ledger.write(
+            "INSERT OR REPLACE INTO observed VALUES (?, ?)", self._prefix, observed_ms
+        )
 
     def find(
         self, names: Iterable[str], since_ms: int, until_ms: int
@@ -88,12 +86,12 @@ class VerdictStore:
             until_ms: End of the time, Unix ms.
         """
         begin_ms = day_begin_ms(since_ms)
-        with self._ledger.transaction() as connection:
+        with self._ledger.transaction():
             return {
                 name: [
                     ShownVerdict(*row)
-                    for row in connection.execute(
-                        _OF_VIEW, (self._prefix, name, begin_ms, until_ms)
+                    for row in self._ledger.rows(
+                        _OF_VIEW, self._prefix, name, begin_ms, until_ms
                     )
                 ]
                 for name in names
@@ -102,32 +100,28 @@ class VerdictStore:
     @property
     def observed_ms(self) -> int | None:
         """When the verdicts were looked at last, as far as it is stored; else None."""
-        with self._ledger.transaction() as connection:
-            row = connection.execute(
-                "SELECT observed_ms FROM observed WHERE prefix = ?", (self._prefix,)
-            ).fetchone()
-        return None if row is None else int(row[0])
+        found: int | None = self._ledger.value(
+            "SELECT observed_ms FROM observed WHERE prefix = ?", self._prefix
+        )
+        return found
 
     def newest(self, observed_ms: int) -> dict[str, ShownVerdict]:
         """Return the newest row of each view on the day of a time, Unix ms."""
-        with self._ledger.transaction() as connection:
-            rows = connection.execute(
-                _NEWEST, (self._prefix, day_begin_ms(observed_ms))
-            ).fetchall()
+        rows = self._ledger.rows(_NEWEST, self._prefix, day_begin_ms(observed_ms))
         return {name: ShownVerdict(*row) for name, *row in rows}
 
     def expire(self, before_ms: int) -> None:
         """Remove the rows before a time, Unix ms."""
-        with self._ledger.transaction() as connection:
-            connection.execute(
-                "DELETE FROM verdicts WHERE prefix = ? AND minute_ms < ?",
-                (self._prefix, before_ms),
-            )
+        self._ledger.write(
+            "DELETE FROM verdicts WHERE prefix = ? AND minute_ms < ?",
+            self._prefix,
+            before_ms,
+        )
 
     def take_back(self, after_ms: int) -> None:
         """Remove the rows after a time, Unix ms: the clock was wrong."""
-        with self._ledger.transaction() as connection:
-            connection.execute(
-                "DELETE FROM verdicts WHERE prefix = ? AND minute_ms > ?",
-                (self._prefix, after_ms),
-            )
+        self._ledger.write(
+            "DELETE FROM verdicts WHERE prefix = ? AND minute_ms > ?",
+            self._prefix,
+            after_ms,
+        )

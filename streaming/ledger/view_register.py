@@ -11,7 +11,6 @@ The register holds three things, for kinds with `Kind.remains`:
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,6 +20,8 @@ from sds_core.observer import blob
 from sds_core.observer.forgotten import Remainder
 from sds_core.observer.kinds import AnyKind, Kinds
 from streaming.ledger.ledger import Ledger
+
+_ADD_KEY = "INSERT OR IGNORE INTO views VALUES (?)"
 
 _REMAINDER = "SELECT views, totals, other FROM remainders WHERE prefix = ?"
 
@@ -69,63 +70,53 @@ class ViewRegister:
             taken: Number of the last request up to the newest batch that was committed;
                 0 without one.
         """
-        with self._ledger.transaction() as connection:
-            connection.execute("DELETE FROM requests WHERE number <= ?", (taken,))
+        with self._ledger.transaction():
+            self._ledger.write("DELETE FROM requests WHERE number <= ?", taken)
             # A new file must not give numbers that the position has passed already.
-            connection.execute("DELETE FROM sqlite_sequence WHERE name = 'requests'")
-            connection.execute(
+            self._ledger.write("DELETE FROM sqlite_sequence WHERE name = 'requests'")
+            self._ledger.write(
                 "INSERT INTO sqlite_sequence SELECT 'requests', "
                 "max(?, (SELECT coalesce(max(number), 0) FROM requests))",
-                (taken,),
+                taken,
             )
 
     def set_keys(self, keys: Iterable[str]) -> None:
         """Replace the keys of all views."""
-        with self._ledger.transaction() as connection:
-            connection.execute("DELETE FROM views")
-            _add_keys(connection, keys)
+        with self._ledger.transaction():
+            self._ledger.write("DELETE FROM views")
+            self._ledger.write_all(_ADD_KEY, [(key,) for key in keys])
 
     def keys(self) -> list[str]:
         """The keys of all views, in order."""
-        with self._ledger.transaction() as connection:
-            rows = connection.execute("SELECT key FROM views ORDER BY key").fetchall()
+        rows = self._ledger.rows("SELECT key FROM views ORDER BY key")
         return [key for (key,) in self._checked(rows, list[tuple[str]])]
 
     def request(self, requests: Iterable[tuple[str, bytes]]) -> None:
         """Add requests: key of a view, and `FORGET` or `REVIEW`."""
-        rows = list(requests)
-        if not rows:
-            return
-        with self._ledger.transaction() as connection:
-            connection.executemany(
-                "INSERT INTO requests (key, digest) VALUES (?, ?)", rows
-            )
+        self._ledger.write_all(
+            "INSERT INTO requests (key, digest) VALUES (?, ?)", list(requests)
+        )
 
     def newest_request(self) -> int:
         """Number of the newest request; 0 if there is none."""
-        with self._ledger.transaction() as connection:
-            row = connection.execute("SELECT max(number) FROM requests").fetchone()
-        return int(row[0] or 0)
+        return int(self._ledger.value("SELECT max(number) FROM requests") or 0)
 
     def requests(self, after: int, until: int) -> list[tuple[str, bytes]]:
         """Requests with numbers in (after, until], in order."""
-        with self._ledger.transaction() as connection:
-            rows = connection.execute(
-                "SELECT key, digest FROM requests WHERE number > ? AND number <= ? "
-                "ORDER BY number",
-                (after, until),
-            ).fetchall()
+        rows = self._ledger.rows(
+            "SELECT key, digest FROM requests WHERE number > ? AND number <= ? "
+            "ORDER BY number",
+            after,
+            until,
+        )
         return self._checked(rows, list[tuple[str, bytes]])
 
     def update_keys(self, new: Iterable[str], gone: Iterable[str]) -> None:
         """Add keys of views that are new, and remove those of views that are gone."""
-        new, gone = list(new), list(gone)
-        if new or gone:
-            with self._ledger.transaction() as connection:
-                _add_keys(connection, new)
-                connection.executemany(
-                    "DELETE FROM views WHERE key = ?", [(key,) for key in gone]
-                )
+        self._ledger.write_all(_ADD_KEY, [(key,) for key in new])
+        self._ledger.write_all(
+            "DELETE FROM views WHERE key = ?", [(key,) for key in gone]
+        )
 
     def add_forgotten(self, forgotten: Iterable[ForgottenView]) -> None:
         """Add what views had counted that a batch has forgotten.
@@ -138,23 +129,20 @@ class ViewRegister:
             by_prefix.setdefault(one.kind.prefix, []).append(one)
         for prefix, some in by_prefix.items():
             kind = some[0].kind
-            with self._ledger.transaction() as connection:
-                stored = _with(kind, self._remainder(connection, kind), some)
-                connection.execute(_STORE_REMAINDER, (prefix, *stored))
+            stored = _with(kind, self._remainder(kind), some)
+            self._ledger.write(_STORE_REMAINDER, prefix, *stored)
 
     def remainders(self, kinds: Kinds) -> dict[str, Remainder[Any]]:
         """What forgotten views had counted, by the prefix of their kind."""
-        with self._ledger.transaction() as connection:
-            found = {kind.prefix: self._remainder(connection, kind) for kind in kinds}
+        with self._ledger.transaction():
+            found = {kind.prefix: self._remainder(kind) for kind in kinds}
         return {prefix: one for prefix, one in found.items() if one is not None}
 
-    def _remainder(
-        self, connection: sqlite3.Connection, kind: AnyKind
-    ) -> Remainder[Any] | None:
-        row = connection.execute(_REMAINDER, (kind.prefix,)).fetchone()
-        if row is None:
+    def _remainder(self, kind: AnyKind) -> Remainder[Any] | None:
+        rows = self._ledger.rows(_REMAINDER, kind.prefix)
+        if not rows:
             return None
-        views, totals, other = row
+        views, totals, other = rows[0]
         try:
             return Remainder(
                 int(views),
@@ -172,12 +160,6 @@ class ViewRegister:
             return msgspec.convert(rows, type_)
         except msgspec.ValidationError as error:
             raise self._ledger.damaged(error) from error
-
-
-def _add_keys(connection: Any, keys: Iterable[str]) -> None:
-    connection.executemany(
-        "INSERT OR IGNORE INTO views VALUES (?)", [(key,) for key in keys]
-    )
 
 
 def _with(

@@ -1,16 +1,16 @@
 """The commit of a batch, ended between each two of its steps.
 
-A step is a statement of the ledger, its commit, a write to the dead-letter topic or an
-exchange of figures on the board. The process ends at the step: the next one has the
-files as they are then, and Spark repeats the batch, or plans it again in two parts.
+The process ends at the step: the next one has the files as they are then, and Spark
+repeats the batch, or plans it again in two parts.
 """
 
 from __future__ import annotations
 
 import shutil
-import sqlite3
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from sds_core.observer.record import RawRecord
 from sds_core.observer.settings import DEFAULTS
 from streaming.ledger.findings import Destination
 from tests.support.monitor import batches
+from tests.support.streaming.steps import Killed, Steps
 from tests.support.toy.league import LEAGUE
 from tests.support.toy.pipeline import Pipeline
 from tests.support.toy.protocol import TOY
@@ -40,10 +41,6 @@ LEFT_OUT = (b"mountain-hut", b"ana-and-ben")
 Batch = tuple[Sequence[RawRecord], int]
 
 
-class Killed(BaseException):
-    """The process ends here."""
-
-
 class DeadLetterTopic:
     """Gets dead letters; those with the same source are one."""
 
@@ -55,77 +52,6 @@ class DeadLetterTopic:
         for one in letters:
             self.letters[one.partition, one.offset] = one
         return 0
-
-
-@dataclass
-class Steps:
-    """Counts steps, and ends the process at one of them.
-
-    Attributes:
-        end_at: Number of the step.
-        place: Directory of the files, ``first``; they are kept in ``killed``.
-        names: The steps so far.
-    """
-
-    end_at: int
-    place: Path
-    names: list[str] = field(default_factory=list)
-
-    def step(self, name: str) -> None:
-        """Note a step."""
-        self.names.append(name)
-        if len(self.names) == self.end_at:
-            self.keep()
-            raise Killed
-
-    def keep(self) -> None:
-        """Keep the files as they are."""
-        shutil.copytree(self.place / "first", self.place / "killed")
-
-    def around(self, name: str, work: Callable[..., Any]) -> Callable[..., Any]:
-        """Make steps of before and after some work."""
-
-        def stepped(*given: Any) -> Any:
-            self.step(f"before {name}")
-            done = work(*given)
-            self.step(f"after {name}")
-            return done
-
-        return stepped
-
-    def watch(self, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Make steps of all that a batch of a job does."""
-        steps = self
-
-        class Connection(sqlite3.Connection):
-            def execute(self, *given: Any) -> Any:
-                steps.step(given[0])
-                return super().execute(*given)
-
-            def executemany(self, *given: Any) -> Any:
-                steps.step(given[0])
-                return super().executemany(*given)
-
-            def __exit__(self, *given: Any) -> Any:
-                if given[0] is None:
-                    steps.step("before COMMIT")
-                super().__exit__(*given)
-                if given[0] is None:
-                    steps.step("after COMMIT")
-
-        connect = sqlite3.connect
-
-        def connected(*given: Any, **named: Any) -> sqlite3.Connection:
-            return connect(*given, **named, factory=Connection)
-
-        monkeypatch.setattr("streaming.ledger.ledger.sqlite3.connect", connected)
-        for owner, name in (
-            (pipeline.dead_letters, "write"),
-            (pipeline.board, "read"),
-            (pipeline.board, "publish"),
-        ):
-            work = getattr(owner, name)
-            monkeypatch.setattr(owner, name, self.around(name, work))
 
 
 def raw(records: Sequence[TopicRecord], begin: int = 0) -> list[RawRecord]:
@@ -236,21 +162,22 @@ def test_commit_that_ends_between_two_steps_changes_nothing(
     for end_at in range(1, 1_000):
         place = tmp_path / str(end_at)
         pipeline = continued(start, place / "first")
-        steps = Steps(end_at, place)
+        steps = Steps(
+            end_at, partial(shutil.copytree, place / "first", place / "killed")
+        )
         with monkeypatch.context() as patches:
-            steps.watch(pipeline, patches)
-            try:
+            steps.watch_ledger(patches)
+            steps.watch(patches, pipeline.dead_letters, "write")
+            steps.watch(patches, pipeline.board, "read", "publish")
+            with suppress(Killed):
                 pipeline.batch(records, clock_ms)
-            except Killed:
-                ended = True
-            else:
-                ended = False
-                steps.keep()
+        if not steps.ended:
+            shutil.copytree(place / "first", place / "killed")
         pipeline.plan(records if again == "as it was" else None, clock_ms)
         pipeline.move(place / "killed")
-        if ended and again == "as it was":
+        if steps.ended and again == "as it was":
             pipeline.batch(records, clock_ms)
-        elif ended:
+        elif steps.ended:
             half = len(records) // 2
             pipeline.batch(records[:half], clock_of(records[:half], start))
             pipeline.batch(records[half:], clock_ms)
@@ -260,7 +187,7 @@ def test_commit_that_ends_between_two_steps_changes_nothing(
         assert outcome(pipeline) == at_end, steps.names[-1]
         shutil.rmtree(place)
         names = steps.names
-        if not ended:
+        if not steps.ended:
             break
     assert {"before COMMIT", "after COMMIT", "before publish"} <= set(names)
 

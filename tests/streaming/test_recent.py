@@ -18,6 +18,8 @@ from sds_core.observer.sds.totals import ChannelTotals
 from streaming.damage import DamagedCheckpoint
 from streaming.ledger.ledger import Ledger
 from streaming.ledger.recent import RECENT_MS, RecentMinutes
+from tests.support.streaming.ledger import ledger_in
+from tests.support.toy.league import LEAGUES, LeagueMinute, LeagueTotals
 
 MONDAY_MS = 1_786_276_800_000
 STEP_MS = 5 * MINUTE_MS
@@ -191,3 +193,12 @@ def test_damaged_figures_are_named_with_their_file(
         DamagedCheckpoint, match=rf"ledger\.sqlite is damaged \({said}.*last hour"
     ):
         recent.at(MONDAY_MS + MINUTE_MS)
+
+
+def test_rows_name_the_view_as_its_kind_does(tmp_path: Path) -> None:
+    """A league is no channel."""
+    recent = RecentMinutes(ledger_in(tmp_path), LEAGUES)
+    recent.record({"north": [LeagueMinute(MONDAY_MS, LeagueTotals(), "north")]})
+    (row,) = recent.rows("north", 0, 1 << 62)
+    assert row["league"] == "north"
+    assert "channel" not in row

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from sds_core.observer import blob
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
@@ -13,6 +15,7 @@ from streaming.board import Board
 from streaming.ledger.stores import Stores
 from streaming.sink import Sink
 from tests.support.streaming.ledger import ledger_in
+from tests.support.toy.league import LEAGUE
 
 
 def test_table_decides_the_labels_of_channels_that_are_new(tmp_path: Path) -> None:
@@ -25,6 +28,13 @@ def test_table_decides_the_labels_of_channels_that_are_new(tmp_path: Path) -> No
     board.set_table(ChannelTable([ChannelEntry("*", label=True)]))
     sink.publish(_totals("known", "new"))
     assert board.snapshot.views["sds"].labels == ("new",)
+
+
+def test_kind_without_a_store_is_refused(tmp_path: Path) -> None:
+    """Its incidents would be lost silently."""
+    stores = Stores.of(ledger_in(tmp_path), kinds_of(PROTOCOLS), 0, False)
+    with pytest.raises(ValueError, match=r"nothing stores the incidents .* league"):
+        Sink(Board(), stores, None, False, str, (*PROTOCOLS, LEAGUE))
 
 
 def _totals(*channels: str) -> dict[str, bytes]:
