@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import (
     ExitStack,
     closing,
@@ -21,19 +21,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupStateTimeout
 
-from connectors.history.schema import Row
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
 from sds_core import compiled
 from sds_core.observer.blindness import judge_blindness
-from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.kinds import AnyProtocol, Kinds
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.report import build_report
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings_table import settings_of
-from sds_core.observer.shown_verdicts import ShownVerdict
 from sds_core.observer.snapshot import Snapshot
 from streaming.board import Board
 from streaming.checkpoint import locked_checkpoint, own_files
@@ -102,19 +99,6 @@ class Job:
         }
 
     @property
-    def others(self) -> dict[str, Stored]:
-        """The same of the kinds of view other than channels."""
-        return {
-            prefix: one
-            for prefix, one in self.stored.items()
-            if prefix != CHANNELS.prefix
-        }
-
-    @property
-    def _channels(self) -> Stored:
-        return self.stored[CHANNELS.prefix]
-
-    @property
     def has_begun(self) -> bool:
         """True: incidents and minutes can be found."""
         return True
@@ -165,55 +149,21 @@ class Job:
         # Any number of seconds, whatever its type says.
         return bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]
 
-    def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
-        """Incidents of channels; see `Stored.find_incidents`."""
-        return self._channels.find_incidents(query)
-
-    def find_minutes(
-        self,
-        channel: str,
-        since_ms: int,
-        until_ms: int,
-        fields: Collection[str] | None = None,
-    ) -> list[Row]:
-        """A channel's minutes; see `Stored.find_minutes`."""
-        return self._channels.find_minutes(channel, since_ms, until_ms, fields)
-
-    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
-        """Figures of channels at a moment; see `RecentMinutes.at`."""
-        return self._channels.find_recent(at_ms)
-
-    def find_steps(
-        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
-    ) -> Mapping[str, Sequence[Recorded]]:
-        """Figures of channels step by step; see `RecentMinutes.steps`."""
-        return self._channels.find_steps(channels, since_ms, until_ms, step_ms)
-
     def look(self, snapshot: Snapshot, now_ms: int, wall_ms: int | None = None) -> None:
         """Store the verdicts that are shown now; see `VerdictRecorder.look`."""
         self.verdicts.look(snapshot, now_ms, wall_ms)
 
-    def find_verdicts(
-        self, channels: Collection[str], since_ms: int, until_ms: int
-    ) -> Mapping[str, Sequence[ShownVerdict]]:
-        """Verdicts of channels that were shown; see `Stored.find_verdicts`."""
-        return self._channels.find_verdicts(channels, since_ms, until_ms)
-
-    def verdicts_until_ms(self) -> int | None:
-        """When verdicts were looked at last; see `VerdictStore.observed_ms`."""
-        return self._channels.verdicts_until_ms()
-
     def report(self, generated_at_ms: int) -> dict[str, Any]:
         """The report as of now; see `build_report`."""
         details = incidents = None
-        others = {}
+        others: dict[str, list[ChannelIncident]] = {}
         if self.stores.details is not None and self.settings.report_detail:
             details = self.stores.details.latencies(CHANNELS.prefix)
-            incidents = self.find_incidents(IncidentQuery())
             others = {
                 prefix: one.find_incidents(IncidentQuery())
-                for prefix, one in self.others.items()
+                for prefix, one in self.stored.items()
             }
+            incidents = others.pop(CHANNELS.prefix)
         snapshot = judge_blindness(self.board.snapshot)
         return build_report(snapshot, generated_at_ms, details, incidents, others)
 

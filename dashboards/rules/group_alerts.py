@@ -9,8 +9,11 @@ from dashboards import thresholds as at
 from dashboards.links import GROUPS
 from dashboards.rules.alert import Alert, Severity, Subject
 from dashboards.rules.pace import LIFE, Pace
-from dashboards.rules.promql import growth, summed
+from dashboards.rules.promql import growth, named, summed, unless_muted
 from dashboards.rules.recording import GROUP_BLIND
+
+_VIEWS = "mvds_group"
+"""Begin of the names of the metrics of groups' settings."""
 
 
 def group_alerts(pace: Pace) -> Iterator[Alert]:
@@ -24,7 +27,7 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
             severity,
             _seeing(_unacknowledged(share, pace), at.UNACKNOWLEDGED_WINDOW, pace),
             "Receivers that were heard do not acknowledge messages.",
-            "Group {{ $labels.channel }}: {{ $value | humanizePercentage }} of the "
+            "Group {{ $labels.name }}: {{ $value | humanizePercentage }} of the "
             "messages to receivers that were heard had no acknowledgement by the "
             f"deadline in the last {LIFE(at.UNACKNOWLEDGED_WINDOW)}.",
         )
@@ -36,9 +39,10 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
             f"{unanswered} >= {at.UNANSWERED_REQUESTS}", at.UNANSWERED_WINDOW, pace
         ),
         "Peers request offered messages and do not get them.",
-        'Group {{ $labels.channel }}: {{ printf "%.0f" $value }} request(s) brought '
+        'Group {{ $labels.name }}: {{ printf "%.0f" $value }} request(s) brought '
         f"no message by the deadline in the last {LIFE(at.UNANSWERED_WINDOW)}.",
     )
+    one = f'{GROUP_BLIND}{{channel!="other"}}'
     for severity, holds in (
         (Severity.WARNING, at.BLIND_FOR),
         (Severity.CRITICAL, at.BLIND_STILL),
@@ -47,7 +51,7 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
             "MvdsTapBlind",
             severity,
             # `other` repeats what the groups with a label of their own have.
-            f'sum without (channel) ({GROUP_BLIND}{{channel!="other"}}) > 0',
+            f"sum without (channel) ({unless_muted(one, _VIEWS)}) > 0",
             "The taps miss traffic of some groups, so the monitor cannot judge these.",
             '{{ printf "%.0f" $value }} group(s) are blind: their taps were silent, '
             "lost records, or nothing arrives at all.",
@@ -60,7 +64,7 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.WARNING,
         growth("mvds_remembered_evicted_total", at.EVICTION_WINDOW, pace) + " > 0",
         "The monitor forgot messages of MVDS too early.",
-        'Group {{ $labels.channel }}: {{ printf "%.0f" $value }} entries pushed out '
+        'Group {{ $labels.name }}: {{ printf "%.0f" $value }} entries pushed out '
         f"of memory in the last {LIFE(at.EVICTION_WINDOW)}; figures of MVDS may be "
         "too low.",
     )
@@ -76,7 +80,7 @@ def _alert(
     return Alert(
         name,
         severity,
-        expression,
+        named(unless_muted(expression, _VIEWS), _VIEWS),
         summary,
         description,
         subject=Subject.GROUP,

@@ -234,7 +234,7 @@ class Share:
         """The share since the first record."""
         return self.of_counts({name: getattr(totals, name) for name in self.fields})
 
-    def of_counts(self, counts: Mapping[str, int]) -> Proportion:
+    def of_counts(self, counts: Mapping[Any, int]) -> Proportion:
         """The share in counts by the names of their fields."""
         part, rest, retracted = (
             sum(counts[name] for name in names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -54,7 +54,7 @@ class Views(Generic[Totals]):
     labels: tuple[str, ...] = ()
     remainder: Remainder[Totals] | None = None
     muted: frozenset[str] = frozenset()
-    excused: Mapping[str, tuple[ExcusedFindings, ...]] = field(
+    excused: Mapping[str, Sequence[ExcusedFindings]] = field(
         default_factory=lambda: _NOTHING
     )
 
@@ -68,15 +68,8 @@ class Views(Generic[Totals]):
 
     @property
     def figures(self) -> FigureTable[Any]:
-        """The table of their figures.
-
-        Raises:
-            ValueError: The kind has none: its views are not published one by one.
-        """
-        if self.kind.figures is None:
-            message = f"views of kind {self.kind.prefix} have no figures"
-            raise ValueError(message)
-        return self.kind.figures
+        """The table of their figures; see `Kind.published`."""
+        return self.kind.published
 
     @property
     def unlabelled(self) -> int:

@@ -20,16 +20,16 @@ from sds_core.observer.excused import Excuse, ExcusedFindings
 from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.mvds.figures import GROUP_FIGURES
+from sds_core.observer.mvds.kind import SHARD_VIEWS
 from sds_core.observer.mvds.totals import GroupTotals
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
-from sds_core.observer.snapshot import JobFigures
-from sds_core.observer.snapshot_metrics import SETTINGS_METRICS
+from sds_core.observer.snapshot import JobFigures, Views
 from sds_core.observer.tap_figures import TAP_FIGURES
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 from sds_core.wire import Reason
-from tests.support.metrics import ALL_METRICS
+from tests.support.metrics import ALL_METRICS, SETTINGS_METRICS
 from tests.support.snapshots import snapshot_of
 from tests.support.totals import numbered_totals
 
@@ -61,11 +61,17 @@ def source_of(metric: Metric[Any]) -> Any:
         missing_topic=MissingTopic("frames", 1_500),
     )
     return snapshot_of(
-        channels={"a": totals}, labels=("a",), job=job, excused={"a": (EXCUSED,)}
+        channels={"a": totals},
+        labels=("a",),
+        job=job,
+        excused={"a": (EXCUSED,)},
+        others={"mvds": Views(SHARD_VIEWS)},
     )
 
 
-EXCUSED = ExcusedFindings("lost", Excuse("tap_hole", 1, 2), 7, 0, True)
+EXCUSED = ExcusedFindings(
+    "lost", Excuse("tap_hole", 1, 2), 7, 0, True, "SdsMessagesLost"
+)
 
 
 def samples(name: str, source: Any) -> dict[tuple[str, ...], Any]:
@@ -308,7 +314,9 @@ def test_undecodable_frames_are_there_for_every_reason() -> None:
 
 def test_figures_of_the_job_have_their_own_names() -> None:
     """As in the snapshot."""
+    groups = {name: GroupTotals(verdict=Verdict.FAILING) for name in "xyz"}
     snapshot = snapshot_of(
+        others={"mvds": Views(SHARD_VIEWS, groups, ("x",))},
         channels={
             "a": ChannelTotals(verdict=Verdict.OK),
             "b": ChannelTotals(verdict=Verdict.OK),
@@ -333,6 +341,7 @@ def test_figures_of_the_job_have_their_own_names() -> None:
         "state_bytes": 6, "restarts_total": 7, "state_channels": 3,
         "history_pending": 8, "dropped_label_channels": 1, "ok": 0,
         "clock_behind_seconds": -2.5, "records_ahead_seconds": 1.5,
+        "state_groups": 3, "dropped_label_groups": 2,
     }  # fmt: skip
     for name, value in expected.items():
         assert samples(f"sds_monitor_{name}", snapshot) == {(): value}, name

@@ -38,13 +38,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     )
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(lambda: snapshot))
-    sources = Sources(
-        lambda: snapshot,
-        lambda _: [],
-        lambda *_: [],
-        Path(),
-        others=lambda: {"league": Stored(pipeline.store)},
-    )
+    league = Stored(pipeline.store)
+    sources = Sources(lambda: snapshot, lambda: {"league": league}, Path())
     app = create_app(sources, registry)
     with (
         WebServer(app, "127.0.0.1", 0) as server,

@@ -29,10 +29,14 @@ Live = Callable[..., AbstractContextManager[Job]]
 def stored(job: Job) -> Any:
     """Incidents, and minutes of the history without their numbers."""
     minutes = {
-        name: [row | {"told": 0} for row in job.find_minutes(name, 0, 1 << 60)]
+        name: [
+            row | {"told": 0}
+            for row in job.stored["sds"].find_minutes(name, 0, 1 << 60)
+        ]
         for name in job.board.snapshot.views["sds"].totals
     }
-    return job.find_incidents(IncidentQuery()), minutes, job.report(0)["channels"]
+    incidents = job.stored["sds"].find_incidents(IncidentQuery())
+    return incidents, minutes, job.report(0)["channels"]
 
 
 @pytest.mark.parametrize("step", ["DELETE FROM batch", "before COMMIT", "after COMMIT"])

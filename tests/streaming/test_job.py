@@ -100,10 +100,11 @@ def test_figures_of_the_last_hour_are_those_of_the_history(
     at_ms = last_ms // 60_000 * 60_000 - 2 * 60_000
     alone = replace(settings, history=None)
     with running_job(spark, alone) as job:
-        found = job.find_recent(at_ms)
+        stored = job.stored["sds"]
+        found = stored.find_recent(at_ms)
         for channel in job.board.snapshot.views["sds"].totals:
             rows = query_minutes(history.directory, channel, 0, last_ms)
-            known = job.find_minutes(channel, 0, last_ms)
+            known = stored.find_minutes(channel, 0, last_ms)
             assert known
             names = known[-1].keys()
             whole = [{name: row[name] for name in names} for row in rows]

@@ -42,6 +42,7 @@ from tests.support.streaming.history import (
     minutes,
 )
 from tests.support.streaming.ledger import ledger_in
+from tests.support.web.stored import stored
 
 
 def test_minutes_are_found_in_files_and_in_the_outbox(
@@ -152,7 +153,9 @@ def test_missing_history_directory_is_an_error(checkpoint: Checkpoint) -> None:
         checkpoint.incidents()
     find = checkpoint.stored().find_incidents
     sources = Sources(
-        lambda: snapshot_of(primed=True), find, lambda *asked: [], checkpoint.directory
+        lambda: snapshot_of(primed=True),
+        stored(find_incidents=find),
+        checkpoint.directory,
     )
     app = create_app(sources, CollectorRegistry())
     with WebServer(app, "127.0.0.1", 0) as server:

@@ -26,8 +26,9 @@ def snapshot_of(
         others: Views of other protocols, by prefix.
         values: Other attributes of the channels' `Views`, and of the `Snapshot`.
     """
-    own = {name: values.pop(name) for name in _OF_VIEWS & values.keys()}
-    views = {CHANNELS.prefix: Views(CHANNELS, channels or {}, **own), **(others or {})}
+    own: dict[str, Any] = {"kind": CHANNELS, "totals": channels or {}}
+    own |= {name: values.pop(name) for name in _OF_VIEWS & values.keys()}
+    views = {CHANNELS.prefix: Views(**own), **(others or {})}
     return Snapshot(views=views, **values)
 
 

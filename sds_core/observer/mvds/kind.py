@@ -41,6 +41,7 @@ SHARD_VIEWS: Kind[ShardDigest, ShardTotals, GroupEvent] = Kind(
     totals=ShardTotals,
     blob_version=BLOB_VERSION,
     label_file="mvds-labels.json",
+    in_channel_table=True,
     outlets={GroupIncident: Outlet.INCIDENTS, MvdsMinute: Outlet.MINUTES},
     figures=GROUP_FIGURES,
     grouping=Grouping(
@@ -54,6 +55,7 @@ SHARD_VIEWS: Kind[ShardDigest, ShardTotals, GroupEvent] = Kind(
     explain=explain,
     runbooks={IncidentKind.UNACKNOWLEDGED: "MvdsMessagesUnacknowledged"},
     causes=causes_of,
+    personal=frozenset({IncidentKind.UNACKNOWLEDGED}),
 )
 """A view for each shard of message ids; groups are published."""
 

@@ -23,8 +23,8 @@ from connectors.sync_tcp.errors import PeerUnreachable
 from connectors.waku_rest.connection import BadSettings
 from connectors.waku_rest.errors import BadAnswer, NodeError, NodeRefused
 from connectors.waku_rest.store_query import in_parts
-from connectors.web.audit_app import create_audit_app
 from connectors.web.server import AddressUnusable, PortInUse, WebServer
+from connectors.web.side_apps import create_audit_app
 from sds_core.audit.figures import AuditFigures
 from sds_core.audit.result import AuditedMessage, AuditResult
 from sds_core.prolly.errors import SyncError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.protocols import ROOT_KIND
 from sds_core.text import did_you_mean, printable, shown
 from streaming.checkpoint import own_files
 from streaming.chunk import FORGET
@@ -39,11 +39,11 @@ def forget(checkpoint: Path, channels: Sequence[str]) -> None:
         keys = register.keys()
     except DamagedCheckpoint as error:
         raise click.UsageError(str(error)) from error
-    known = {key.partition(":")[2] for key in keys if key.startswith(CHANNELS.key(""))}
+    known = {key.partition(":")[2] for key in keys if key.startswith(ROOT_KIND.key(""))}
     for channel in channels:
         if channel not in known:
             message = f"no such channel: {shown(channel)}{did_you_mean(channel, known)}"
             raise click.UsageError(message)
-    register.request((CHANNELS.key(channel), FORGET) for channel in channels)
+    register.request((ROOT_KIND.key(channel), FORGET) for channel in channels)
     for channel in channels:
         click.echo(f"channel {printable(channel)} is forgotten with the next batch")

@@ -38,12 +38,13 @@ def list_incidents(
     Raises:
         click.exceptions.Exit: There are incidents.
     """
-    found, causes, _ = read_incidents(source, wanted)
+    read = read_incidents(source, wanted)
+    found = read.incidents
     for one in found:
         one.channel_name = table.of(one.channel).name or one.channel_name
     _print(found, as_json)
     if not as_json:
-        print_causes(causes)
+        print_causes(read.causes)
     if found:
         raise click.exceptions.Exit(FINDING)
 

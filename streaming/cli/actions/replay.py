@@ -10,7 +10,7 @@ import click
 
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import KafkaSettings
-from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.snapshot import Snapshot
 from sds_core.text import iso_time
 from streaming.cli.actions.report import as_click_error, write_report
@@ -102,7 +102,7 @@ def _job_settings(
 
 def _is_empty(snapshot: Snapshot) -> bool:
     """Return whether the job has read no record at all, not even an undecodable one."""
-    channels = snapshot.views[CHANNELS.prefix].totals
+    channels = snapshot.views[ROOT_KIND.prefix].totals
     return not (channels or snapshot.taps or snapshot.undecodable)
 
 
@@ -130,5 +130,5 @@ def _progress_line(snapshot: Snapshot) -> str:
     time = iso_time(snapshot.clock_ms) if snapshot.clock_ms else "nothing yet"
     return (
         f"{snapshot.job.records:,} records read, up to {time}, "
-        f"{len(snapshot.views[CHANNELS.prefix].totals):,} channels"
+        f"{len(snapshot.views[ROOT_KIND.prefix].totals):,} channels"
     )

@@ -15,7 +15,7 @@ from connectors.web.audit_poll import AuditPoll
 from connectors.web.server import AddressUnusable, PortInUse
 from sds_core.observer.blob import UnknownBlobVersion
 from sds_core.observer.kinds import UnknownKind
-from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.snapshot import Snapshot
 from sds_core.text import counted
 from streaming.checkpoint import (
@@ -133,7 +133,7 @@ def _progress_line(snapshot: Snapshot) -> str:
     lag = "nothing read yet" if lag_s is None else f"{lag_s:.1f} s behind in event time"
     line = (
         f"{job.records:,} records read, {job.records_behind:,} to read, {lag}, "
-        f"{counted(len(snapshot.views[CHANNELS.prefix].totals), 'channel')}"
+        f"{counted(len(snapshot.views[ROOT_KIND.prefix].totals), 'channel')}"
     )
     if job.kafka.is_stale:
         return f"{words.no_answer(job.kafka)}; {line}"

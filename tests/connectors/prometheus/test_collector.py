@@ -26,9 +26,10 @@ from sds_core.observer.channel_table import (
 from sds_core.observer.figures import Figure, Unit
 from sds_core.observer.figures import histogram as histogram_of
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
-from sds_core.observer.snapshot_metrics import SETTINGS_METRICS, SNAPSHOT_METRICS
+from sds_core.observer.snapshot_metrics import settings_metrics, snapshot_metrics
 from sds_core.observer.tap_figures import TAP_FIGURES
 from sds_core.observer.verdict import Verdict
 from sds_core.reason import Reason
@@ -122,9 +123,9 @@ def test_metric_names_are_those_declared() -> None:
         metric.name + ("_info" if metric.kind is MetricKind.INFO else "")
         for metric in (
             *CHANNEL_FIGURES.metrics,
-            *SETTINGS_METRICS,
+            *settings_metrics(CHANNELS),
             *TAP_FIGURES.metrics,
-            *SNAPSHOT_METRICS,
+            *snapshot_metrics([CHANNELS]),
         )
     ]
 
@@ -232,7 +233,8 @@ def test_sample_of_the_wrong_type_is_refused() -> None:
     slip = Figure(
         "clock_ms", Unit.COUNT, "The clock.", series=(histogram_of("sds_slip").of(),)
     )
-    wrong = SnapshotCollector(snapshot, CHANNEL_FIGURES.with_entries(slip))
+    kind = replace(CHANNELS, figures=CHANNEL_FIGURES.with_entries(slip))
+    wrong = SnapshotCollector(lambda: with_channels(snapshot(), kind=kind))
     with pytest.raises(TypeError, match="sds_slip: a histogram cannot hold"):
         list(wrong.collect())
 

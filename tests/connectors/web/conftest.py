@@ -97,14 +97,9 @@ class Stage:
         registry.register(SnapshotCollector(lambda: self.snapshot))
         sources = Sources(
             lambda: self.snapshot,
-            self.find_incidents,
-            self.find_minutes,
+            lambda: {"sds": self},
             self.runbooks,
-            self.find_recent,
-            self.find_steps,
             lambda: self.firing,
-            find_verdicts=self.find_verdicts,
-            verdicts_until_ms=self.verdicts_until_ms,
         )
         return create_app(sources, registry)
 

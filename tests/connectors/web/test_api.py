@@ -350,7 +350,9 @@ def test_alerts_that_are_held_back_are_told(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
     """In the list of channels, and with their channel."""
-    lost = ExcusedFindings("lost", Excuse("tap_hole", 5, 9), 7, 0, True)
+    lost = ExcusedFindings(
+        "lost", Excuse("tap_hole", 5, 9), 7, 0, True, "SdsMessagesLost"
+    )
     other = lost._replace(kind="undelivered", holds_back=False)
     stage.snapshot = with_channels(
         snapshot({"a": totals(), "b": totals()}), excused={"a": (lost, other)}

@@ -12,10 +12,9 @@ import httpx
 import pytest
 from rich.console import Console
 
-from connectors.web.following import follows
-from connectors.web.incident_places import ListedIncident
+from connectors.web.incident_words import follows
 from connectors.web.lacks import group_words
-from connectors.web.paging import PageRequest, next_page
+from connectors.web.paging import ListedIncident, PageRequest, next_page
 from sds_core.observer.forgotten import Remainder
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
 from sds_core.observer.sds.kind import CHANNELS
@@ -40,7 +39,7 @@ def sentences(snapshot: Snapshot, channel: Channel, at: int) -> tuple[list[str],
         replace(snapshot, clock_ms=START_MS + at), totals={"c": channel.totals}
     )
     found = [ChannelIncident("c", one, False) for one in channel.incidents.values()]
-    lacks = group_words(shown, found)
+    lacks = group_words(shown, CHANNELS, found)
     return tuple(
         [one.sentence for one in groups.groups if "bob" in one.sentence]
         for groups in (lacks.now, lacks.past)
@@ -131,7 +130,7 @@ def test_channel_that_has_returned_is_a_new_one(
     one = lost()
     for first_ms, is_followed in ((-1, True), (1, False)):
         figures = totals(first_event_ms=one.incident.found_ms + first_ms)
-        assert follows(snapshot({"c": figures}), one) is is_followed
+        assert follows(snapshot({"c": figures}), one, CHANNELS) is is_followed
 
 
 def test_list_goes_on_after_a_channel_with_a_long_id_that_has_ended(

@@ -210,7 +210,7 @@ def test_alerts_that_are_held_back_are_on_first_page_channel_and_runbooks(
     """With the reason, and until when messages may be missing; not if muted."""
     now_ms = snapshot().clock_ms
     span = Excuse("tap_hole", now_ms - 400_000, now_ms - 130_000)
-    lost = ExcusedFindings("lost", span, 7, 0, True)
+    lost = ExcusedFindings("lost", span, 7, 0, True, "SdsMessagesLost")
     channels = {f"c{n}": totals() for n in range(8)}
     stage.snapshot = with_channels(
         snapshot(channels), excused=dict.fromkeys([*channels, "muted"], (lost,))

@@ -17,6 +17,7 @@ from connectors.web.sources import Sources
 from sds_core.observer.snapshot import Snapshot
 from tests.support.snapshots import snapshot_of
 from tests.support.web.reading import Tags
+from tests.support.web.stored import stored
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ class SlowSnapshot:
 def slow(server: WebServer, switch: Any, tmp_path: Path) -> Iterator[SlowSnapshot]:
     """What the server shows."""
     current = SlowSnapshot()
-    sources = Sources(current, lambda query: [], lambda *asked: [], tmp_path)
+    sources = Sources(current, stored(), tmp_path)
     switch.app = create_app(sources, CollectorRegistry())
     yield current
     current.end.set()

@@ -36,6 +36,7 @@ from tests.support.cli.incidents import (
     invoke,
 )
 from tests.support.snapshots import snapshot_of
+from tests.support.web.stored import stored
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def app_of(
     """A monitor's application, of which incidents and channels are asked."""
     totals = {channel: ChannelTotals() for channel in channels}
     snapshot = snapshot_of(primed=primed, channels=totals)
-    sources = Sources(lambda: snapshot, find, lambda *_: [], Path())
+    sources = Sources(lambda: snapshot, stored(find_incidents=find), Path())
     return create_app(sources, CollectorRegistry())
 
 
@@ -108,7 +109,8 @@ def test_clock_of_the_monitor_says_which_messages_are_followed(
     """The monitor may read records of the past."""
     clock_ms = LOST.incident.since_ms + after_ms
     snapshot = snapshot_of(primed=True, clock_ms=clock_ms)
-    sources = Sources(lambda: snapshot, lambda _: [LOST], lambda *_: [], Path())
+    found = stored(find_incidents=lambda _: [LOST])
+    sources = Sources(lambda: snapshot, found, Path())
     url = serve(create_app(sources, CollectorRegistry()))
     result = invoke("--api", url, "--by", "participant")
     assert result.stdout.startswith(begin)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import httpx
 
-from connectors.history.schema import Row
+from connectors.web.sources import StoredViews
 from sds_core.observer import blob
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.freshness import Freshness
-from sds_core.observer.growth import Recorded
-from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.shown_verdicts import ShownVerdict
 from streaming.board import Board
 from streaming.cli.serving import CurrentSnapshot, PendingJob, status_server
 from streaming.position import Position
@@ -48,35 +45,10 @@ class Begun:
     board: Board
     has_begun: bool = True
 
-    def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
-        """None."""
-        return []
-
-    def find_minutes(
-        self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
-    ) -> Sequence[Row]:
-        """None."""
-        return []
-
-    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
-        """None."""
+    @property
+    def stored(self) -> Mapping[str, StoredViews]:
+        """Nothing."""
         return {}
-
-    def find_steps(
-        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
-    ) -> Mapping[str, Sequence[Recorded]]:
-        """None."""
-        return {}
-
-    def find_verdicts(
-        self, channels: Collection[str], since_ms: int, until_ms: int
-    ) -> Mapping[str, Sequence[ShownVerdict]]:
-        """None."""
-        return {}
-
-    def verdicts_until_ms(self) -> int | None:
-        """None."""
-        return None
 
 
 def test_figures_are_judged_once_a_second_and_batch() -> None:

@@ -11,6 +11,7 @@ import pytest
 from sds_core.observer.cause_finding import causes_of
 from sds_core.observer.causes import Cause
 from sds_core.observer.sds.evidence import Evidence, Found
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.participant_figures import (
     ParticipantFigures,
     ParticipantTable,
@@ -64,7 +65,7 @@ def tap(*holes: tuple[int, int]) -> TapTotals:
 def found(totals: ChannelTotals, **taps: TapTotals) -> list[Cause]:
     """The causes of a channel; its tap has no holes unless one is given."""
     snapshot = snapshot_of(clock_ms=CLOCK_MS, taps={"t": tap()} | taps)
-    return list(causes_of(snapshot, totals))
+    return list(causes_of(snapshot, totals, CHANNELS))
 
 
 def kinds(totals: ChannelTotals, **taps: TapTotals) -> list[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from connectors.web import words
 from connectors.web.last_hour import LastHour
-from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings import ObserverSettings
-from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.snapshot import Snapshot, Views
 
 
 @dataclass(slots=True)
@@ -43,20 +43,22 @@ class Missed:
         )
 
 
-def missed_by_tap(snapshot: Snapshot, hour: LastHour) -> Mapping[str, Missed]:
+def missed_by_tap(
+    snapshot: Snapshot, views: Views[Any], hour: LastHour
+) -> Mapping[str, Missed]:
     """Return what each tap missed in the last hour.
 
     A channel counts for the taps that showed it from the begin of its figures on: what
     was missed before a tap came says nothing of it.
 
     Args:
-        snapshot: Has channels and taps.
+        snapshot: Has the taps.
+        views: The channels.
         hour: Has the figures of the channels.
     """
     found = {observer: Missed() for observer in snapshot.taps}
-    figures = hour.of(snapshot.views[CHANNELS.prefix].totals)
-    for channel, totals in snapshot.views[CHANNELS.prefix].totals.items():
-        lately = figures[channel]
+    for channel, totals in views.totals.items():
+        lately = hour.lately(channel, totals)
         if lately.figures is None:
             continue
         # No gap opens in the warm-up, so a tap that came in it missed nothing before.

@@ -1,43 +1,53 @@
-"""All HTTP that a repeated audit offers."""
+"""All HTTP that a mirror and a repeated audit offer."""
 
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
-from connectors.prometheus.collector import AuditCollector
+from connectors.prometheus.collector import AuditCollector, MirrorCollector
 from connectors.web.answers import answer
-from connectors.web.crowding import LimitedRequests
-from connectors.web.metrics import Metrics
+from connectors.web.health import metrics_app
 from sds_core.audit.figures import AuditFigures
+from sds_core.mirror.figures import MirrorFigures
 
 NEWEST = "/api/v1/audit"
 """Path of the newest result; `sds-monitor run --audit` reads it."""
 
 
+def create_mirror_app(figures: MirrorFigures) -> Starlette:
+    """The application of a mirror: ready while a node answers, with spool left.
+
+    Args:
+        figures: Figures of the mirror, which keeps changing them.
+    """
+
+    def obstacle() -> str:
+        if figures.is_paused:
+            return "the spool is full, since Kafka does not take its records"
+        if not any(node.is_up for node in figures.nodes.values()):
+            return "no node answers"
+        return ""
+
+    registry = CollectorRegistry()
+    registry.register(MirrorCollector(figures))
+    return metrics_app(registry, obstacle)
+
+
 def create_audit_app(figures: AuditFigures) -> Starlette:
-    """The application with `/metrics`, the newest result and the probes.
+    """The application of an audit: ready once one has ended, and did not fail.
 
     Args:
         figures: Figures of the audit, which keeps changing them.
     """
-    registry = CollectorRegistry()
-    registry.register(AuditCollector(figures))
 
-    async def healthz(request: Request) -> Response:
-        """200 as long as the process answers."""
-        return PlainTextResponse("ok\n")
-
-    async def readyz(request: Request) -> Response:
-        """200 once an audit has ended, and while the newest one did not fail."""
+    def obstacle() -> str:
         if figures.result is None or figures.error:
-            obstacle = figures.error or "the first audit has not ended"
-            return PlainTextResponse(f"not ready: {obstacle}\n", status_code=503)
-        return PlainTextResponse("ready\n")
+            return figures.error or "the first audit has not ended"
+        return ""
 
     async def newest(request: Request) -> Response:
         """Return the newest result; null before there is one."""
@@ -59,12 +69,6 @@ def create_audit_app(figures: AuditFigures) -> Starlette:
             }
         )
 
-    return Starlette(
-        routes=[
-            Route("/metrics", Metrics(registry).answer),
-            Route("/healthz", healthz),
-            Route("/readyz", readyz),
-            Route(NEWEST, newest),
-        ],
-        middleware=[Middleware(LimitedRequests)],
-    )
+    registry = CollectorRegistry()
+    registry.register(AuditCollector(figures))
+    return metrics_app(registry, obstacle, Route(NEWEST, newest))
