@@ -37,7 +37,7 @@ from streaming.damage import DamagedCheckpoint
 from streaming.failure import JobFailed
 from streaming.history import HistoryInUse, HistoryUnwritable
 from streaming.job import Job
-from streaming.preflight import check_start
+from streaming.open_checkpoint import check_start
 from streaming.settings import JobSettings, SessionSettings
 
 
