@@ -14,12 +14,13 @@ from pyspark.sql import SparkSession
 from connectors.kafka.settings import KafkaSettings
 from sds_core.wire import Dialect, Frame, encode
 from streaming.batch_log import read_batch_log
+from streaming.chunk import FORGET
 from streaming.cli.serving import status_server
-from streaming.damage import VIEWS
+from streaming.damage import LEDGER
 from streaming.job import running_job
-from streaming.keys import FORGET
+from streaming.ledger.ledger import Ledger
+from streaming.ledger.view_register import ViewRegister
 from streaming.settings import HistorySettings
-from streaming.view_register import ViewRegister
 from tests.support.history.stored import in_files
 from tests.support.identities import assert_identities
 from tests.support.streaming.jobs import job_settings, wait_for_end, wait_until
@@ -170,7 +171,7 @@ def test_requested_channel_is_forgotten_by_a_running_job_and_at_a_start(
     produce(kafka, T0, town=3, square=1)
     with live(kafka) as job:
         wait_until(job, lambda: len(job.board.snapshot.views["sds"].totals) == 2)
-        register = ViewRegister(tmp_path / "a" / "monitor" / VIEWS)
+        register = ViewRegister(Ledger(tmp_path / "a" / "monitor" / LEDGER))
         assert register.keys() == ["sds:square", "sds:town"]
         register.request([("sds:town", FORGET)])
         wait_until(

@@ -14,8 +14,9 @@ from connectors.prometheus.collector import SnapshotCollector
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
+from streaming.ledger.verdicts import VerdictStore
 from streaming.lookup import Stored
-from streaming.verdicts import VerdictRecorder, VerdictStore
+from streaming.verdicts import VerdictRecorder
 from tests.support.toy.pipeline import Pipeline
 from tests.support.toy.season import BEGIN_MS, clock_of, season
 

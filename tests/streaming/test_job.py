@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from connectors.history.query import channel_minutes as query_minutes
 from connectors.history.schema import CHANNEL_MINUTES, NumberedMinute, Row, minute_row
+from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.producer import TopicRecord, partitions_of, write
 from connectors.kafka.settings import Client, KafkaSettings, RecordsLost
 from connectors.kafka.topics import ensure_frames_topic
@@ -26,7 +27,7 @@ from sds_core.simulation.comparison import compare
 from streaming.cli.output import wall_ms
 from streaming.cli.serving import status_server
 from streaming.failure import JobFailed
-from streaming.job import running_job
+from streaming.job import Job, running_job
 from streaming.settings import HistorySettings
 from tests.support.history.stored import in_files, in_topics
 from tests.support.streaming.jobs import job_settings, wait_for_end, wait_until
@@ -335,3 +336,27 @@ def test_stopping_the_query_ends_the_job(topic: Topic, live: Live) -> None:
     with live(kafka) as job:
         job.query.stop()
         wait_for_end(job)
+
+
+def test_job_that_cannot_stop_its_query_is_ended_all_the_same(
+    topic: Topic, live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The board says so, and what it wrote to is closed."""
+    closed: list[DeadLetterWriter] = []
+    close = DeadLetterWriter.close
+
+    def note(writer: DeadLetterWriter) -> None:
+        closed.append(writer)
+        close(writer)
+
+    def fail(_: SparkSession, job: Job) -> None:
+        job.query.stop()
+        message = "Spark does not answer"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(DeadLetterWriter, "close", note)
+    monkeypatch.setattr("streaming.job._stop", fail)
+    with pytest.raises(RuntimeError, match="does not answer"), live(topic()) as job:
+        assert job.board.snapshot.job.running
+    assert not job.board.snapshot.job.running
+    assert len(closed) == 1

@@ -111,7 +111,7 @@ def watched(name: str, seed: int) -> Iterator[tuple[Pace, Watched]]:
             play.arrive(last_but_one_ms)
             play.look(time_ms)
             play.arrive(time_ms)
-            play.board.publish(views)
+            play.board.publish(play.board.following(views))
             play.board.set_position(Position(clock_ms))
         before_ms = time_ms
     yield from plays.items()

@@ -10,9 +10,10 @@ import click
 from sds_core.observer.kinds import AnyKind
 from sds_core.text import did_you_mean, printable, shown
 from streaming.checkpoint import own_files
-from streaming.damage import VIEWS, DamagedCheckpoint
-from streaming.keys import FORGET
-from streaming.view_register import ViewRegister
+from streaming.chunk import FORGET
+from streaming.damage import LEDGER, DamagedCheckpoint
+from streaming.ledger.ledger import Ledger
+from streaming.ledger.view_register import ViewRegister
 
 
 def forget(checkpoint: Path, channels: Sequence[str], kind: AnyKind) -> None:
@@ -27,7 +28,7 @@ def forget(checkpoint: Path, channels: Sequence[str], kind: AnyKind) -> None:
         click.UsageError: A channel is unknown, or the checkpoint is damaged or has no
             list of channels.
     """
-    path = own_files(checkpoint) / VIEWS
+    path = own_files(checkpoint) / LEDGER
     if not path.exists():
         message = (
             f"{path} does not exist: start the monitor once on this checkpoint, so "
@@ -35,7 +36,7 @@ def forget(checkpoint: Path, channels: Sequence[str], kind: AnyKind) -> None:
         )
         raise click.UsageError(message)
     try:
-        register = ViewRegister(path, expected=True)
+        register = ViewRegister(Ledger(path, expected=True))
         keys = register.keys()
     except DamagedCheckpoint as error:
         raise click.UsageError(str(error)) from error

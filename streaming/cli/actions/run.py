@@ -34,7 +34,7 @@ from streaming.cli.supervising import Supervisor
 from streaming.damage import DamagedCheckpoint
 from streaming.failure import JobFailed
 from streaming.history import HistoryInUse, HistoryUnwritable
-from streaming.preflight import check_start
+from streaming.open_checkpoint import check_start
 
 _REFUSALS = (
     CheckpointInUse,

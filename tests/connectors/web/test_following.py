@@ -21,11 +21,12 @@ from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from streaming.cli.live import live_view
-from streaming.findings import Findings
+from streaming.ledger.findings import Findings
 from tests.support.channel import Channel
 from tests.support.frames import START_MS
 from tests.support.observer.deliveries import T0, lose
 from tests.support.snapshots import with_channels
+from tests.support.streaming.ledger import ledger_in
 from tests.support.web.reading import Tags, lost, text_of
 
 MakeSnapshot = Callable[..., Snapshot]
@@ -136,7 +137,7 @@ def test_list_goes_on_after_a_channel_with_a_long_id_that_has_ended(
     tmp_path: Path,
 ) -> None:
     """Only channels that exist are found by their key."""
-    findings = Findings(tmp_path / "incidents.sqlite", 1)
+    findings = Findings(ledger_in(tmp_path), CHANNELS)
     for channel in ("x" * 200, "y"):
         findings.record_incidents({channel: [lost(channel).incident]})
     first, second = findings.find_incidents(IncidentQuery())

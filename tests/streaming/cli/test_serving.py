@@ -16,13 +16,14 @@ from sds_core.observer.sds.totals import ChannelTotals
 from streaming.board import Board
 from streaming.cli.serving import CurrentSnapshot, PendingJob, status_server
 from streaming.position import Position
+from tests.support.streaming.ledger import show
 
 
 def test_figures_are_published_after_their_incidents() -> None:
     """Otherwise a restart would report for seconds that nothing is lost."""
     pending = PendingJob()
     totals = blob.totals_part(blob.pack(ChannelTotals(gaps_lost=1), None))
-    pending.board.set_totals({CHANNELS.key("town"): totals})
+    show(pending.board, {CHANNELS.key("town"): totals})
     with (
         status_server(pending, "127.0.0.1", 0) as url,
         httpx.Client(base_url=url) as client,
@@ -54,7 +55,7 @@ def test_figures_are_judged_once_a_second_and_batch() -> None:
     """With thousands of channels, not for each request anew."""
     now_ms = 100_000
     board = Board()
-    board.set_totals({})
+    show(board, {})
     board.set_position(Position(now_ms))
     entry = ChannelEntry("town", mute_until_ms=now_ms + 1_500)
     board.set_table(ChannelTable([entry]))
@@ -63,7 +64,7 @@ def test_figures_are_judged_once_a_second_and_batch() -> None:
     now_ms += 900
     assert current() is first
     totals = blob.totals_part(blob.pack(ChannelTotals(), None))
-    board.set_totals({CHANNELS.key("town"): totals})
+    show(board, {CHANNELS.key("town"): totals})
     second = current()
     assert second.views["sds"].muted == {"town"}
     assert current() is second
@@ -74,7 +75,7 @@ def test_figures_are_judged_once_a_second_and_batch() -> None:
 def test_silence_of_kafka_grows_although_nothing_else_changes() -> None:
     """Lag and silence, also if the clock of played traffic stands still."""
     board = Board()
-    board.set_totals({})
+    show(board, {})
     board.set_job(event_time_lag_seconds=1.5, kafka=Freshness(7, answered_s=100.0))
     now_s = 115.0
     current = CurrentSnapshot(Begun(board), lambda: 5, lambda: now_s)
