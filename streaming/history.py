@@ -27,7 +27,6 @@ from connectors.history.errors import DamagedHistory
 from connectors.history.layout import LOCK, day_of
 from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import (
-    CHANNEL_TABLES,
     KindTables,
     NumberedIncident,
     NumberedMinute,
@@ -359,9 +358,8 @@ def exporting(
         if not history.has_topics:
             return None
         # Topics of other kinds have a name of their own behind that of channels.
-        end = ""
-        if tables is not CHANNEL_TABLES:
-            end = f".{figures_of(tables.kind).names.many}"
+        kind = tables.kind
+        end = "" if kind.at_root else f".{figures_of(kind).names.many}"
         return HistoryTopics(
             _with_timeout(settings.source.kafka, _HISTORY_TIMEOUT_S),
             f"{history.incidents_topic}{end}",

@@ -27,9 +27,8 @@ from sds_core import compiled
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.kinds import AnyProtocol, Kinds
-from sds_core.observer.protocols import PROTOCOLS, kinds_of
+from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND, kinds_of
 from sds_core.observer.report import build_report
-from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings_table import settings_of
 from sds_core.observer.snapshot import Snapshot
 from streaming.board import Board
@@ -158,12 +157,12 @@ class Job:
         details = incidents = None
         others: dict[str, list[ChannelIncident]] = {}
         if self.stores.details is not None and self.settings.report_detail:
-            details = self.stores.details.latencies(CHANNELS.prefix)
+            details = self.stores.details.latencies(ROOT_KIND.prefix)
             others = {
                 prefix: one.find_incidents(IncidentQuery())
                 for prefix, one in self.stored.items()
             }
-            incidents = others.pop(CHANNELS.prefix)
+            incidents = others.pop(ROOT_KIND.prefix)
         snapshot = judge_blindness(self.board.snapshot)
         return build_report(snapshot, generated_at_ms, details, incidents, others)
 

@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 
-from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
 from streaming.ledger.ledger import Ledger
+
+
+class Acknowledgement(Protocol):
+    """A definite acknowledgement, as it leaves a view by `Outlet.DETAILS`."""
+
+    @property
+    def message_id(self) -> str:
+        """Id of the message."""
+
+    @property
+    def t0_ms(self) -> int:
+        """Event time of its first copy, Unix ms."""
+
+    @property
+    def latency_ms(self) -> int:
+        """Time from then to the acknowledgement."""
 
 
 class DetailStore:
@@ -21,7 +37,7 @@ class DetailStore:
     def record(
         self,
         prefix: str,
-        acknowledgements: Mapping[str, Iterable[DefiniteAcknowledgement]],
+        acknowledgements: Mapping[str, Iterable[Acknowledgement]],
     ) -> None:
         """Store acknowledgements by name of a view of one kind."""
         rows = [

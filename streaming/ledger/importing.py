@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sds_core.observer.kinds import Kinds
-from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.protocols import ROOT_KIND
 from streaming.checkpoint import CheckpointIdentity, own_files, record_start
 from streaming.damage import LEDGER, do_without, read_file, wrong_content
 from streaming.ledger.ledger import Ledger, check_database, told_damage
@@ -61,7 +61,7 @@ _OF_KIND = (
     _Copy(_MINUTES, "baseline", "channel, end_ms, figures"),
     _Copy(_MINUTES, "fields", "names"),
 )
-_OF_CHANNELS = _Copy(
+_AT_ROOT = _Copy(
     "acknowledgements.sqlite",
     "acknowledgements",
     "channel, message_id, t0_ms, latency_ms",
@@ -126,7 +126,7 @@ def open_ledger(
 
 def _older_paths(directory: Path, kinds: Kinds) -> Iterator[Path]:
     """Return where a release up to 0.15 had files."""
-    for file in sorted({one.file for one in (*_OF_ALL, _OF_CHANNELS)}):
+    for file in sorted({one.file for one in (*_OF_ALL, _AT_ROOT)}):
         yield directory / file
     for kind in kinds:
         yield _path(directory, kind.prefix, _INCIDENTS)
@@ -137,8 +137,8 @@ def _older_paths(directory: Path, kinds: Kinds) -> Iterator[Path]:
 
 def _path(directory: Path, prefix: str, name: str) -> Path:
     """Return the path of a file of one kind; those of channels have no prefix."""
-    of_channels = prefix == CHANNELS.prefix
-    return directory / (name if of_channels else f"{prefix}-{name}")
+    at_root = prefix == ROOT_KIND.prefix
+    return directory / (name if at_root else f"{prefix}-{name}")
 
 
 class _OlderFiles:
@@ -181,8 +181,8 @@ class _OlderFiles:
             for one in _OF_KIND:
                 self._rows(_path(self._directory, prefix, one.file), one, (prefix,))
             self._outbox(path, prefix)
-        path = self._directory / _OF_CHANNELS.file
-        self._rows(path, _OF_CHANNELS, (CHANNELS.prefix,))
+        path = self._directory / _AT_ROOT.file
+        self._rows(path, _AT_ROOT, (ROOT_KIND.prefix,))
         for one in _OF_ALL:
             self._rows(self._directory / one.file, one, committed=committed)
         for kind in self._kinds:
