@@ -20,10 +20,9 @@ from pyspark.sql import SparkSession
 from connectors.class_archive import ClassArchive
 from connectors.java import find_java
 from connectors.scratch import claim_scratch
-from streaming.bytes_pickler import use_bytes_pickler
 from streaming.executors import has_executors, send_code
 from streaming.failure import JobFailed, cause_of
-from streaming.janino import compiled
+from streaming.jvm_classes import use_bytes_pickler, use_files_as_made
 from streaming.master import find_unreachable
 from streaming.settings import SessionSettings
 from streaming.spark_home import JARS, PREPARED, use_home
@@ -32,23 +31,6 @@ _log = logging.getLogger("sds-monitor")
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
-
-_FILES_CLASS = "FilesAsMade"
-_FILES_SOURCE = f"""
-import org.apache.hadoop.fs.Path;
-import org.apache.hadoop.fs.RawLocalFileSystem;
-import org.apache.hadoop.fs.permission.FsPermission;
-
-public final class {_FILES_CLASS} extends org.apache.hadoop.fs.LocalFileSystem {{
-    private static final class Raw extends RawLocalFileSystem {{
-        public void setPermission(Path path, FsPermission permission) {{}}
-    }}
-
-    public {_FILES_CLASS}() {{
-        super(new Raw());
-    }}
-}}
-"""
 
 _RECORDING_TIMEOUT_S = 300
 """Writing an archive takes some 10 s, and far longer on a busy machine."""
@@ -210,7 +192,7 @@ def make_session(
     if settings.is_cluster:
         send_code(spark.sparkContext, scratch)
     else:
-        _use_files_as_made(spark)
+        use_files_as_made(spark)
     accumulators: Any = spark.sparkContext._accumulatorServer  # noqa: SLF001 - has no option
     # It prints a traceback if the JVM ends, which the command reports in one line.
     accumulators.handle_error = lambda request, client_address: None
@@ -264,28 +246,6 @@ def _search_no_packages(spark: SparkSession) -> None:
     sources = jvm.org.apache.spark.sql.execution.datasources
     manager = getattr(getattr(sources, "DataSourceManager$"), "MODULE$")
     getattr(manager, "dataSourceBuilders_$eq")(jvm.scala.Option.apply(none))
-
-
-def _use_files_as_made(spark: SparkSession) -> None:
-    """Write the files of a checkpoint without a process for each.
-
-    Hadoop sets the permissions of each local file that it writes, and without its
-    native library it starts the program `chmod` for each: several times in each batch.
-    Here a file keeps the permissions that it was made with, so the umask of the command
-    holds, which `chmod` would overrule. The JVM of the driver runs the tasks of a local
-    session.
-    """
-    jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
-    files = jvm.org.apache.hadoop.fs.FileSystem
-    settings = jvm.org.apache.hadoop.conf.Configuration(
-        spark._jsc.hadoopConfiguration()  # noqa: SLF001 - as above
-    )
-    found = compiled(jvm, _FILES_CLASS, _FILES_SOURCE)
-    settings.setClassLoader(found.getClassLoader())
-    settings.set("fs.file.impl", _FILES_CLASS)
-    # Hadoop keeps the first one that it makes.
-    files.closeAll()
-    files.get(jvm.java.net.URI("file:///"), settings)
 
 
 def _started(builder: SparkSession.Builder, master: str | None) -> SparkSession:

@@ -8,19 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sds_core.mvds.errors import (
-    MalformedPayload,
-    NoRecord,
-    NotAPayload,
-    TooManyRecords,
-    WrongIdLength,
-)
 from sds_core.mvds.payload import (
     MAX_RECORDS,
     GroupOffer,
+    MalformedPayload,
     Message,
     Metadata,
+    NoRecord,
+    NotAPayload,
     Payload,
+    TooManyRecords,
+    WrongIdLength,
     decode,
     decode_first,
     encode,
