@@ -87,14 +87,28 @@ def read_places(
     """
     places = set(places)
     for place in _ranges(sorted(places)):
+        for record in _held(client, settings, place):
+            if (record.partition, record.offset) in places:
+                yield record
+
+
+def _held(
+    client: Client, settings: KafkaSettings, place: OffsetRange
+) -> Iterator[RawRecord]:
+    """Yield the records of a range that the topic still has."""
+    while place.start < place.end:
         try:
             for records in fetch(client, settings, [place]):
-                for record in records:
-                    if (record.partition, record.offset) in places:
-                        yield record
+                yield from records
+            return
         except RecordsLost:
-            # Retention was faster.
-            continue
+            partition = place.partition
+            with closing(TopicOffsets(settings)) as offsets:
+                first = offsets.earliest([partition])[partition]
+            if first <= place.start:
+                # The topic ends before the range: it was deleted and created again.
+                return
+            place = place._replace(start=first)
 
 
 def _ranges(places: Sequence[tuple[int, int]]) -> Iterator[OffsetRange]:

@@ -138,6 +138,16 @@ def test_deleted_record_is_left_out(
     assert letter.timestamp_ms == 3
 
 
+def test_records_after_those_that_kafka_deleted_are_copied(
+    topic: KafkaTopic, writer: DeadLetterWriter
+) -> None:
+    """Also those near to them, which one request reads."""
+    topic.write_times([1, 2, 3, 4])
+    topic.delete_before(2)
+    writer.write([DeadLetter(0, offset, Reason.NO_CHANNEL) for offset in range(4)])
+    assert [one.timestamp_ms for one in dead_letters(topic, 2)] == [3, 4]
+
+
 @pytest.mark.parametrize("limit", [None, 1_048_588, 3_000])
 def test_letter_is_cut_to_the_limit_of_its_topic(
     topic: KafkaTopic, writer: DeadLetterWriter, limit: int | None
