@@ -66,6 +66,18 @@ class SqliteFile:
         self._database.close()
 
     @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection for queries.
+
+        Raises:
+            StorageUnreadable: The file is damaged.
+        """
+        try:
+            yield self._database
+        except sqlite3.DatabaseError as error:
+            raise StorageUnreadable(self.path, str(error)) from error
+
+    @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """Run a transaction.
 

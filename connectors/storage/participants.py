@@ -85,32 +85,35 @@ class ParticipantStore(SqliteFile):
 
         Raises:
             SnapshotError: The stored state does not fit the profile, or is damaged.
+            StorageUnreadable: The file is damaged.
             StorageError: It cannot be written.
         """
-        stored = self._database.execute(
-            "SELECT id, snapshot FROM participant"
-            " WHERE channel_id = ? AND participant_id = ?",
-            (channel_id, participant_id),
-        ).fetchone()
-        if stored is None:
-            channel = MessageChannel(
-                channel_id,
-                participant_id,
-                now_ms=now_ms,
-                random=random,
-                profile=profile,
-            )
-        else:
-            row, snapshot = stored
-            changes = self._database.execute(
-                "SELECT record FROM change WHERE participant = ? ORDER BY id", (row,)
-            )
-            channel = MessageChannel.restore(
-                snapshot,
-                changes=(record for (record,) in changes),
-                random=random,
-                profile=profile,
-            )
+        with self._reading() as database:
+            stored = database.execute(
+                "SELECT id, snapshot FROM participant"
+                " WHERE channel_id = ? AND participant_id = ?",
+                (channel_id, participant_id),
+            ).fetchone()
+            if stored is None:
+                channel = MessageChannel(
+                    channel_id,
+                    participant_id,
+                    now_ms=now_ms,
+                    random=random,
+                    profile=profile,
+                )
+            else:
+                row, snapshot = stored
+                changes = database.execute(
+                    "SELECT record FROM change WHERE participant = ? ORDER BY id",
+                    (row,),
+                )
+                channel = MessageChannel.restore(
+                    snapshot,
+                    changes=(record for (record,) in changes),
+                    random=random,
+                    profile=profile,
+                )
         channel.record_changes()
         # Changes are read by the program that wrote them, as far as possible: what a
         # later one makes of the same calls may differ.

@@ -35,8 +35,13 @@ class SqliteChannelStorage(SqliteFile):
         super().__init__(path, _FORMAT, survives_power_loss=True)
 
     def load(self) -> Stored | None:
-        """Return what was stored; None if nothing was."""
-        row = self._database.execute("SELECT state FROM state").fetchone()
+        """Return what was stored; None if nothing was.
+
+        Raises:
+            StorageUnreadable: The file is damaged; also while the journal is read.
+        """
+        with self._reading() as database:
+            row = database.execute("SELECT state FROM state").fetchone()
         return None if row is None else Stored(row[0], self._entries())
 
     def append(self, entry: bytes) -> None:
@@ -59,5 +64,8 @@ class SqliteChannelStorage(SqliteFile):
             database.execute("DELETE FROM journal")
 
     def _entries(self) -> Iterator[bytes]:
-        rows = self._database.execute("SELECT entry FROM journal ORDER BY number")
-        return (entry for (entry,) in rows)
+        with self._reading() as database:
+            for (entry,) in database.execute(
+                "SELECT entry FROM journal ORDER BY number"
+            ):
+                yield entry

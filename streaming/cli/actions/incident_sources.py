@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -269,7 +269,8 @@ def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
 
 def _settings_of(values: dict[str, int | float]) -> ObserverSettings:
     """Return the settings with these values; other releases may have further ones."""
-    known: dict[str, Any] = {k: v for k, v in values.items() if hasattr(DEFAULTS, k)}
+    names = {field.name for field in fields(ObserverSettings)}
+    known: dict[str, Any] = {k: v for k, v in values.items() if k in names}
     return replace(DEFAULTS, **known)
 
 

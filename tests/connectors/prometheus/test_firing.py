@@ -52,6 +52,7 @@ def test_only_firing_alerts_of_ours_are_listed_the_gravest_first() -> None:
         alert("SdsTapBlind", state="pending", severity="critical"),
         alert("DiskFull", severity="critical"),
         LOST,
+        alert("MvdsTapBlind", severity="info"),
     )
     assert firing_of(body) == [
         FiringAlert(
@@ -66,6 +67,13 @@ def test_only_firing_alerts_of_ours_are_listed_the_gravest_first() -> None:
             "warning",
             "",
             "SdsTapSilent happened.",
+            "2026-08-09T12:00:00.5Z",
+        ),
+        FiringAlert(
+            "MvdsTapBlind",
+            "info",
+            "",
+            "MvdsTapBlind happened.",
             "2026-08-09T12:00:00.5Z",
         ),
     ]

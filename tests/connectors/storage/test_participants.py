@@ -190,6 +190,17 @@ class TestFile:
             ParticipantStore(path)
         assert path.read_bytes() == before
 
+    def test_damage_that_is_met_later_is_an_error_of_the_storage(
+        self, path: Path
+    ) -> None:
+        """SQLite opens a file whose later pages are damaged."""
+        with ParticipantStore(path) as store:
+            speak(store, opened(store), 40)
+        content = path.read_bytes()
+        path.write_bytes(content[:8_192] + b"\x55" * (len(content) - 8_192))
+        with ParticipantStore(path) as store, pytest.raises(StorageUnreadable):
+            opened(store)
+
     def test_database_of_another_program_is_refused(self, path: Path) -> None:
         """Its tables stay alone."""
         database = sqlite3.connect(path)

@@ -15,7 +15,7 @@ from random import Random
 import pytest
 
 from connectors.reliable_channel import create_reliable_channel
-from connectors.storage.errors import StorageError, StorageInUse
+from connectors.storage.errors import StorageError, StorageInUse, StorageUnreadable
 from connectors.storage.reliable_channel import SqliteChannelStorage
 from connectors.waku_rest.channel_node import RestNode
 from connectors.waku_rest.client import NodeClient
@@ -199,6 +199,24 @@ def test_damaged_contents_are_refused(tmp_path: Path, damage: str) -> None:
     database.close()
     with pytest.raises(StateError):
         opened(path)
+
+
+def test_damage_that_is_met_later_is_an_error_of_the_storage(tmp_path: Path) -> None:
+    """SQLite opens a file whose later pages are damaged."""
+    path = tmp_path / "alice.sqlite"
+    with SqliteChannelStorage(path) as storage:
+        for number in range(100):
+            storage.append(bytes([number]) * 1_000)
+        storage.replace(b"state")
+        for number in range(100):
+            storage.append(bytes([number]) * 1_000)
+    content = path.read_bytes()
+    path.write_bytes(content[:8_192] + b"\x55" * (len(content) - 8_192))
+    with SqliteChannelStorage(path) as storage:
+        stored = storage.load()
+        assert stored is not None
+        with pytest.raises(StorageUnreadable):
+            list(stored.entries)
 
 
 @pytest.mark.slow

@@ -124,6 +124,16 @@ def test_clock_of_the_monitor_says_which_messages_are_followed(
     assert result.stdout.startswith(begin)
 
 
+def test_settings_of_another_release_are_left_out(tmp_path: Path) -> None:
+    """Also one that has the name of something else here."""
+    path = tmp_path / "report.json"
+    observer = {"repair_window_ms": 1_000, "__class__": 1, "later": 2}
+    window = {"last_event": 5}
+    content = {"schema": 1, "observer": observer, "window": window}
+    path.write_text(json.dumps({**content, "channels": {}, "incidents": []}))
+    assert invoke("--report", path).exit_code == 0
+
+
 SELECTIONS: list[tuple[list[str], list[ChannelIncident]]] = [
     (["--channel", "town"], [LOST, NOBODY_SPOKE]),
     (["--standing"], [LOST, NOBODY_SPOKE]),
