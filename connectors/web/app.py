@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from connectors.web import api, health, pages
+from connectors.web import api, health, hours_api, pages
 from connectors.web.crowding import CROWDED, LimitedRequests, say_crowded
 from connectors.web.lookups import Lookups
 from connectors.web.metrics import Metrics
@@ -80,6 +80,7 @@ def create_app(
             Route("/metrics", Metrics(registry).answer),
             *api.routes(sources, lookups, table),
             *health.routes(sources.current),
+            *hours_api.routes(sources, lookups),
             *pages.routes(layout, sources, lookups, table),
         ],
         middleware=[Middleware(LimitedRequests, refuse=refuse_one_more)],
