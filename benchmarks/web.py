@@ -40,8 +40,9 @@ from sds_core.observer.verdict import Verdict
 from streaming.board import Board
 from streaming.cli.output import wall_ms
 from streaming.cli.serving import status_server
+from streaming.ledger.ledger import Ledger
+from streaming.ledger.recent import RECENT_MS, RecentMinutes
 from streaming.position import Position
-from streaming.recent import RECENT_MS, RecentMinutes
 
 _PATHS = (
     "/metrics",
@@ -178,7 +179,7 @@ def _get(port: int, path: str) -> bytes:
 def _next_batch(board: Board) -> None:
     """Change the figures of the taps and one channel, so that nothing is old."""
     now_ms = wall_ms()
-    board.set_totals(packed(1, now_ms))
+    board.publish(board.following(board.read(packed(1, now_ms))))
     board.set_position(Position(now_ms))
 
 
@@ -190,8 +191,9 @@ def main(channels: int, labels: int, times: int) -> None:
     """Request each path some times and print what it costs."""
     board = Board()
     with TemporaryDirectory() as directory:
-        path = Path(directory) / "minutes.sqlite"
-        _measure(board, _Job(board, RecentMinutes(path)), channels, labels, times)
+        path = Path(directory) / "ledger.sqlite"
+        job = _Job(board, RecentMinutes(Ledger(path), CHANNELS))
+        _measure(board, job, channels, labels, times)
         size = sum(one.stat().st_size for one in path.parent.iterdir())
         click.echo(f"minutes of the last hour: {size / 1e6:.0f} MB")
 
@@ -201,7 +203,8 @@ def _measure(board: Board, job: _Job, channels: int, labels: int, times: int) ->
     _record(job.recent, channels, clock_ms)
     figures = packed(channels, clock_ms)
     names = tuple(f"channel-{n:05d}" for n in range(labels))
-    board.set_totals(figures, {CHANNELS.prefix: names})
+    labels = {CHANNELS.prefix: names}
+    board.publish(board.following(board.read(figures), labels))
     board.set_job(running=True, event_time_lag_seconds=1.0, version="0")
     with status_server(job, "127.0.0.1", 0) as url:
         port = int(url.rpartition(":")[2])

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from sds_core.observer.clock import WRONG_MS
-from sds_core.observer.excused import LEAST_EXPIRED as LEAST_EXPIRED
 from sds_core.observer.freshness import STALE_S
 from sds_core.observer.record import MAX_AHEAD_MS
+from sds_core.observer.sds.excused import LEAST_EXPIRED as LEAST_EXPIRED
 from sds_core.observer.settings import DEFAULTS
 
 SLICE = timedelta(minutes=5)

@@ -237,9 +237,9 @@ def about() -> str:
             "last three columns are the same again with the sender's retries, which "
             "the others do without.",
             "There is no store, since it would repair everything.",
-            f"A missing message is given up after {given_up_ms // 60_000} minutes "
-            "instead of never: otherwise everything that follows a lost message waits "
-            "for ever.",
+            f"The wait for a missing message ends after {given_up_ms // 60_000} "
+            "minutes instead of never: otherwise everything that follows a lost "
+            "message waits for ever.",
             f"Each figure is the mean of {len(SEEDS)} simulations in virtual time, "
             "with the least and the greatest in brackets.",
             "",

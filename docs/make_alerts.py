@@ -37,7 +37,7 @@ _BEHAVIOUR = """\
 - Event times are compared only with each other: a replay or catching up sets off no alert by its clock.
   Only `SdsMonitorClockWrong` compares records with the wall clock, and only those stamped ahead of it count.
   `SdsMonitorKafkaAway` compares the monitor's wall clock, at Kafka's last answer, with Prometheus's.
-- If a monitor comes back at another address, its figures go on.
+- If a monitor comes back at another address, its figures continue.
   Use one Prometheus job per monitor: two monitors in one job look like one that moves.
 - After a gap of at most a day in Prometheus, events during the gap count once the figures are back; old figures of a monitor or channel that Prometheus sees for the first time set off no alert.
 - Channels beyond the label budget together are the channel `other`.

@@ -14,10 +14,11 @@ from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.histogram import BUCKETS_MS
 from sds_core.observer.mvds.figures import GROUP_FIGURES
+from sds_core.observer.protocols import PROTOCOLS
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
-from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.snapshot_metrics import SETTINGS_METRICS, SNAPSHOT_METRICS
-from sds_core.observer.tap_figures import TAP_FIGURES
+from sds_core.observer.snapshot import Snapshot, Views
+from sds_core.observer.snapshot_metrics import settings_metrics, snapshot_metrics
+from sds_core.observer.tap_kind import TAP_FIGURES
 
 PAGE = Path(__file__).with_name("metrics.md")
 
@@ -57,6 +58,8 @@ class Section(NamedTuple):
         return cls(title, text, table.names.label, table.metrics, table.totals())
 
 
+_KINDS = [protocol.kind for protocol in PROTOCOLS]
+
 SECTIONS = (
     Section.of(
         "Channels",
@@ -70,12 +73,15 @@ SECTIONS = (
         "which has no verdict.",
         GROUP_FIGURES,
     ),
-    Section(
-        "Settings of channels",
-        "From the [channel table](channels.md); channel `other` has the defaults.",
-        CHANNEL_FIGURES.names.label,
-        SETTINGS_METRICS,
-        ChannelSettings(),
+    *(
+        Section(
+            f"Settings of {kind.names.many}",
+            "From the [channel table](channels.md); channel `other` has the defaults.",
+            kind.names.label,
+            settings_metrics(kind),
+            ChannelSettings(),
+        )
+        for kind in _KINDS
     ),
     Section.of(
         "Taps",
@@ -83,11 +89,11 @@ SECTIONS = (
         TAP_FIGURES,
     ),
     Section(
-        "All channels together, and the job",
-        "Without a label of a channel or a tap.",
+        "All channels and groups together, and the job",
+        "Without a label of a channel, a group or a tap.",
         "",
-        SNAPSHOT_METRICS,
-        Snapshot(),
+        snapshot_metrics(_KINDS),
+        Snapshot(views={kind.prefix: Views(kind) for kind in _KINDS}),
     ),
     Section(
         "Mirror",

@@ -29,7 +29,7 @@ from docs.page_part import PagePart
 from sds_core.prolly.batched.lists import FINGERPRINT_BYTES
 from sds_core.prolly.document import MAX_START_NODES
 from sds_core.prolly.hashing import DEFAULT_FAN_OUT
-from sds_core.prolly.limits import DEFAULT_LIMITS
+from sds_core.prolly.outcome import DEFAULT_LIMITS
 
 PART = PagePart("sync.md", "make_sync", "the figures")
 
@@ -37,7 +37,7 @@ MOST_BYTES = 1.5
 """Goal: bytes of the batched protocol as a multiple of negentropy's."""
 
 MOST_MS = 100.0
-"""Goal: processor time of a difference of 100 in a million."""
+"""Goal: CPU time of a difference of 100 in a million."""
 
 _IDLE = 0.5
 """Load below which the machine has nothing else to do."""
@@ -145,11 +145,11 @@ def goals(run: SyncRun) -> Iterator[tuple[str, str, str, str]]:
     sessions = [run.find("main", "batched", *place) for place in places]
     for name, found in (
         (
-            f"processor time of a difference {of_all}, both trees at hand",
+            f"CPU time of a difference {of_all}, both trees at hand",
             [one.median_ms for one in walks if one is not None and one.values_ms],
         ),
         (
-            f"processor time of a batched synchronisation {of_all}, both sides",
+            f"CPU time of a batched synchronisation {of_all}, both sides",
             [one.cpu_ms for one in sessions if one is not None],
         ),
     ):
@@ -167,7 +167,7 @@ def _bytes(run: SyncRun, number: int) -> str:
     if keys is not None:
         lines += [
             f"All keys at once: {keys.bytes:,.0f} bytes, {keys.rounds:g} round, "
-            f"{_ms(keys.cpu_ms)} ms of processor time.",
+            f"{_ms(keys.cpu_ms)} ms of CPU time.",
             "",
         ]
     head = (
@@ -223,7 +223,7 @@ def _processor(run: SyncRun) -> str:
         for shape, count in counts
     ]
     lines = [
-        "### Processor time of a synchronisation, both sides, ms",
+        "### CPU time of a synchronisation, both sides, ms",
         "",
         "Without the building of trees and lists.",
         "",
@@ -322,7 +322,7 @@ def _fan_outs(run: SyncRun) -> str:
 
 def _alone(run: SyncRun) -> str:
     lines = [
-        "### One side alone: processor time, ms",
+        "### One side alone: CPU time, ms",
         "",
         "*ours* is the tree of this project in Python; *prollytree* the package's in "
         "Rust, *negentropy* the list that the crate sorts and seals.",

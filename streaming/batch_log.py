@@ -15,9 +15,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from streaming.damage import RESTORE, DamagedCheckpoint, read_file, wrong_content
+from streaming.damage import (
+    RESTORE,
+    DamagedCheckpoint,
+    read_file,
+    write_atomically,
+    wrong_content,
+)
 from streaming.file_checksum import check_file, remove_stale_checksums
-from streaming.files import write_atomically
 from streaming.position import PartitionPosition, Position
 
 
@@ -111,6 +116,11 @@ def read_batch_log(checkpoint: Path) -> BatchLog:
     records = end.records - (0 if before is None else before.records)
     begin = _begin_of(end) if before is None else None
     return BatchLog(planned, committed, before, partitions, records, begin)
+
+
+def position_of(checkpoint: Path, batch: int) -> str:
+    """Return the position after a batch that is planned, as it is stored."""
+    return (checkpoint / "offsets" / str(batch)).read_text().splitlines()[-1]
 
 
 def complete(checkpoint: Path, log: BatchLog) -> None:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from sds_core.observer import blob
 from sds_core.observer.channel_table import ChannelTable
@@ -18,6 +18,18 @@ from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.snapshot import JobFigures, Snapshot, Views
 from streaming.group_parts import GroupParts
 from streaming.position import Position
+
+
+class FollowingViews(NamedTuple):
+    """What is published next.
+
+    Attributes:
+        views: All views, by the prefix of their kind.
+        changed: Names of those that were set or dropped.
+    """
+
+    views: dict[str, Views[Any]]
+    changed: Mapping[str, Collection[str]]
 
 
 class Board:
@@ -41,6 +53,8 @@ class Board:
             for kind in self._kinds
             if kind.grouping is not None
         }
+        # Groups that were read and not published.
+        self._touched: dict[str, set[str]] = {prefix: set() for prefix in self._groups}
         self._changed: dict[str, set[str]] = {prefix: set() for prefix in self._views}
         self._snapshot = Snapshot().with_views(self._views)
 
@@ -67,21 +81,12 @@ class Board:
             self._changed = {prefix: set() for prefix in self._views}
         return changed
 
-    def set_totals(
-        self,
-        packed: Mapping[str, bytes],
-        labels: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
-        remainders: Mapping[str, Remainder[Any]] = MappingProxyType({}),
-        gone: Iterable[str] = (),
-    ) -> None:
-        """Set the totals of some views, by key; see `read` and `publish`."""
-        self.publish(self.read(packed), labels, remainders, gone)
-
     def read(self, packed: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
         """Return what the totals of views are published as.
 
         Views that are parts of groups are joined with the parts in all other views that
-        were read before. Reading the same totals again changes nothing.
+        were read before. Reading the same totals again changes nothing; until they are
+        published, it returns the same.
 
         Args:
             packed: Totals by key of a view, as `blob.totals_part` returns them. Of a
@@ -94,7 +99,6 @@ class Board:
             sds_core.observer.kinds.UnknownKind: A key is of no registered kind.
         """
         fresh: dict[str, dict[str, Any]] = {prefix: {} for prefix in self._views}
-        touched: dict[str, set[str]] = {prefix: set() for prefix in self._groups}
         for key, data in packed.items():
             kind, name = self._kinds.split(key)
             totals = blob.unpack_totals(data, kind.totals)
@@ -102,27 +106,27 @@ class Board:
             if parts is None:
                 fresh[kind.prefix][name] = totals
             else:
-                touched[kind.prefix].update(parts.take(name, totals))
-        for prefix, groups in touched.items():
+                self._touched[kind.prefix].update(parts.take(name, totals))
+        for prefix, groups in self._touched.items():
             parts = self._groups[prefix]
             fresh[prefix] = {group: parts.join(group) for group in groups}
         return fresh
 
-    def publish(
+    def following(
         self,
         fresh: Mapping[str, Mapping[str, Any]],
         labels: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
         remainders: Mapping[str, Remainder[Any]] = MappingProxyType({}),
         gone: Iterable[str] = (),
-    ) -> None:
-        """Set the totals of some views and groups; the others stay unchanged.
+    ) -> FollowingViews:
+        """Return the views with new totals; those of the others stay unchanged.
 
         A view whose totals describe nothing (`Kind.is_known`) is dropped.
 
         Args:
             fresh: Totals, as `read` returns them.
             labels: Prefix of a kind -> names of all its views that have a metric label
-                of their own; see `streaming.labels`.
+                of their own; see `streaming.ledger.labels`.
             remainders: Prefix of a kind -> what forgotten views had counted.
             gone: Keys of views that are dropped too.
 
@@ -133,25 +137,36 @@ class Board:
         for key in gone:
             kind, name = self._kinds.split(key)
             dropped[kind.prefix].add(name)
+        views = {}
+        for prefix, old in self._views.items():
+            new = fresh.get(prefix, {})
+            totals = {**old.totals, **new}
+            for name, one in new.items():
+                if not old.kind.is_known(one):
+                    dropped[prefix].add(name)
+            for name in dropped[prefix]:
+                totals.pop(name, None)
+            views[prefix] = Views(
+                old.kind,
+                MappingProxyType(totals),
+                labels.get(prefix, old.labels),
+                remainders.get(prefix, old.remainder),
+            )
+        changed = {
+            prefix: {*fresh.get(prefix, ()), *dropped[prefix]} for prefix in views
+        }
+        return FollowingViews(views, changed)
+
+    def publish(self, following: FollowingViews) -> None:
+        """Replace all views."""
         with self._lock:
-            for prefix, old in self._views.items():
-                new = fresh.get(prefix, {})
-                totals = {**old.totals, **new}
-                for name, one in new.items():
-                    if not old.kind.is_known(one):
-                        dropped[prefix].add(name)
-                for name in dropped[prefix]:
-                    totals.pop(name, None)
-                self._changed[prefix].update(new, dropped[prefix])
-                self._views[prefix] = Views(
-                    old.kind,
-                    MappingProxyType(totals),
-                    labels.get(prefix, old.labels),
-                    remainders.get(prefix, old.remainder),
-                )
+            for prefix, names in following.changed.items():
+                self._changed[prefix].update(names)
+            self._views = following.views
             self._snapshot = replace(self._snapshot, primed=True).with_views(
                 self._views
             )
+        self._touched = {prefix: set() for prefix in self._groups}
 
     def set_position(self, position: Position) -> None:
         """Set where the newest batch ended: its admission time and records."""

@@ -21,9 +21,9 @@ from streaming.damage import (
     DamagedCheckpoint,
     do_without,
     read_file,
+    write_atomically,
     wrong_content,
 )
-from streaming.files import write_atomically
 from streaming.unfinished import Unfinished
 
 _LONGEST_TOPIC = 249
@@ -32,6 +32,8 @@ _LONGEST_TOPIC = 249
 _ENDINGS = (".json", ".sqlite")
 """Endings of our own files; the lock has none."""
 
+_NEWER = "(of sds-monitor 0.16 or newer)"
+"""No topic has this name."""
 
 _FileName = Annotated[str, msgspec.Meta(pattern=r"^[\w.-]{1,100}\Z")]
 
@@ -83,6 +85,9 @@ class CheckpointIdentity(msgspec.Struct):
             knew no others than the defaults.
         unfinished: The batch that the newest start found planned and not committed;
             None if there was none yet. Releases up to 0.12 ignore it.
+        observed_topic: The topic of frames, in a file of a release since 0.16. There
+            `topic` is `_NEWER`, with which releases up to 0.15, which do not know the
+            ledger, refuse the checkpoint as begun on another topic.
     """
 
     topic: str
@@ -91,6 +96,7 @@ class CheckpointIdentity(msgspec.Struct):
     files: list[_FileName] = []
     observer: dict[str, int | float] = {}
     unfinished: Unfinished | None = None
+    observed_topic: str = ""
 
 
 def own_files(checkpoint: Path) -> Path:
@@ -211,10 +217,13 @@ def record_start(
         files: Names of the files in ``monitor/`` that exist from now on.
     """
     started = msgspec.structs.replace(
-        identity, starts=identity.starts + 1, files=sorted({*identity.files, *files})
+        identity, starts=identity.starts + 1, files=sorted(files)
     )
     path = own_files(checkpoint) / IDENTITY
-    write_atomically(path, msgspec.json.encode(started).decode())
+    stored = msgspec.structs.replace(
+        started, topic=_NEWER, observed_topic=identity.topic
+    )
+    write_atomically(path, msgspec.json.encode(stored).decode())
     return started
 
 
@@ -232,7 +241,9 @@ def _read_identity(
         return new
     data = read_file(path, remedy)
     try:
-        return msgspec.json.decode(data, type=CheckpointIdentity)
+        stored = msgspec.json.decode(data, type=CheckpointIdentity)
     # An error of msgspec, or one of bytes that are no text, is a ValueError too.
     except ValueError as error:
         raise wrong_content(path, error, remedy) from error
+    topic = stored.observed_topic or stored.topic
+    return msgspec.structs.replace(stored, topic=topic, observed_topic="")

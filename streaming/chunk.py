@@ -40,9 +40,22 @@ as key of its own view, and in the digest of a channel."""
 
 _BY_NAME = by_name(PROTOCOLS)
 
+CLOCK_KEY = "clock:"
+"""Key of the row that carries the admission time of a batch. It has no view."""
+
+FORGET = b"forget"
+"""In place of a digest: the view is forgotten before the batch's records."""
+
+REVIEW = b"review"
+"""In place of a digest: the view moves to the admission time and sets its deadline."""
+
 
 class DigestRow(NamedTuple):
-    """A row for the JVM: the key of a view and its packed digest."""
+    """A row for the JVM: the key of a view and its packed digest.
+
+    The key is ``<prefix of its kind>:<name>`` (`Kind.key`). A digest is a packed array,
+    so it never equals a request, `FORGET` or `REVIEW`.
+    """
 
     key: str
     digest: bytes

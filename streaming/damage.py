@@ -1,7 +1,11 @@
-"""Errors about damage to a checkpoint. docs/operations.md lists all of its files."""
+"""Reads and writes small files of a checkpoint, and tells of damage.
+
+docs/operations.md lists all files of a checkpoint.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,29 +16,15 @@ RESTORE = "restore the checkpoint from a backup, or use a new --checkpoint"
 """Remedy where nothing less helps."""
 
 IDENTITY = "job.json"
-INCIDENTS = "incidents.sqlite"
-ACKNOWLEDGEMENTS = "acknowledgements.sqlite"
-MINUTES = "minutes.sqlite"
-VIEWS = "views.sqlite"
-GROUPS = "groups.sqlite"
-"""Names of files in ``monitor/``; those with labels have the names of their kinds."""
+LEDGER = "ledger.sqlite"
+"""Names of the files in ``monitor/``; those of releases up to 0.15 have other ones."""
 
-
-def file_of(prefix: str, name: str) -> str:
-    """Return the name of the file in which another kind than channels has the same."""
-    return f"{prefix}-{name}"
-
-
-_LOSSES = {
-    INCIDENTS: "the incidents and shown verdicts of the last day and the rows that "
-    "waited in it for the history",
-    VIEWS: "what forgotten channels had counted: the sums over all channels fall",
-    ACKNOWLEDGEMENTS: "the definite acknowledgements so far",
-    MINUTES: "the page's figures of the last hour",
-    GROUPS: "the minutes so far of the parts of groups: later minutes of a group lack "
-    "the parts that do not change any more",
-}
-_LABELS = "the labels given so far: they are given anew, in alphabetical order"
+_LOSS = (
+    "the incidents and shown verdicts of the last day, the rows that waited in it for "
+    "the history, the page's figures of the last hour, the definite acknowledgements "
+    "so far, the labels given so far, and what forgotten channels had counted, so that "
+    "the sums over all channels fall"
+)
 
 
 class DamagedCheckpoint(ValueError):
@@ -72,12 +62,8 @@ def do_without(path: Path) -> str:
     return (
         "restore the checkpoint from a backup; or move this file away and take its "
         f'name out of "files" in {path.with_name(IDENTITY)}, to go on without '
-        f"{_loss(path.name)}"
+        f"{_LOSS if path.name == LEDGER else 'what it holds'}"
     )
-
-
-def _loss(name: str) -> str:
-    return _LOSSES.get(name) or _LOSSES.get(name.partition("-")[2], _LABELS)
 
 
 @contextmanager
@@ -116,3 +102,17 @@ def wrong_content(
     # A decoder's message may quote the content, which may hold anything.
     reason = f"{error!s:.160}".encode("unicode_escape").decode()
     return DamagedCheckpoint(path, f"has the wrong content ({reason})", remedy)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a file's text; after a crash the file has either the old or the new text.
+
+    The directory is made if it is missing.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + ".new")
+    with temporary.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)

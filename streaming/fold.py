@@ -18,9 +18,9 @@ from sds_core.observer import blob
 from sds_core.observer.kinds import AnyKind, AnyProtocol, Outlet, View
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
+from streaming.chunk import CLOCK_KEY, FORGET, REVIEW
 from streaming.damage import DamagedCheckpoint, state_of
 from streaming.failure import hand_over
-from streaming.keys import CLOCK_KEY, FORGET, REVIEW
 
 STATE_SCHEMA = "version int, blob binary"
 OUTPUT_SCHEMA = "key string, totals binary, events binary, clock_ms bigint"

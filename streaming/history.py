@@ -11,7 +11,13 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    contextmanager,
+    nullcontext,
+)
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +27,6 @@ from connectors.history.errors import DamagedHistory
 from connectors.history.layout import LOCK, day_of
 from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import (
-    CHANNEL_TABLES,
     KindTables,
     NumberedIncident,
     NumberedMinute,
@@ -35,13 +40,16 @@ from connectors.history.schema import (
 from connectors.history.topics import HistoryTopics
 from connectors.kafka.settings import (
     InvalidTopic,
+    KafkaSettings,
     SecurityUnusable,
 )
 from connectors.lock import locked
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
+from streaming.board import Board
 from streaming.damage import DamagedCheckpoint
-from streaming.findings import Destination, Findings, OutboxRow
-from streaming.settings import HistorySettings
+from streaming.ledger.findings import Destination, Findings, OutboxRow
+from streaming.ledger.stores import Stores
+from streaming.settings import HistorySettings, JobSettings
 
 _CHUNK_ROWS = 2_000
 """Rows in memory at a time: a minute of a channel takes about 2 kB."""
@@ -64,6 +72,10 @@ RECENT_MS = _DAY_MS
 """Incidents found within so much event time stay beside the checkpoint; older ones are
 in the history alone. An incident does not change so late: the views follow a message
 for an hour."""
+
+_HISTORY_TIMEOUT_S = 10.0
+"""Longest wait for Kafka of one write to the history's topics. A failed write is
+repeated, and the job's end waits for it."""
 
 _REMAINING_TIME_S = 10.0
 """Time for exporting the remaining rows if a user waits for the job's end. Other rows
@@ -149,7 +161,7 @@ class Outbox(NamedTuple):
 
     findings: Findings
     topics: HistoryTopics | None
-    tables: KindTables = CHANNEL_TABLES
+    tables: KindTables
 
     def rows(
         self, pending: Sequence[OutboxRow], observer: ObserverSettings
@@ -176,24 +188,21 @@ class HistoryExporter:
 
     Args:
         settings: Settings of the history.
-        findings, topics: The outbox of channels, see `Outbox`.
+        outboxes: The outboxes of all kinds of view.
         clock_ms: Gives the event time of the job, Unix ms; 0 before it is known.
         observer: Settings of the model, which explanations of incidents name.
-        others: The outboxes of further kinds of view.
     """
 
     def __init__(
         self,
         settings: HistorySettings,
-        findings: Findings,
-        topics: HistoryTopics | None,
+        outboxes: Iterable[Outbox],
         clock_ms: Callable[[], int],
         observer: ObserverSettings = DEFAULTS,
-        others: Iterable[Outbox] = (),
     ) -> None:
         self._settings = settings
         self._observer = observer
-        self._outboxes = [Outbox(findings, topics), *others]
+        self._outboxes = list(outboxes)
         self._clock_ms = clock_ms
         self._ending = threading.Event()
         self._deadline_s = float("inf")
@@ -335,3 +344,42 @@ class _Task:
         else:
             self.failed = False
         self.due_s = time.monotonic() + (_RETRY_S if self.failed else self._every_s)
+
+
+def exporting(
+    settings: JobSettings, stores: Stores, board: Board
+) -> AbstractContextManager[HistoryExporter | None]:
+    """Exports findings to the history while the block runs, if there is a history."""
+    history = settings.history
+    if history is None:
+        return nullcontext()
+
+    def topics(tables: KindTables) -> HistoryTopics | None:
+        if not history.has_topics:
+            return None
+        # Topics of other kinds have a name of their own behind that of channels.
+        kind = tables.kind
+        end = "" if kind.at_root else f".{figures_of(kind).names.many}"
+        return HistoryTopics(
+            _with_timeout(settings.source.kafka, _HISTORY_TIMEOUT_S),
+            f"{history.incidents_topic}{end}",
+            f"{history.minutes_topic}{end}",
+            retention_ms=history.days * 86_400_000,
+            tables=tables,
+            verdicts_topic=f"{history.verdicts_topic}{end}",
+        )
+
+    return HistoryExporter(
+        history,
+        [
+            Outbox(store.findings, topics(store.tables), store.tables)
+            for store in stores.by_kind.values()
+        ],
+        lambda: board.snapshot.clock_ms,
+        board.snapshot.observer,
+    )
+
+
+def _with_timeout(kafka: KafkaSettings, longest_s: float) -> KafkaSettings:
+    """The same cluster with a timeout of at most so many seconds."""
+    return replace(kafka, timeout_s=min(kafka.timeout_s, longest_s))

@@ -5,15 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import (
-    AbstractContextManager,
     ExitStack,
     closing,
     contextmanager,
-    nullcontext,
 )
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -23,56 +21,40 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupStateTimeout
 
-from connectors.history.schema import CHANNEL_TABLES, KindTables, Row, figures_of
-from connectors.history.topics import HistoryTopics
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.settings import KafkaSettings
 from sds_core import compiled
 from sds_core.observer.blindness import judge_blindness
-from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
-from sds_core.observer.kinds import AnyProtocol
-from sds_core.observer.protocols import PROTOCOLS, kinds_of
+from sds_core.observer.kinds import AnyProtocol, Kinds
+from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND, kinds_of
 from sds_core.observer.report import build_report
-from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings_table import settings_of
-from sds_core.observer.shown_verdicts import ShownVerdict
 from sds_core.observer.snapshot import Snapshot
-from streaming.batch_log import complete, read_batch_log
 from streaming.board import Board
 from streaming.checkpoint import locked_checkpoint, own_files
-from streaming.damage import VIEWS
-from streaming.details import DetailStore
+from streaming.chunk import REVIEW
+from streaming.damage import LEDGER
 from streaming.executors import check_executors, location
 from streaming.failure import NoWorker, query_failure
-from streaming.findings import Findings
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, Fold
-from streaming.history import HistoryExporter, Outbox
-from streaming.keys import REVIEW
-from streaming.lookup import Stored, find_incidents, find_minutes, find_verdicts
-from streaming.own_files import open_own_files
-from streaming.preflight import identity_of
+from streaming.history import HistoryExporter, exporting
+from streaming.ledger.stores import Stores
+from streaming.ledger.verdicts import VerdictStore
+from streaming.lookup import Stored
+from streaming.open_checkpoint import OpenCheckpoint, open_checkpoint
 from streaming.prime import find_unreviewed, read_views
 from streaming.progress import Progress
-from streaming.recent import RecentMinutes
 from streaming.session import is_ended_by_master
-from streaming.settings import JobSettings, Parts
+from streaming.settings import JobSettings
 from streaming.sink import Sink
 from streaming.source import FORMAT, make_source
-from streaming.state_files import check_state
-from streaming.stores import Store
 from streaming.topic_watch import TopicWatch, watched_topic
-from streaming.unfinished import next_unfinished, plan_again
-from streaming.verdicts import VerdictRecorder, VerdictStore
+from streaming.verdicts import VerdictRecorder
 
 _log = logging.getLogger("sds-monitor")
 
 QUERY_NAME = "sds-monitor"
-_HISTORY_TIMEOUT_S = 10.0
-"""Longest wait for Kafka of one write to the history's topics. A failed write is
-repeated, and the job's end waits for it."""
-
 _NOTICE_S = 0.2
 """Longest time until a request to end is noticed, seconds."""
 
@@ -93,25 +75,27 @@ class Job:
         board: The newest figures.
         query: Spark's query.
         progress: Progress of the query.
-        findings: Recent incidents, and what the history does not have yet.
-        recent: Figures of the last hour.
-        details: Definite acknowledgements; None if the checkpoint stores none.
-        others: What is stored of the kinds of view other than channels, by prefix.
-        verdicts: Stores the verdicts that are shown; None to store none.
+        stores: What is stored beside the checkpoint.
         restart: Starts the query again; only before its first batch.
+        verdicts: Stores the verdicts that are shown.
     """
 
     settings: JobSettings
     board: Board
     query: StreamingQuery
     progress: Progress
-    findings: Findings
-    recent: RecentMinutes
+    stores: Stores
     restart: Callable[[], StreamingQuery]
-    details: DetailStore | None = field(default=None)
-    others: Mapping[str, Stored] = field(default_factory=dict)
-    verdicts: VerdictRecorder | None = field(default=None)
+    verdicts: VerdictRecorder
     _starts: int = 1
+
+    @property
+    def stored(self) -> dict[str, Stored]:
+        """What finds incidents, minutes and verdicts of each kind, by prefix."""
+        return {
+            prefix: Stored(store, self.settings.history)
+            for prefix, store in self.stores.by_kind.items()
+        }
 
     @property
     def has_begun(self) -> bool:
@@ -147,6 +131,7 @@ class Job:
             self.board.set_job(running=False, error=failure.cause)
             raise failure from error
         self.progress.update(self.query)
+        self.stores.ledger.tidy()
         return ended
 
     def _starts_again(self) -> bool:
@@ -163,66 +148,21 @@ class Job:
         # Any number of seconds, whatever its type says.
         return bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]
 
-    def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
-        """Incidents since the checkpoint was begun; see `lookup.find_incidents`."""
-        return find_incidents(self.findings, self.settings.history, query)
-
-    def find_minutes(
-        self,
-        channel: str,
-        since_ms: int,
-        until_ms: int,
-        fields: Collection[str] | None = None,
-    ) -> list[Row]:
-        """A channel's minutes; see `lookup.find_minutes`."""
-        return find_minutes(
-            self.findings,
-            self.recent,
-            self.settings.history,
-            channel,
-            since_ms,
-            until_ms,
-            fields,
-        )
-
-    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
-        """Figures of channels at a moment; see `RecentMinutes.at`."""
-        return self.recent.at(at_ms)
-
-    def find_steps(
-        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
-    ) -> Mapping[str, Sequence[Recorded]]:
-        """Figures of channels step by step; see `RecentMinutes.steps`."""
-        return self.recent.steps(channels, since_ms, until_ms, step_ms)
-
     def look(self, snapshot: Snapshot, now_ms: int, wall_ms: int | None = None) -> None:
         """Store the verdicts that are shown now; see `VerdictRecorder.look`."""
-        if self.verdicts is not None:
-            self.verdicts.look(snapshot, now_ms, wall_ms)
-
-    def find_verdicts(
-        self, channels: Collection[str], since_ms: int, until_ms: int
-    ) -> Mapping[str, Sequence[ShownVerdict]]:
-        """Verdicts of channels that were shown; see `lookup.find_verdicts`."""
-        return find_verdicts(
-            self.findings, self.settings.history, channels, since_ms, until_ms
-        )
-
-    def verdicts_until_ms(self) -> int | None:
-        """When verdicts were looked at last; see `VerdictStore.observed_ms`."""
-        return VerdictStore(self.findings).observed_ms
+        self.verdicts.look(snapshot, now_ms, wall_ms)
 
     def report(self, generated_at_ms: int) -> dict[str, Any]:
         """The report as of now; see `build_report`."""
         details = incidents = None
-        others = {}
-        if self.details is not None and self.settings.report_detail:
-            details = self.details.latencies()
-            incidents = self.find_incidents(IncidentQuery())
+        others: dict[str, list[ChannelIncident]] = {}
+        if self.stores.details is not None and self.settings.report_detail:
+            details = self.stores.details.latencies(ROOT_KIND.prefix)
             others = {
                 prefix: one.find_incidents(IncidentQuery())
-                for prefix, one in self.others.items()
+                for prefix, one in self.stored.items()
             }
+            incidents = others.pop(ROOT_KIND.prefix)
         snapshot = judge_blindness(self.board.snapshot)
         return build_report(snapshot, generated_at_ms, details, incidents, others)
 
@@ -262,146 +202,130 @@ def running_job(
         streaming.history.HistoryUnwritable: The history cannot be written to.
     """
     board = Board(protocols) if board is None else board
-    source = settings.source
+    kinds = kinds_of(protocols)
     with ExitStack() as stack:
         stack.enter_context(locked_checkpoint(settings.checkpoint))
         if watch is None:
-            # First of all, so that a wrong address ends in a plain error.
-            with closing(TopicOffsets(source.kafka)) as first:
-                first.partitions()
-            watch = stack.enter_context(
-                watched_topic(source.kafka, board, settings.group)
-            )
-        log = read_batch_log(settings.checkpoint)
-        check_state(settings.checkpoint, log)
-        identity = identity_of(settings, log)
-        identity.unfinished = next_unfinished(log, identity.unfinished)
-        kinds = kinds_of(protocols)
-        own = open_own_files(
-            settings.checkpoint,
-            identity,
-            kinds,
-            settings.label_budget,
-            first_sequence=time.time_ns() // 1_000,
-        )
-        identity, findings, details, ledgers, recent, register = own[:6]
-        plan_again(settings.checkpoint, log, identity.unfinished)
-        complete(settings.checkpoint, log)
-        others = {
-            prefix: Stored(one, settings.history) for prefix, one in own.others.items()
-        }
-        if not board.snapshot.primed:
-            check_executors(spark, source.kafka, settings.checkpoint)
-            board.set_table(settings.channel_table)
-        observer = settings_of(identity.observer)
-        board.set_observer(observer)
-        board.set_job(
-            restarts=identity.starts - 1,
-            version=version("sds-monitor"),
-            rules=compiled.form(),
-        )
+            watch = stack.enter_context(_watched(settings, board))
+        checkpoint = open_checkpoint(settings, kinds)
+        stores = checkpoint.stores
+        stack.callback(stores.ledger.close)
+        _show(spark, settings, board, checkpoint)
         dead_letters = _dead_letters(settings)
-        with_history = settings.history is not None
-
-        def count_pending() -> int:
-            outboxes = (findings, *(one.findings for one in own.others.values()))
-            return sum(one.count_pending() for one in outboxes)
-
+        if dead_letters is not None:
+            stack.callback(dead_letters.close)
         sink = Sink(
             board,
-            ledgers,
+            stores,
             dead_letters,
-            findings,
-            # Without a history, nothing would delete them.
-            with_history,
-            details,
-            recent,
-            register,
+            settings.history is not None,
+            checkpoint.position_of,
             protocols,
-            own.others,
-            own.groups,
         )
-        position = log.position
-        register.begin(log.committed, 0 if position is None else position.requests)
-        if own.groups is not None:
-            own.groups.begin(log.committed)
-        # The job's own counters come before the totals: a counter that began at 0 and
-        # then jumped to its old value would look like growth.
-        if position is not None:
-            board.set_position(position)
-        board.set_job(reading_checkpoint=log.committed is not None)
-        if with_history:
-            board.set_job(history_pending=count_pending())
         # An earlier job of this process may have published a batch that was not
         # committed, and is now repeated: the checkpoint's older totals would look like
         # counters that fall.
         if not board.snapshot.primed:
-            views = read_views(spark, settings.checkpoint, log, kinds)
-            sink.publish({key: view.totals for key, view in views.items()})
-            for prefix, ledger in ledgers.items():
-                ledger.vacate(board.names(prefix))
-            register.set_keys(key for key in views if kinds.split(key)[0].remains)
-            unreviewed = find_unreviewed(views, kinds, settings.forget_ms)
-            register.request((key, REVIEW) for key in unreviewed)
-        recent.begin(board.snapshot.channels, board.snapshot.clock_ms)
-        for prefix, store in own.others.items():
-            totals = board.snapshot.others[prefix].totals
+            _prime(spark, settings, sink, board, checkpoint, kinds)
+        for prefix, store in stores.by_kind.items():
+            totals = board.snapshot.views[prefix].totals
             store.recent.begin(totals, board.snapshot.clock_ms)
-        with _exporting(settings, findings, board, own.others.values()) as exporter:
-            fold = Fold(
-                replace(observer, forget_ms=settings.forget_ms),
-                details is not None,
-                protocols,
-            )
-            all_findings = {CHANNELS.prefix: findings} | {
-                prefix: one.findings for prefix, one in own.others.items()
-            }
-            verdicts = VerdictRecorder(
-                {
-                    prefix: VerdictStore(one, with_history)
-                    for prefix, one in all_findings.items()
-                },
-                board,
-            )
-            unfinished = identity.unfinished
-            parts = None if unfinished is None else unfinished.parts
+        exporter = stack.enter_context(exporting(settings, stores, board))
+        verdicts = _verdicts(settings, stores, board)
 
-            def start() -> StreamingQuery:
-                return _start(spark, settings, parts, sink, protocols, fold)
+        def start() -> StreamingQuery:
+            return _start(spark, settings, checkpoint, sink, protocols)
 
-            query = start()
-            progress = Progress(
-                board, watch, position, count_pending if with_history else None
-            )
-            # The lag first: that of an earlier query would seem to be this one's.
-            watch.follow(position)
-            board.set_job(
-                running=True, error="", retrying=False, reading_checkpoint=False
-            )
-            job = Job(
-                settings,
-                board,
-                query,
-                progress,
-                findings,
-                recent,
-                start,
-                details,
-                others,
-                verdicts,
-            )
-            try:
-                yield job
-            finally:
-                verdicts.close()
-                query = job.query
-                if exporter is not None and (query.isActive or query.exception()):
-                    # A user requested the end and waits for it, or the job goes on.
-                    exporter.limit_remaining_time()
-                _stop(spark, query)
-                if dead_letters is not None:
-                    dead_letters.close()
-                board.set_job(running=False)
+        query = start()
+        position = checkpoint.log.position
+        progress = Progress(
+            board,
+            watch,
+            position,
+            stores.count_pending if settings.history is not None else None,
+        )
+        job = Job(settings, board, query, progress, stores, start, verdicts)
+        # Each of these runs, last one first, whatever fails in one.
+        stack.callback(board.set_job, running=False)
+        stack.callback(_stop, spark, job)
+        if exporter is not None:
+            stack.callback(_limit_remaining_time, exporter, job)
+        stack.callback(verdicts.close)
+        # The lag first: that of an earlier query would seem to be this one's.
+        watch.follow(position)
+        board.set_job(running=True, error="", retrying=False, reading_checkpoint=False)
+        yield job
+
+
+@contextmanager
+def _watched(settings: JobSettings, board: Board) -> Iterator[TopicWatch]:
+    """Watch the topic while the block runs.
+
+    Raises:
+        connectors.kafka.settings.KafkaUnreachable: No broker answered: a wrong address
+            ends in a plain error.
+        connectors.kafka.settings.TopicMissing: The topic does not exist.
+    """
+    kafka = settings.source.kafka
+    with closing(TopicOffsets(kafka)) as first:
+        first.partitions()
+    with watched_topic(kafka, board, settings.group) as watch:
+        yield watch
+
+
+def _show(
+    spark: SparkSession, settings: JobSettings, board: Board, checkpoint: OpenCheckpoint
+) -> None:
+    """Show what is known of the job, after a check that its executors can work.
+
+    The job's own counters come before the totals: a counter that began at 0 and then
+    jumped to its old value would look like growth.
+    """
+    log, identity, stores = checkpoint[:3]
+    if not board.snapshot.primed:
+        check_executors(spark, settings.source.kafka, settings.checkpoint)
+        board.set_table(settings.channel_table)
+    board.set_observer(settings_of(identity.observer))
+    board.set_job(
+        restarts=identity.starts - 1,
+        version=version("sds-monitor"),
+        rules=compiled.form(),
+    )
+    if log.position is not None:
+        board.set_position(log.position)
+    board.set_job(reading_checkpoint=log.committed is not None)
+    if settings.history is not None:
+        board.set_job(history_pending=stores.count_pending())
+
+
+def _prime(
+    spark: SparkSession,
+    settings: JobSettings,
+    sink: Sink,
+    board: Board,
+    checkpoint: OpenCheckpoint,
+    kinds: Kinds,
+) -> None:
+    """Show the totals of the checkpoint's views."""
+    stores = checkpoint.stores
+    views = read_views(spark, settings.checkpoint, checkpoint.log, kinds)
+    sink.publish({key: view.totals for key, view in views.items()})
+    for prefix, labels in stores.labels.items():
+        labels.vacate(board.names(prefix))
+    stores.register.set_keys(key for key in views if kinds.split(key)[0].remains)
+    unreviewed = find_unreviewed(views, kinds, settings.forget_ms)
+    stores.register.request((key, REVIEW) for key in unreviewed)
+
+
+def _verdicts(settings: JobSettings, stores: Stores, board: Board) -> VerdictRecorder:
+    with_history = settings.history is not None
+    return VerdictRecorder(
+        {
+            prefix: VerdictStore(store.findings, with_history)
+            for prefix, store in stores.by_kind.items()
+        },
+        board,
+    )
 
 
 def _dead_letters(settings: JobSettings) -> DeadLetterWriter | None:
@@ -411,56 +335,25 @@ def _dead_letters(settings: JobSettings) -> DeadLetterWriter | None:
     return DeadLetterWriter(source.kafka, source.client, settings.dead_letter_topic)
 
 
-def _exporting(
-    settings: JobSettings,
-    findings: Findings,
-    board: Board,
-    others: Iterable[Store],
-) -> AbstractContextManager[HistoryExporter | None]:
-    """Exports findings to the history while the block runs, if there is a history."""
-    history = settings.history
-    if history is None:
-        return nullcontext()
-
-    def topics(tables: KindTables) -> HistoryTopics | None:
-        if not history.has_topics:
-            return None
-        # Topics of other kinds have a name of their own behind that of channels.
-        end = ""
-        if tables is not CHANNEL_TABLES:
-            end = f".{figures_of(tables.kind).names.many}"
-        return HistoryTopics(
-            _with_timeout(settings.source.kafka, _HISTORY_TIMEOUT_S),
-            f"{history.incidents_topic}{end}",
-            f"{history.minutes_topic}{end}",
-            retention_ms=history.days * 86_400_000,
-            tables=tables,
-            verdicts_topic=f"{history.verdicts_topic}{end}",
-        )
-
-    return HistoryExporter(
-        history,
-        findings,
-        topics(CHANNEL_TABLES),
-        lambda: board.snapshot.clock_ms,
-        board.snapshot.observer,
-        [Outbox(one.findings, topics(one.tables), one.tables) for one in others],
-    )
-
-
 def _start(
     spark: SparkSession,
     settings: JobSettings,
-    parts: Parts | None,
+    checkpoint: OpenCheckpoint,
     sink: Sink,
     protocols: tuple[AnyProtocol, ...],
-    fold: Fold,
 ) -> StreamingQuery:
     spark.dataSource.register(make_source(protocols))
-    requests = str(own_files(settings.checkpoint) / VIEWS)
+    identity = checkpoint.identity
+    unfinished = identity.unfinished
+    parts = None if unfinished is None else unfinished.parts
+    fold = Fold(
+        replace(settings_of(identity.observer), forget_ms=settings.forget_ms),
+        checkpoint.stores.details is not None,
+        protocols,
+    )
     source = replace(
         settings.source,
-        requests=requests,
+        requests=str(own_files(settings.checkpoint) / LEDGER),
         limits=replace(settings.source.limits, parts=parts),
         tasks=settings.source.tasks or spark.sparkContext.defaultParallelism,
     )
@@ -489,11 +382,18 @@ def _start(
     return writer.trigger(processingTime=f"{settings.trigger_s:g} seconds").start()
 
 
-def _stop(spark: SparkSession, query: StreamingQuery) -> None:
-    """Stop a query; a batch that does not end in time is abandoned."""
+def _limit_remaining_time(exporter: HistoryExporter, job: Job) -> None:
+    """Shorten the end of the exporter, unless the query has read all and ended."""
+    if job.query.isActive or job.query.exception():
+        # A user requested the end and waits for it, or the job goes on.
+        exporter.limit_remaining_time()
+
+
+def _stop(spark: SparkSession, job: Job) -> None:
+    """Stop the query; a batch that does not end in time is abandoned."""
     spark.conf.set("spark.sql.streaming.stopTimeout", f"{_STOP_TIMEOUT_S:.0f}s")
     try:
-        query.stop()
+        job.query.stop()
     except Py4JJavaError as error:
         if "java.util.concurrent.TimeoutException" in str(error):
             _log.warning(
@@ -502,8 +402,3 @@ def _stop(spark: SparkSession, query: StreamingQuery) -> None:
         elif not is_ended_by_master():
             # With the application of a cluster its queries have ended.
             raise
-
-
-def _with_timeout(kafka: KafkaSettings, longest_s: float) -> KafkaSettings:
-    """The same cluster with a timeout of at most so many seconds."""
-    return replace(kafka, timeout_s=min(kafka.timeout_s, longest_s))

@@ -10,40 +10,62 @@ import msgspec
 from connectors.history.query import channel_minutes as query_minutes
 from connectors.history.query import channel_verdicts as query_verdicts
 from connectors.history.query import find_incidents as query_history
-from connectors.history.schema import (
-    CHANNEL_TABLES,
-    KindTables,
-    Row,
-    figures_of,
-    minute_row,
-    shown_verdict,
-)
+from connectors.history.schema import Row, figures_of, minute_row, shown_verdict
 from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.shown_verdicts import ShownVerdict, day_begin_ms
-from streaming.findings import Destination, Findings
-from streaming.recent import RecentMinutes
+from streaming.ledger.findings import Destination
+from streaming.ledger.stores import Store
+from streaming.ledger.verdicts import VerdictStore, kept_since_ms
 from streaming.settings import HistorySettings
-from streaming.stores import Store
-from streaming.verdicts import VerdictStore, kept_since_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
     """Finds incidents and minutes of the views, or groups, of one kind.
 
+    What is written of channels holds for all kinds.
+
     Attributes:
         store: What is stored beside the checkpoint.
         history: The history; None if the job has none.
+
+    Raises:
+        connectors.history.errors.DamagedHistory: Raised by methods: a file of the
+            history cannot be read.
+        connectors.history.errors.NoHistory: Raised by methods: the history's directory
+            does not exist.
     """
 
     store: Store
     history: HistorySettings | None = None
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
-        """Incidents since the checkpoint was begun; see `find_incidents`."""
-        findings, _, tables = self.store
-        return find_incidents(findings, self.history, query, tables)
+        """Incidents since the checkpoint was begun that match, found last first."""
+        findings = self.store.findings
+        recent = findings.find_incidents(query)
+        before_ms = findings.forgotten_before_ms
+        if self.history is None or before_ms is None:
+            return recent
+        if len(recent) == query.limit and all(
+            one.incident.found_ms >= before_ms for one in recent[-1:]
+        ):
+            return recent
+        # Of these incidents the history may have an older version, which the query may
+        # match although it does not match the newest one.
+        newest = findings.find_incidents(IncidentQuery(query.channel, query.kind))
+        known = {(one.channel, one.incident.key) for one in recent + newest}
+        limit = None if query.limit is None else query.limit + len(known)
+        wider = msgspec.structs.replace(query, limit=limit)
+        found = recent + [
+            one
+            for one in query_history(self.history.directory, wider, self.store.tables)
+            if (one.channel, one.incident.key) not in known
+        ]
+        found.sort(
+            key=lambda one: (-one.incident.found_ms, one.channel, one.incident.key)
+        )
+        return found[: query.limit]
 
     def find_minutes(
         self,
@@ -52,17 +74,33 @@ class Stored:
         until_ms: int,
         fields: Collection[str] | None = None,
     ) -> list[Row]:
-        """Minutes of a view or group; see `find_minutes`."""
-        return find_minutes(
-            self.store.findings,
-            self.store.recent,
-            self.history,
-            channel,
-            since_ms,
-            until_ms,
-            fields,
-            self.store.tables,
+        """Minutes of a channel that begin in [since_ms, until_ms), in order.
+
+        Args:
+            channel: Channel id, or the name of a view or group of another kind.
+            since_ms: Event time, Unix ms.
+            until_ms: Event time, Unix ms.
+            fields: Names of fields that each row must have, besides key and ``told``;
+                None for all. Without a history, rows have the figures that grow.
+        """
+        findings, recent, tables = self.store
+        if self.history is None:
+            return recent.rows(channel, since_ms, until_ms)
+        # The outbox is read first: a row that leaves it after that is in the files.
+        pending = [
+            minute_row(one, figures_of(tables.kind))
+            for one in findings.pending_minutes(Destination.PARQUET, channel)
+            if since_ms <= one.minute_ms < until_ms
+        ]
+        rows: dict[int, Row] = {}
+        stored = query_minutes(
+            self.history.directory, channel, since_ms, until_ms, fields, tables
         )
+        for row in stored + pending:
+            known = rows.get(row["minute"])
+            if known is None or known["told"] <= row["told"]:
+                rows[row["minute"]] = row
+        return [rows[minute] for minute in sorted(rows)]
 
     def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
         """Figures at a moment; see `RecentMinutes.at`."""
@@ -77,144 +115,38 @@ class Stored:
     def find_verdicts(
         self, channels: Collection[str], since_ms: int, until_ms: int
     ) -> Mapping[str, Sequence[ShownVerdict]]:
-        """Verdicts that were shown; see `find_verdicts`."""
+        """Rows that tell which verdicts were shown between two times, in order.
+
+        Args:
+            channels: Channel ids, or names of views or groups of another kind.
+            since_ms: Wall time, Unix ms; rows are those from the begin of its day on.
+            until_ms: Wall time, Unix ms.
+        """
         findings, _, tables = self.store
-        return find_verdicts(
-            findings, self.history, channels, since_ms, until_ms, tables
-        )
+        verdicts = VerdictStore(findings)
+        recent = verdicts.find(channels, since_ms, until_ms)
+        if self.history is None or since_ms >= kept_since_ms(verdicts.observed_ms or 0):
+            return recent
+        begin_ms = day_begin_ms(since_ms)
+        found = {}
+        for channel in channels:
+            # The outbox is read first: a row that leaves it after that is in the files.
+            pending = findings.pending_verdicts(Destination.PARQUET, channel)
+            rows = [
+                shown_verdict(row)
+                for row in query_verdicts(
+                    self.history.directory, channel, begin_ms, until_ms, tables
+                )
+            ]
+            rows += [
+                one.shown
+                for one in pending
+                if begin_ms <= one.shown.minute_ms < until_ms
+            ]
+            by_minute = {row.minute_ms: row for row in rows + recent[channel]}
+            found[channel] = [by_minute[minute] for minute in sorted(by_minute)]
+        return found
 
     def verdicts_until_ms(self) -> int | None:
         """When verdicts were looked at last; see `VerdictStore.observed_ms`."""
         return VerdictStore(self.store.findings).observed_ms
-
-
-def find_incidents(
-    findings: Findings,
-    history: HistorySettings | None,
-    query: IncidentQuery,
-    tables: KindTables = CHANNEL_TABLES,
-) -> list[ChannelIncident]:
-    """Incidents that match a query, found last first.
-
-    Args:
-        findings: Recent incidents.
-        history: Has all incidents; None if the job has no history.
-        query: Conditions on incidents.
-        tables: Tables of the kind of view whose incidents are meant.
-
-    Raises:
-        connectors.history.errors.DamagedHistory: A file of the history cannot be read.
-        connectors.history.errors.NoHistory: The history's directory does not exist.
-    """
-    recent = findings.find_incidents(query)
-    before_ms = findings.forgotten_before_ms
-    if history is None or before_ms is None:
-        return recent
-    if len(recent) == query.limit and all(
-        one.incident.found_ms >= before_ms for one in recent[-1:]
-    ):
-        return recent
-    # Of these incidents the history may have an older version, which the query may
-    # match although it does not match the newest one.
-    newest = findings.find_incidents(IncidentQuery(query.channel, query.kind))
-    known = {(one.channel, one.incident.key) for one in recent + newest}
-    limit = None if query.limit is None else query.limit + len(known)
-    wider = msgspec.structs.replace(query, limit=limit)
-    found = recent + [
-        one
-        for one in query_history(history.directory, wider, tables)
-        if (one.channel, one.incident.key) not in known
-    ]
-    found.sort(key=lambda one: (-one.incident.found_ms, one.channel, one.incident.key))
-    return found[: query.limit]
-
-
-def find_minutes(
-    findings: Findings,
-    recent: RecentMinutes,
-    history: HistorySettings | None,
-    channel: str,
-    since_ms: int,
-    until_ms: int,
-    fields: Collection[str] | None = None,
-    tables: KindTables = CHANNEL_TABLES,
-) -> list[Row]:
-    """Minutes of a channel that begin in [since_ms, until_ms), in order.
-
-    Args:
-        findings: Has the minutes that the Parquet files do not have yet.
-        recent: Has those of the last hour, for a job without a history.
-        history: Has the other minutes; None if the job has no history.
-        channel: Channel id, or the name of a view or group of another kind.
-        since_ms: Event time, Unix ms.
-        until_ms: Event time, Unix ms.
-        fields: Names of fields that each row must have, besides key and ``told``; None
-            for all. Without a history, rows have the figures that grow.
-        tables: Tables of the kind of view.
-
-    Raises:
-        connectors.history.errors.DamagedHistory: A file of the history cannot be read.
-        connectors.history.errors.NoHistory: The history's directory does not exist.
-    """
-    if history is None:
-        return recent.rows(channel, since_ms, until_ms)
-    # The outbox is read first: a row that leaves it after that is in the files.
-    pending = [
-        minute_row(one, figures_of(tables.kind))
-        for one in findings.pending_minutes(Destination.PARQUET, channel)
-        if since_ms <= one.minute_ms < until_ms
-    ]
-    rows: dict[int, Row] = {}
-    stored = query_minutes(
-        history.directory, channel, since_ms, until_ms, fields, tables
-    )
-    for row in stored + pending:
-        known = rows.get(row["minute"])
-        if known is None or known["told"] <= row["told"]:
-            rows[row["minute"]] = row
-    return [rows[minute] for minute in sorted(rows)]
-
-
-def find_verdicts(
-    findings: Findings,
-    history: HistorySettings | None,
-    channels: Collection[str],
-    since_ms: int,
-    until_ms: int,
-    tables: KindTables = CHANNEL_TABLES,
-) -> dict[str, list[ShownVerdict]]:
-    """Rows that tell which verdicts were shown between two times, by channel, in order.
-
-    Args:
-        findings: Has the rows of 24 hours and more.
-        history: Has older ones; None if the job has no history.
-        channels: Channel ids, or names of views or groups of another kind.
-        since_ms: Wall time, Unix ms; rows are those from the begin of its day on.
-        until_ms: Wall time, Unix ms.
-        tables: Tables of the kind of view.
-
-    Raises:
-        connectors.history.errors.DamagedHistory: A file of the history cannot be read.
-        connectors.history.errors.NoHistory: The history's directory does not exist.
-    """
-    store = VerdictStore(findings)
-    recent = store.find(channels, since_ms, until_ms)
-    if history is None or since_ms >= kept_since_ms(store.observed_ms or 0):
-        return recent
-    begin_ms = day_begin_ms(since_ms)
-    found = {}
-    for channel in channels:
-        # The outbox is read first: a row that leaves it after that is in the files.
-        pending = findings.pending_verdicts(Destination.PARQUET, channel)
-        rows = [
-            shown_verdict(row)
-            for row in query_verdicts(
-                history.directory, channel, begin_ms, until_ms, tables
-            )
-        ]
-        rows += [
-            one.shown for one in pending if begin_ms <= one.shown.minute_ms < until_ms
-        ]
-        by_minute = {row.minute_ms: row for row in rows + recent[channel]}
-        found[channel] = [by_minute[minute] for minute in sorted(by_minute)]
-    return found

@@ -49,7 +49,7 @@ class Position:
         ends: End of each partition when the previous batch was planned. If the topic
             is deleted, at least the unread records up to there are lost.
         requests: Number of the last request that was taken; see
-            `streaming.view_register`.
+            `streaming.ledger.view_register`.
         quiet_ms: Wall time of the last look before the previous batch that found
             nothing to read, Unix ms; 0 if the batch before it came first. All records
             of the batch were written after it.

@@ -20,10 +20,9 @@ from pyspark.sql import SparkSession
 from connectors.class_archive import ClassArchive
 from connectors.java import find_java
 from connectors.scratch import claim_scratch
-from streaming.bytes_pickler import use_bytes_pickler
 from streaming.executors import has_executors, send_code
 from streaming.failure import JobFailed, cause_of
-from streaming.local_files import use_files_as_made
+from streaming.jvm_classes import use_bytes_pickler, use_files_as_made
 from streaming.master import find_unreachable
 from streaming.settings import SessionSettings
 from streaming.spark_home import JARS, PREPARED, use_home

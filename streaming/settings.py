@@ -126,8 +126,8 @@ class SourceSettings:
             before the job has read them.
         window: Record times to read, for a job that ends; replaces `start`. None
             to read all times.
-        requests: File with requests that a batch takes; see `streaming.view_register`.
-            None for none.
+        requests: File with requests that a batch takes; see
+            `streaming.ledger.view_register`. None for none.
     """
 
     kafka: KafkaSettings

@@ -1,11 +1,10 @@
-"""Passes the rows of the stateful operator to the board and the outlets of events."""
+"""Commits the rows of the stateful operator: to the ledger, then to the board."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from pyspark.sql import DataFrame, Row
@@ -15,78 +14,82 @@ from sds_core.observer import blob
 from sds_core.observer.blindness import coincides_with_hole
 from sds_core.observer.forgotten import Forgotten
 from sds_core.observer.incidents import GroupIncident, Incident
-from sds_core.observer.kinds import AnyProtocol, Outlet
+from sds_core.observer.kinds import AnyKind, AnyProtocol, Outlet
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
-from sds_core.observer.sds.kind import CHANNELS
-from sds_core.observer.snapshot import OTHER
+from sds_core.observer.snapshot import OTHER, Views
+from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.view_totals import ViewTotals
-from streaming.board import Board
-from streaming.details import DetailStore
+from streaming.board import Board, FollowingViews
 from streaming.failure import hand_over
-from streaming.findings import Findings
-from streaming.group_minutes import GroupMinutes
-from streaming.labels import LabelLedger
-from streaming.recent import RecentMinutes
-from streaming.stores import Store
-from streaming.view_register import ForgottenView, ViewRegister
+from streaming.ledger.stores import Stores
+from streaming.ledger.view_register import ForgottenView
 
 _HOLES_KNOWN_AFTER_MS = 60_000
 """After this much event time a tap's totals contain every hole that had begun. A hole
 in its numbers appears at the next record, or as a silence, and counts 15 s later."""
 
-_Leaving = dict[str, dict[Outlet, dict[str, list[Any]]]]
-"""Events that leave the job in one batch, by prefix of the kind, outlet, and name of
-the view or group."""
+
+class _Output(NamedTuple):
+    """The rows of a batch, sorted.
+
+    Attributes:
+        clock_ms: Admission time T, Unix ms.
+        totals: Packed totals by key of a view.
+        gone: Keys of views that are forgotten and have not returned.
+        leaving: Events by prefix of the kind, outlet, and name of the view or group.
+        ended: Kind, name and last figures of views that were forgotten, whether or not
+            they have returned.
+    """
+
+    clock_ms: int
+    totals: dict[str, bytes]
+    gone: list[str]
+    leaving: dict[str, dict[Outlet, dict[str, list[Any]]]]
+    ended: list[tuple[AnyKind, str, Forgotten]]
 
 
 class Sink:
     """Writes each batch's output; writing it twice changes nothing.
 
     Args:
-        board: Gets the totals.
-        ledgers: Get the names of views, by the prefix of their kind; see
-            `labels.open_ledgers`.
+        board: Gets the totals. Its T is that of the newest batch that was committed.
+        stores: Get what is stored beside the checkpoint. Each kind whose incidents or
+            minutes leave its views must have a store.
         dead_letters: Gets the undecodable records; None to only count them.
-        findings: Gets every incident of a channel, and minutes if there is a history.
-        with_minutes: Whether there is a history, and so minutes are recorded.
-        details: Gets definite acknowledgements; None without ``--report-detail``.
-        recent: Gets minutes of channels, for the page's last hour.
-        register: Gets the keys of views, and what forgotten ones had counted.
+        with_history: Whether there is a history, and so minutes are recorded.
+        position_of: Returns all that decides the rows of a planned batch; see
+            `Ledger.batch`.
         protocols: Registered protocols.
-        others: Get the same of other kinds of view, by prefix.
-        groups: Joins the minutes of views into those of groups; None if no kind has
-            groups.
+
+    Raises:
+        ValueError: A kind has no store.
     """
 
     def __init__(
         self,
         board: Board,
-        ledgers: Mapping[str, LabelLedger],
+        stores: Stores,
         dead_letters: DeadLetterWriter | None,
-        findings: Findings,
-        with_minutes: bool,
-        details: DetailStore | None,
-        recent: RecentMinutes,
-        register: ViewRegister,
+        with_history: bool,
+        position_of: Callable[[int], str],
         protocols: Iterable[AnyProtocol] = PROTOCOLS,
-        others: Mapping[str, Store] = MappingProxyType({}),
-        groups: GroupMinutes | None = None,
     ) -> None:
         self._board = board
-        self._groups = groups
-        self._ledgers = ledgers
+        self._stores = stores
         self._dead_letters = dead_letters
-        self._stores = {CHANNELS.prefix: Store(findings, recent), **others}
-        self._with_minutes = with_minutes
-        self._details = details
-        self._register = register
+        self._with_history = with_history
+        self._position_of = position_of
         self._kinds = kinds_of(protocols)
+        for kind in self._kinds:
+            if kind.has_findings and kind.prefix not in stores.by_kind:
+                message = f"nothing stores the incidents and minutes of {kind.prefix}"
+                raise ValueError(message)
         self._decoders = {
             kind.prefix: msgspec.msgpack.Decoder(kind.events_type)
             for kind in self._kinds
         }
-        # Admission time T of the newest batch; 0 before the first of this process.
-        self._clock_ms = 0
+        # Admission time T of the newest batch.
+        self._clock_ms = board.snapshot.clock_ms
 
     @hand_over
     def __call__(self, output: DataFrame, batch_id: int) -> None:
@@ -98,119 +101,105 @@ class Sink:
         """Commit a batch.
 
         1. Undecodable records are copied to the dead-letter topic.
-        2. Incidents are stored, and queued for the history.
-        3. Minutes are stored for the page, and queued for the history.
-        4. Definite acknowledgements are store.
-        5. What forgotten views had counted is added to the remainder.
-        6. Totals go to the board, which page, API and metrics read.
-        7. Incidents that coincide with a tap hole are marked. This compares them with
-           the totals of the taps on the board, so it comes last.
+        2. One transaction of the ledger stores incidents, minutes for the page, both
+           once more for the history, definite acknowledgements, what forgotten views
+           had counted, the keys of views, and new labels. It marks incidents that
+           coincide with a hole of the taps' totals after this batch.
+        3. Totals go to the board, which page, API and metrics read.
 
-        Spark repeats the batch if the process ends before the last step. That does no
-        harm: dead letters carry the offset of their record, a row replaces the row
-        with the same key, and the remainder is that before this batch.
+        Spark repeats the batch if the process ends before Spark has noted that it was
+        committed. That does no harm: dead letters carry the offset of their record, the
+        ledger knows the batch, and the board is absolute.
 
         Args:
             rows: All rows of the batch, see `fold.OUTPUT_SCHEMA`.
             batch_id: Number of the batch.
         """
+        output = self._sorted(rows)
+        position = self._position_of(batch_id)
+        if not self._stores.ledger.has(batch_id, position):
+            self._write_dead_letters(output)
+        fresh = self._board.read(output.totals)
+        with self._stores.ledger.batch(batch_id, position) as is_new:
+            new = [key for key in output.totals if self._is_new(key)]
+            self._stores.register.update_keys(new, output.gone)
+            if is_new:
+                self._store(output)
+            following = self._following(fresh, output.gone)
+            if is_new:
+                self._mark_incidents(following.views, output.clock_ms)
+        self._clock_ms = output.clock_ms
+        self._board.publish(following)
+
+    def publish(self, packed: dict[str, bytes]) -> None:
+        """Put packed totals of views that are no batch's, by key, on the board."""
+        self._board.publish(self._following(self._board.read(packed), ()))
+
+    def _sorted(self, rows: Iterable[Row]) -> _Output:
+        """Sort the rows of a batch.
+
+        Minutes of groups stay under the name of the view until they are joined.
+        """
         clock_ms = self._clock_ms
-        totals: dict[str, bytes] = {}
-        gone: list[str] = []
-        leaving: _Leaving = {
-            kind.prefix: {outlet: {} for outlet in Outlet} for kind in self._kinds
-        }
-        ended: list[tuple[str, Forgotten]] = []
+        output = _Output(
+            clock_ms,
+            {},
+            [],
+            {kind.prefix: {outlet: {} for outlet in Outlet} for kind in self._kinds},
+            [],
+        )
         for row in rows:
             if row.clock_ms is not None:
                 clock_ms = row.clock_ms
                 continue
             if row.totals is None:
-                gone.append(row.key)
+                output.gone.append(row.key)
             else:
-                totals[row.key] = bytes(row.totals)
-            self._sort(row.key, bytes(row.events), leaving, ended)
-        self._write_dead_letters(leaving)  # 1
-        for prefix, store in self._stores.items():
-            store.findings.record_incidents(leaving[prefix][Outlet.INCIDENTS])  # 2
-            minutes = self._minutes(prefix, leaving[prefix][Outlet.MINUTES], batch_id)
-            store.recent.record(minutes)  # 3
-            if self._with_minutes:
+                output.totals[row.key] = bytes(row.totals)
+            kind, name = self._kinds.split(row.key)
+            for event in self._decoders[kind.prefix].decode(bytes(row.events)):
+                _sort(event, kind, name, output)
+        return output._replace(clock_ms=clock_ms)
+
+    def _store(self, output: _Output) -> None:
+        """Store what must not be stored twice."""
+        stores = self._stores
+        for prefix, store in stores.by_kind.items():
+            kind, leaving = self._kinds.of(prefix), output.leaving[prefix]
+            store.findings.record_incidents(leaving[Outlet.INCIDENTS])
+            minutes: Mapping[str, Sequence[Any]] = leaving[Outlet.MINUTES]
+            if kind.grouping is not None:
+                minutes = stores.groups.join(kind, minutes)
+            store.recent.record(minutes)
+            # Without a history, nothing would delete them.
+            if self._with_history:
                 store.findings.record_minutes(minutes)
-        forgotten = [self._kinds.split(key) for key, _ in ended]
-        for kind, name in forgotten:
-            if kind.prefix in self._stores:
-                self._stores[kind.prefix].recent.forget(name)
-        if self._details is not None:
-            self._details.forget([name for _, name in forgotten])
-            for by_outlet in leaving.values():
-                self._details.record(by_outlet[Outlet.DETAILS])  # 4
-        self._register_views(totals, gone, ended, batch_id)  # 5
-        self.publish(totals, gone)  # 6
-        self._mark_incidents(clock_ms)  # 7
-
-    def _sort(
-        self,
-        key: str,
-        packed: bytes,
-        leaving: _Leaving,
-        ended: list[tuple[str, Forgotten]],
-    ) -> None:
-        """Add the events of one view to their outlets, its ends to `ended`.
-
-        Minutes of groups stay under the name of the view until they are joined.
-        """
-        kind, name = self._kinds.split(key)
-        by_outlet = leaving[kind.prefix]
-        for event in self._decoders[kind.prefix].decode(packed):
-            outlet = kind.outlets[type(event)]
-            if outlet is Outlet.FORGOTTEN:
-                ended.append((key, event))
-                # Details are stored by name: those of a view that returns are new.
-                by_outlet[Outlet.DETAILS].pop(name, None)
-            elif kind.grouping is None or outlet is Outlet.MINUTES:
-                by_outlet[outlet].setdefault(name, []).append(event)
-            else:
-                group = kind.grouping.name_of(event)
-                one = event.incident if isinstance(event, GroupIncident) else event
-                by_outlet[outlet].setdefault(group, []).append(one)
-
-    def _minutes(
-        self, prefix: str, emitted: Mapping[str, Sequence[Any]], batch_id: int
-    ) -> Mapping[str, Sequence[Any]]:
-        """Return the minutes of one kind by name of the view or group."""
-        kind = self._kinds.of(prefix)
-        if kind.grouping is None or self._groups is None:
-            return emitted
-        return self._groups.join(batch_id, kind, emitted)
-
-    def _register_views(
-        self,
-        totals: Iterable[str],
-        gone: Iterable[str],
-        ended: Iterable[tuple[str, Forgotten]],
-        batch_id: int,
-    ) -> None:
-        """Store which views are new, which are gone, and what these had counted."""
-        new = [key for key in totals if self._is_new(key)]
-        forgotten = []
-        for key, event in ended:
-            kind, name = self._kinds.split(key)
-            labels = self._ledgers[kind.prefix].labels
-            last = blob.unpack_totals(event.totals, kind.totals)
-            in_other = name not in labels or name == OTHER
-            forgotten.append(ForgottenView(kind, last, in_other))
-        self._register.record_batch(batch_id, new, gone, forgotten)
+        for kind, name, _ in output.ended:
+            if kind.prefix in stores.by_kind:
+                stores.by_kind[kind.prefix].recent.forget(name)
+            if stores.details is not None:
+                stores.details.forget(kind.prefix, name)
+        if stores.details is not None:
+            for prefix, leaving in output.leaving.items():
+                stores.details.record(prefix, leaving[Outlet.DETAILS])
+        stores.register.add_forgotten(
+            ForgottenView(
+                kind,
+                blob.unpack_totals(event.totals, kind.totals),
+                in_other=name == OTHER or name not in stores.labels[kind.prefix].labels,
+            )
+            for kind, name, event in output.ended
+        )
 
     def _is_new(self, key: str) -> bool:
         """Whether a view that may be forgotten has no figures yet."""
         kind, name = self._kinds.split(key)
         return kind.remains is not None and name not in self._board.names(kind.prefix)
 
-    def _write_dead_letters(self, leaving: _Leaving) -> None:
+    def _write_dead_letters(self, output: _Output) -> None:
         letters = [
             letter
-            for by_outlet in leaving.values()
+            for by_outlet in output.leaving.values()
             for some in by_outlet[Outlet.DEAD_LETTERS].values()
             for letter in some
         ]
@@ -219,15 +208,16 @@ class Sink:
             before = self._board.snapshot.job.dead_letters_unwritten
             self._board.set_job(dead_letters_unwritten=before + unwritten)
 
-    def publish(self, packed: dict[str, bytes], gone: Iterable[str] = ()) -> None:
-        """Put packed totals, by key, on the board, and drop views that are gone."""
-        fresh = self._board.read(packed)
+    def _following(
+        self, fresh: Mapping[str, Mapping[str, Any]], gone: Iterable[str]
+    ) -> FollowingViews:
+        """Give labels to new views, and return what is published."""
         for kind in self._kinds:
-            if kind.prefix in self._ledgers:
+            if kind.prefix in self._stores.labels:
                 self._admit(kind.prefix, fresh[kind.prefix], kind.in_channel_table)
-        labels = {prefix: ledger.labels for prefix, ledger in self._ledgers.items()}
-        remainders = self._register.remainders(self._kinds)
-        self._board.publish(fresh, labels, remainders, gone)
+        labels = {prefix: one.labels for prefix, one in self._stores.labels.items()}
+        remainders = self._stores.register.remainders(self._kinds)
+        return self._board.following(fresh, labels, remainders, gone)
 
     def _admit(self, prefix: str, names: Iterable[str], in_channel_table: bool) -> None:
         """Give labels to the views of one kind that are new."""
@@ -235,29 +225,29 @@ class Sink:
         # table changes: no counter that is exported may fall.
         known = self._board.names(prefix)
         new = sorted({name for name in names if name not in known})
-        ledger = self._ledgers[prefix]
+        ledger = self._stores.labels[prefix]
         if in_channel_table:
             table = self._board.snapshot.table
             ledger.admit(new, lambda name: table.of(name).label)
         else:
             ledger.admit(new)
 
-    def _mark_incidents(self, clock_ms: int) -> None:
-        """Mark incidents that taps may have caused, by the newest totals on the board.
+    def _mark_incidents(self, views: Mapping[str, Views[Any]], clock_ms: int) -> None:
+        """Mark incidents that taps may have caused.
 
         Args:
+            views: Views after the batch.
             clock_ms: T of the batch, Unix ms: the taps' totals include all earlier
                 records.
         """
-        snapshot = self._board.snapshot
-        settings = snapshot.observer
+        settings, taps = self._board.snapshot.observer, views[TAPS.prefix].totals
 
         def coincides(
-            views: Mapping[str, ViewTotals], name: str, incident: Incident
+            totals: Mapping[str, ViewTotals], name: str, incident: Incident
         ) -> bool:
             return coincides_with_hole(
-                views[name].observers if name in views else (),
-                snapshot.taps,
+                totals[name].observers if name in totals else (),
+                taps,
                 incident.since_ms - settings.tap_hole_ms,
                 incident.found_ms,
                 clock_ms,
@@ -265,7 +255,22 @@ class Sink:
             )
 
         since_ms = self._clock_ms - _HOLES_KNOWN_AFTER_MS
-        for prefix, store in self._stores.items():
-            views = snapshot.views[prefix].totals
-            store.findings.mark_incidents(partial(coincides, views), since_ms)
-        self._clock_ms = clock_ms
+        for prefix, store in self._stores.by_kind.items():
+            totals = views[prefix].totals
+            store.findings.mark_incidents(partial(coincides, totals), since_ms)
+
+
+def _sort(event: Any, kind: AnyKind, name: str, output: _Output) -> None:
+    """Add an event of one view to its outlet."""
+    by_outlet = output.leaving[kind.prefix]
+    outlet = kind.outlets[type(event)]
+    if outlet is Outlet.FORGOTTEN:
+        output.ended.append((kind, name, event))
+        # Details are stored by name: those of a view that returns are new.
+        by_outlet[Outlet.DETAILS].pop(name, None)
+    elif kind.grouping is None or outlet is Outlet.MINUTES:
+        by_outlet[outlet].setdefault(name, []).append(event)
+    else:
+        group = kind.grouping.name_of(event)
+        finding = event.incident if isinstance(event, GroupIncident) else event
+        by_outlet[outlet].setdefault(group, []).append(finding)

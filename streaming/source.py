@@ -26,12 +26,12 @@ from sds_core.observer.kinds import AnyProtocol, without_figures
 from sds_core.observer.protocols import PROTOCOLS, by_name
 from sds_core.observer.record import RawRecord, is_future
 from streaming.admission import Admission, Target
-from streaming.chunk import Chunk, DigestRow
+from streaming.chunk import CLOCK_KEY, Chunk, DigestRow
 from streaming.failure import BatchTooLarge, hand_over
-from streaming.keys import CLOCK_KEY
+from streaming.ledger.ledger import Ledger
+from streaming.ledger.view_register import ViewRegister
 from streaming.position import PartitionPosition, Position
 from streaming.settings import EARLIEST, SourceSettings
-from streaming.view_register import ViewRegister
 
 FORMAT = "sds-frames"
 SCHEMA = "key string, digest binary, event_time timestamp"
@@ -85,7 +85,7 @@ class ReadTask(InputPartition):
         admitted_ms: Wall time of the batch's admission, Unix ms.
         carries_clock: Whether it also yields the row that carries T, so that the
             watermark moves even if nothing was read.
-        requests: Rows that it yields in addition; see `streaming.view_register`.
+        requests: Rows that it yields in addition; see `streaming.ledger.view_register`.
     """
 
     def __init__(
@@ -315,7 +315,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _opened_register(self) -> ViewRegister | None:
         path = self._settings.requests
         if path is not None and self._register is None:
-            self._register = ViewRegister(Path(path))
+            self._register = ViewRegister(Ledger(Path(path)))
         return self._register
 
     def _admission(self) -> Admission:

@@ -1,141 +1,29 @@
-"""Stores which verdicts were shown, for the page's strips and for the history.
-
-What is stored is what the page showed, in its time (docs/figures.md, 8). The rows lie
-beside the outbox of the history, so that one transaction adds them to both.
-"""
+"""Records which verdicts are shown while a job runs."""
 
 from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
-
-import msgspec
 
 from sds_core.observer.minutes import MINUTE_MS
 from sds_core.observer.shown_verdicts import (
-    DAY_MS,
     SET_BACK_MS,
     ShownVerdict,
     VerdictLog,
-    day_begin_ms,
 )
 from sds_core.observer.snapshot import Snapshot
 from streaming.board import Board
 from streaming.damage import DamagedCheckpoint
-from streaming.findings import QUEUE, Findings
+from streaming.ledger.verdicts import VerdictStore, kept_since_ms
 
 PAUSE_MS = 15_000
 """Wall time without a look at the verdicts from which on they count as not shown."""
 
 _EXPIRE_EVERY_MS = 3_600_000
 
-_CHUNK_ROWS = 5_000
-"""Rows of one transaction: a batch of the job waits for the file meanwhile."""
-
-_STORE = "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?)"
-
-_NEWEST = """
-SELECT channel, max(minute_ms), verdict, reason FROM verdicts
-WHERE minute_ms >= ? GROUP BY channel
-"""
-
-_OF_CHANNEL = """
-SELECT minute_ms, verdict, reason FROM verdicts
-WHERE channel = ? AND minute_ms >= ? AND minute_ms < ? ORDER BY minute_ms
-"""
-
 _log = logging.getLogger("sds-monitor")
-
-
-def kept_since_ms(observed_ms: int) -> int:
-    """Return from when on all rows are stored here: the whole day of 24 hours ago."""
-    return day_begin_ms(observed_ms - DAY_MS)
-
-
-class VerdictStore:
-    """The verdicts that were shown of the views, or groups, of one kind.
-
-    What a method has written is durable when the method returns.
-
-    Args:
-        findings: The findings of the kind, whose file and outbox are used.
-        with_history: Whether rows are added to the outbox.
-    """
-
-    def __init__(self, findings: Findings, with_history: bool = False) -> None:
-        self._database = findings.database
-        self._with_history = with_history
-
-    def record(
-        self, rows: Sequence[tuple[str, ShownVerdict]], observed_ms: int
-    ) -> None:
-        """Store rows by view, and when the verdicts were looked at, Unix ms.
-
-        After an error some may be stored: store all again.
-        """
-        for begin in range(0, len(rows), _CHUNK_ROWS):
-            chunk = rows[begin : begin + _CHUNK_ROWS]
-            with self._database.transaction() as connection:
-                connection.executemany(
-                    _STORE,
-                    [(name, *msgspec.structs.astuple(row)) for name, row in chunk],
-                )
-                if self._with_history:
-                    encoded = [
-                        (name, msgspec.msgpack.encode(row)) for name, row in chunk
-                    ]
-                    connection.executemany(QUEUE, encoded)
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM observed")
-            connection.execute("INSERT INTO observed VALUES (?)", (observed_ms,))
-
-    def find(
-        self, names: Iterable[str], since_ms: int, until_ms: int
-    ) -> dict[str, list[ShownVerdict]]:
-        """Return the rows of some views that tell what was shown in a time, in order.
-
-        Args:
-            names: The views.
-            since_ms: Begin of the time, Unix ms: rows are those from the begin of its
-                day on.
-            until_ms: End of the time, Unix ms.
-        """
-        begin_ms = day_begin_ms(since_ms)
-        with self._database.transaction() as connection:
-            return {
-                name: [
-                    ShownVerdict(*row)
-                    for row in connection.execute(
-                        _OF_CHANNEL, (name, begin_ms, until_ms)
-                    )
-                ]
-                for name in names
-            }
-
-    @property
-    def observed_ms(self) -> int | None:
-        """When the verdicts were looked at last, as far as it is stored; else None."""
-        with self._database.transaction() as connection:
-            row = connection.execute("SELECT observed_ms FROM observed").fetchone()
-        return None if row is None else int(row[0])
-
-    def newest(self, observed_ms: int) -> dict[str, ShownVerdict]:
-        """Return the newest row of each view on the day of a time, Unix ms."""
-        with self._database.transaction() as connection:
-            rows = connection.execute(_NEWEST, (day_begin_ms(observed_ms),)).fetchall()
-        return {name: ShownVerdict(*row) for name, *row in rows}
-
-    def expire(self, before_ms: int) -> None:
-        """Remove the rows before a time, Unix ms."""
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM verdicts WHERE minute_ms < ?", (before_ms,))
-
-    def take_back(self, after_ms: int) -> None:
-        """Remove the rows after a time, Unix ms: the clock was wrong."""
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM verdicts WHERE minute_ms > ?", (after_ms,))
 
 
 class VerdictRecorder:

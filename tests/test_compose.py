@@ -155,7 +155,7 @@ def test_our_services_run_the_image_of_this_version(name: str) -> None:
 def test_services_use_existing_flags(name: str, kept: str) -> None:
     """The command line parses, and ports, volume and probe agree with it."""
     given = parameters(service(name)["command"])
-    port = given["metrics_port"]
+    port = given["port"]
     assert given["host"] == "0.0.0.0"  # noqa: S104 - inside a container
     assert service(name)["ports"] == [f"127.0.0.1:{port}:{port}"]
     assert f":{port}/readyz" in service(name)["healthcheck"]["test"][-1]
@@ -166,7 +166,7 @@ def test_services_use_existing_flags(name: str, kept: str) -> None:
 
 def test_image_has_port_and_probe_of_the_monitor() -> None:
     """They are the same as with Compose."""
-    port = parameters(service("monitor")["command"])["metrics_port"]
+    port = parameters(service("monitor")["command"])["port"]
     dockerfile = DOCKERFILE.read_text()
     assert f":{port}/readyz" in dockerfile
     assert f"EXPOSE {port}" in dockerfile
@@ -203,8 +203,8 @@ def test_mirror_gets_its_nodes_from_the_environment(
     for variable, value in passed.items():
         monkeypatch.setenv(variable, value)
     given = parameters(service("mirror")["command"])
-    assert given["rest"] == ("http://one:8645", "http://two:8645")
-    assert given["rest_authorization"] == "Bearer secret"
+    assert given["urls"] == ("http://one:8645", "http://two:8645")
+    assert given["authorization"] == "Bearer secret"
     assert given["pubsub_topics"] == ("/waku/2/rs/1/0",)
     assert given["content_topics"] == ("/a/1/b/proto", "/a/1/c/proto")
     assert given["cache_messages"] == 1000
@@ -221,8 +221,8 @@ def test_audit_compares_what_the_mirror_mirrors(
     words = service("audit")["command"]
     assert words[:2] == ["audit", "compare"]
     given = parameters(words)
-    assert given["rest"] == ("http://one:8645", "http://two:8645")
-    port = given["metrics_port"]
+    assert given["urls"] == ("http://one:8645", "http://two:8645")
+    port = given["port"]
     assert service("audit")["ports"] == [f"127.0.0.1:{port}:{port}"]
     assert f":{port}/healthz" in service("audit")["healthcheck"]["test"][-1]
 

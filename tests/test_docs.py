@@ -46,15 +46,14 @@ from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.seen_frames import frames_of
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS
-from sds_core.observer.snapshot import Snapshot
-from sds_core.observer.tap_figures import TAP_FIGURES
-from sds_core.observer.tap_kind import TAPS
+from sds_core.observer.tap_kind import TAP_FIGURES, TAPS
 from sds_core.simulation.scenario import Scenario
 from sds_core.wire import MAX_VALUE_BYTES, Reason
 from sds_core.wire.proto.sds_spec_pb2 import SdsMessage
 from streaming.chunk import Chunk
 from streaming.cli import group
 from tests.support.metrics import ALL_METRICS
+from tests.support.snapshots import snapshot_of
 from tests.support.waiting import wait_for
 
 ROOT = Path(__file__).parents[1]
@@ -237,7 +236,7 @@ def test_every_figure_is_explained() -> None:
     """Figures of the detailed report and of metrics, by name."""
     channel = "a channel's id"
     report = build_report(
-        Snapshot(channels={channel: ChannelTotals()}, undecodable={"": 0}),
+        snapshot_of(channels={channel: ChannelTotals()}, undecodable={"": 0}),
         generated_at_ms=0,
         details={channel: []},
         incidents=[],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,11 @@ from docs import make_history, make_metrics
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.figures import Figure, Line, Unit, counter
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.snapshot import JobFigures
+from tests.support.snapshots import snapshot_of
+from tests.support.web.stored import stored
 
 CLOCK_MS = 1_786_276_990_123
 MINUTE_MS = CLOCK_MS // 60_000 * 60_000
@@ -63,10 +67,11 @@ TABLE: FigureTable[Any] = FigureTable(
 FEW, MANY = (
     GreetingTotals(greetings=n, first_event_ms=MINUTE_MS) for n in (4_711, 8_822)
 )
-SNAPSHOT = Snapshot(
+SNAPSHOT = snapshot_of(
     primed=True,
     clock_ms=CLOCK_MS,
     channels={"few": FEW, "many": MANY, "more": MANY},
+    kind=replace(CHANNELS, figures=TABLE),
     labels=("few",),
     job=JobFigures(running=True, event_time_lag_seconds=1.0, version="1.2.3"),
 )
@@ -83,8 +88,10 @@ def find_minutes(
 @pytest.fixture(scope="module")
 def client() -> Iterator[httpx.Client]:
     """A client of the pages and the API with this table."""
-    sources = Sources(lambda: SNAPSHOT, lambda _: [], find_minutes, Path("nowhere"))
-    app = create_app(sources, CollectorRegistry(), TABLE)
+    sources = Sources(
+        lambda: SNAPSHOT, stored(find_minutes=find_minutes), Path("nowhere")
+    )
+    app = create_app(sources, CollectorRegistry())
     with (
         WebServer(app, port=0) as server,
         httpx.Client(base_url=server.url) as made,
@@ -101,7 +108,7 @@ def test_report_has_it() -> None:
 def test_exporter_has_it() -> None:
     """With its help, for the channel with a label and for the others together."""
     registry = CollectorRegistry()
-    registry.register(SnapshotCollector(lambda: SNAPSHOT, TABLE))
+    registry.register(SnapshotCollector(lambda: SNAPSHOT))
     text = generate_latest(registry).decode()
     assert "# HELP sds_greetings_total Messages that say hello.\n" in text
     assert 'sds_greetings_total{channel="few"} 4711.0\n' in text

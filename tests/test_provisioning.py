@@ -78,7 +78,7 @@ def test_prometheus_uses_service_names_and_ports() -> None:
     assert told_of == {"alertmanager:9093"}
     by_job = {job["job_name"]: _targets(job) for job in PROMETHEUS["scrape_configs"]}
     for job, name in (("sds-monitor", "monitor"), ("sds-mirror", "mirror")):
-        port = parameters(service(name)["command"])["metrics_port"]
+        port = parameters(service(name)["command"])["port"]
         assert by_job[job] == {f"{name}:{port}"}
 
 

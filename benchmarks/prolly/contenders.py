@@ -23,8 +23,7 @@ from sds_core.prolly.batched.server import BatchedServer
 from sds_core.prolly.document import DocumentServer
 from sds_core.prolly.frames import Frame, FrameReader
 from sds_core.prolly.item import HASH_BYTES, KEY_BYTES, Item, pack, unpack
-from sds_core.prolly.limits import DEFAULT_LIMITS
-from sds_core.prolly.outcome import Client, Outcome, Server
+from sds_core.prolly.outcome import DEFAULT_LIMITS, Client, Outcome, Server
 from sds_core.prolly.tree import ProllyTree
 from tests.support.prolly.document_client import DocumentClient
 

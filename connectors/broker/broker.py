@@ -132,8 +132,8 @@ class EmbeddedBroker:
         security: BrokerSecurity | None = None,
         jvm_options: Sequence[str] = (),
     ) -> None:
-        self._wanted_data_dir = data_dir
-        self._wanted_port = port
+        self._given_data_dir = data_dir
+        self._given_port = port
         self._cache_dir = cache_dir or default_cache_dir()
         self._start_timeout_s = start_timeout_s
         self._security = security
@@ -185,9 +185,9 @@ class EmbeddedBroker:
         java = find_java()
         jars = ensure_broker_jars(self._cache_dir, java)
         end_left_over_brokers()
-        ports = _choose_ports(self._wanted_port, self._security)
-        temporary = self._wanted_data_dir is None
-        data_dir = _make_data_dir(self._wanted_data_dir)
+        ports = _choose_ports(self._given_port, self._security)
+        temporary = self._given_data_dir is None
+        data_dir = _make_data_dir(self._given_data_dir)
         with _setting_up(data_dir, temporary):
             shutil.rmtree(data_dir / SCRATCH, ignore_errors=True)
             (data_dir / SCRATCH).mkdir()
@@ -284,10 +284,10 @@ def _choose_ports(wanted: int | None, security: BrokerSecurity | None) -> Ports:
             raise PortUnavailable(wanted or 0, reason) from error
         own.bind((HOST, 0))
         control.bind((HOST, 0))
-        found = [one.getsockname()[1] for one in (clients, own, control)]
+        ports = [listener.getsockname()[1] for listener in (clients, own, control)]
     if security is None:
-        found[1] = found[0]
-    return Ports(*found)
+        ports[1] = ports[0]
+    return Ports(*ports)
 
 
 def _make_data_dir(wanted: Path | None) -> Path:
@@ -372,11 +372,11 @@ def _launch(data_dir: Path, run_kafka: list[str]) -> subprocess.Popen[bytes]:
 
 def _cluster_id(data_dir: Path) -> str:
     text = _meta_properties(data_dir).read_text()
-    found = re.search(r"^cluster\.id=(\S+)$", text, re.MULTILINE)
-    if found is None:
+    match = re.search(r"^cluster\.id=(\S+)$", text, re.MULTILINE)
+    if match is None:
         reason = f"found no cluster id in {_meta_properties(data_dir)}"
         raise BrokerStartFailed(reason, "")
-    return found[1]
+    return match[1]
 
 
 def _answers(port: int, cluster_id: str) -> bool:

@@ -183,8 +183,8 @@ def _quoted(text: str) -> str:
 def _escaped(text: str) -> str:
     """Return the value escaped for a Java properties file."""
     return "".join(
-        f"\\u{ord(one):04x}" if one == "\\" or not one.isascii() else one
-        for one in text
+        f"\\u{ord(option):04x}" if option == "\\" or not option.isascii() else option
+        for option in text
     )
 
 

@@ -104,7 +104,15 @@ _Days = Mapping[date, list[Path]]
 def find_incidents(
     directory: Path, query: IncidentQuery, tables: KindTables = CHANNEL_TABLES
 ) -> list[ChannelIncident]:
-    """Return the latest state of each matching incident, the last found first.
+    """Return the incidents of `incident_rows`."""
+    rows = incident_rows(directory, query, tables)
+    return [channel_incident(row, tables.label) for row in rows]
+
+
+def incident_rows(
+    directory: Path, query: IncidentQuery, tables: KindTables
+) -> list[Row]:
+    """Return the latest row of each matching incident, the last found first.
 
     Args:
         directory: Directory of the history.
@@ -121,8 +129,7 @@ def find_incidents(
         return listed if since_ms is None else _relevant(listed, since_ms)
 
     sql = _sql(_FIND, tables.incidents, tables)
-    rows = _query(directory, tables.incidents, select, sql, query.sql_values)
-    return [channel_incident(row, tables.label) for row in rows]
+    return _query(directory, tables.incidents, select, sql, query.sql_values)
 
 
 def channels(directory: Path, tables: KindTables = CHANNEL_TABLES) -> list[str]:

@@ -22,8 +22,7 @@ from sds_core.observer.incidents import (
     incident_object,
 )
 from sds_core.observer.kinds import AnyKind
-from sds_core.observer.sds.figures import CHANNEL_FIGURES
-from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.shown_verdicts import ShownVerdict
 
@@ -106,7 +105,7 @@ class NumberedVerdict(NamedTuple):
 def incident_row(
     numbered: NumberedIncident,
     settings: ObserverSettings = DEFAULTS,
-    kind: AnyKind = CHANNELS,
+    kind: AnyKind = ROOT_KIND,
 ) -> Row:
     """Return an incident as a row of its table: the report's object, and ``told``.
 
@@ -116,8 +115,7 @@ def incident_row(
         kind: Kind of its view.
     """
     row = incident_object(numbered.found, settings, kind.explain)
-    label = figures_of(kind).names.label
-    return {label: row.pop("channel")} | row | {"told": numbered.sequence}
+    return {kind.names.label: row.pop("channel")} | row | {"told": numbered.sequence}
 
 
 def channel_incident(row: Mapping[str, Any], label: str = "channel") -> ChannelIncident:
@@ -145,7 +143,7 @@ def channel_incident(row: Mapping[str, Any], label: str = "channel") -> ChannelI
 
 
 def minute_row(
-    numbered: NumberedMinute, table: FigureTable[Any] = CHANNEL_FIGURES
+    numbered: NumberedMinute, table: FigureTable[Any] = ROOT_KIND.published
 ) -> Row:
     """Return a minute as a row of the table that `minutes_schema` describes.
 
@@ -213,11 +211,12 @@ _TOLD = _key(
     "Sequence number; the row with a key's greatest number is valid.",
 )
 
-INCIDENTS = HistoryTable(
-    "incidents",
-    pa.schema(
+
+def _incidents_schema(names: Names) -> pa.Schema:
+    """Fields of a table that has a row each time an incident of a view changed."""
+    return pa.schema(
         [
-            _key("channel", pa.string(), "Channel id."),
+            _key(names.label, pa.string(), f"{names.one.capitalize()} id."),
             _key("kind", pa.string(), "`lost`, `undelivered` or `unacknowledged`."),
             _key("message_id", pa.string(), "Id of the message."),
             _field("sender", pa.string(), "Id of its sender; null if unknown."),
@@ -274,11 +273,8 @@ INCIDENTS = HistoryTable(
             _field("why", pa.string(), "The evidence in words."),
             _TOLD,
         ]
-    ),
-    key=("channel", "kind", "message_id"),
-    time="found",
-)
-"""One row each time an incident changed, with all its fields."""
+    )
+
 
 _TYPES = {
     ColumnType.INTEGER: pa.int64(),
@@ -307,15 +303,6 @@ def minutes_schema(table: FigureTable[Any]) -> pa.Schema:
     )
 
 
-CHANNEL_MINUTES = HistoryTable(
-    "channel_minutes",
-    minutes_schema(CHANNEL_FIGURES),
-    key=("channel", "minute"),
-    time="minute",
-)
-"""One row per channel and minute in which something changed: absolute figures."""
-
-
 def _verdicts_schema(names: Names) -> pa.Schema:
     """Fields of a table that has the verdict shown of each view when it changed."""
     return pa.schema(
@@ -339,24 +326,14 @@ def _verdicts_schema(names: Names) -> pa.Schema:
     )
 
 
-CHANNEL_VERDICTS = HistoryTable(
-    "channel_verdicts",
-    _verdicts_schema(CHANNEL_FIGURES.names),
-    key=("channel", "minute"),
-    time="minute",
-)
-"""One row per channel and minute from which on another verdict was shown."""
-
-TABLES = (INCIDENTS, CHANNEL_MINUTES, CHANNEL_VERDICTS)
-
-
 class KindTables(NamedTuple):
     """The tables of one kind of view.
 
     Attributes:
         kind: The kind.
-        incidents: One row each time an incident changed, like `INCIDENTS`.
-        minutes: One row per view and minute in which something changed.
+        incidents: One row each time an incident changed, with all its fields.
+        minutes: One row per view and minute in which something changed: absolute
+            figures.
         verdicts: One row per view and minute from which on another verdict was shown.
     """
 
@@ -368,49 +345,50 @@ class KindTables(NamedTuple):
     @property
     def label(self) -> str:
         """Name of the field with the name of the view."""
-        return figures_of(self.kind).names.label
+        return self.kind.names.label
 
 
-CHANNEL_TABLES = KindTables(CHANNELS, *TABLES)
-
-
-def tables_of(kind: AnyKind) -> KindTables:
-    """Return the tables of a kind: of channels those above, else with its own names."""
-    if kind.prefix == CHANNELS.prefix:
-        return CHANNEL_TABLES
-    figures = figures_of(kind)
-    label, one = figures.names.label, figures.names.one
-    name = _key(label, pa.string(), f"{one.capitalize()} id.")
+def _tables_of(kind: AnyKind) -> KindTables:
+    names = kind.names
+    label, one = names.label, names.one
     return KindTables(
         kind,
         HistoryTable(
-            f"{one}_incidents",
-            INCIDENTS.schema.set(0, name),
+            names.incidents or f"{one}_incidents",
+            _incidents_schema(names),
             key=(label, "kind", "message_id"),
-            time=INCIDENTS.time,
+            time="found",
         ),
         HistoryTable(
             f"{one}_minutes",
-            minutes_schema(figures),
+            minutes_schema(kind.published),
             key=(label, "minute"),
             time="minute",
         ),
         HistoryTable(
             f"{one}_verdicts",
-            _verdicts_schema(figures.names),
+            _verdicts_schema(names),
             key=(label, "minute"),
             time="minute",
         ),
     )
 
 
-def figures_of(kind: AnyKind) -> FigureTable[Any]:
-    """Return the table of a kind's figures.
+CHANNEL_TABLES = _tables_of(ROOT_KIND)
+"""The tables of the views at the root; see `Kind.at_root`."""
+
+INCIDENTS, CHANNEL_MINUTES, CHANNEL_VERDICTS = TABLES = CHANNEL_TABLES[1:]
+
+
+def tables_of(kind: AnyKind) -> KindTables:
+    """Return the tables of a kind; of one kind at the root always the same object.
 
     Raises:
-        ValueError: The kind has none, so that nothing of it is in a history.
+        ValueError: Its views have no figures, so that nothing of it is in a history.
     """
-    if kind.figures is None:
-        message = f"views of kind {kind.prefix} have no figures"
-        raise ValueError(message)
-    return kind.figures
+    return CHANNEL_TABLES if kind.at_root else _tables_of(kind)
+
+
+def figures_of(kind: AnyKind) -> FigureTable[Any]:
+    """Return the table of a kind's figures; see `Kind.published`."""
+    return kind.published

@@ -26,22 +26,16 @@ from sds_core.audit.figures import AUDIT_METRICS, AuditFigures
 from sds_core.metrics import Metric, MetricKind, Value
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
-from sds_core.observer.channel_table import DEFAULT_SETTINGS, ChannelSettings
+from sds_core.observer.channel_table import (
+    DEFAULT_SETTINGS,
+    ChannelSettings,
+    ChannelTable,
+)
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.histogram import BUCKETS_MS, Histogram
-from sds_core.observer.sds.figures import CHANNEL_FIGURES
-from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import OTHER, Snapshot, Views
-from sds_core.observer.snapshot_metrics import SETTINGS_METRICS, SNAPSHOT_METRICS
-from sds_core.observer.tap_figures import TAP_FIGURES
-
-# The job's counters continue from the checkpoint. Before it is read they would be 0 and
-# then jump, which Prometheus takes for an increase.
-_BEFORE_PRIMING = tuple(
-    metric
-    for metric in SNAPSHOT_METRICS
-    if metric.name.startswith("sds_monitor_") and metric.kind is not MetricKind.COUNTER
-)
+from sds_core.observer.snapshot_metrics import settings_metrics, snapshot_metrics
+from sds_core.observer.tap_kind import TAP_FIGURES
 
 _BUCKET_NAMES = (*(str(bound_ms / 1000) for bound_ms in BUCKETS_MS), "+Inf")
 
@@ -57,16 +51,10 @@ class SnapshotCollector(Collector):
     Args:
         current: Returns the snapshot to export; called once per scrape, in the thread
             of the scrape.
-        channels: The figures of channels.
     """
 
-    def __init__(
-        self,
-        current: Callable[[], Snapshot],
-        channels: FigureTable[ChannelTotals] = CHANNEL_FIGURES,
-    ) -> None:
+    def __init__(self, current: Callable[[], Snapshot]) -> None:
         self._current = current
-        self._channels = channels
 
     def describe(self) -> Iterable[Family]:
         """Returns nothing: the registry must not read a snapshot when registering."""
@@ -75,19 +63,27 @@ class SnapshotCollector(Collector):
     def collect(self) -> Iterator[Family]:
         """Yield all declared families; before priming only some of the job's."""
         snapshot = self._current()
+        views = [*snapshot.views.values()]
+        overall = snapshot_metrics(one.kind for one in views)
         if not snapshot.primed:
-            yield from _families(_BEFORE_PRIMING, (), [((), snapshot)])
+            # The job's counters continue from the checkpoint. Before it is read they
+            # would be 0 and then jump, which Prometheus takes for an increase.
+            early = [
+                metric
+                for metric in overall
+                if metric.name.startswith("sds_monitor_")
+                and metric.kind is not MetricKind.COUNTER
+            ]
+            yield from _families(early, (), [((), snapshot)])
             return
-        channels = _split_views(snapshot.all_channels)
-        yield from _view_families(self._channels, *channels)
-        settings = _settings(snapshot, channels)
-        yield from _families(SETTINGS_METRICS, (self._channels.names.label,), settings)
+        # Families keep their places between releases: taps follow the first protocol.
+        for one in views[:1]:
+            yield from _families_of(one, snapshot.table)
         taps = _split(snapshot.taps, snapshot.tap_labels)
         yield from _view_families(TAP_FIGURES, *taps)
-        for views in snapshot.others.values():
-            others: tuple[Labelled[Any], list[Any]] = _split_views(views)
-            yield from _view_families(views.figures, *others)
-        yield from _families(SNAPSHOT_METRICS, (), [((), snapshot)])
+        for one in views[1:]:
+            yield from _families_of(one, snapshot.table)
+        yield from _families(overall, (), [((), snapshot)])
 
 
 class MirrorCollector(Collector):
@@ -125,6 +121,29 @@ class AuditCollector(Collector):
         yield from _families(AUDIT_METRICS, (), [((), self._figures)])
 
 
+def _families_of(views: Views[Any], table: ChannelTable) -> Iterator[Family]:
+    """Yield the families of the views of a protocol.
+
+    Args:
+        views: All views of its kind.
+        table: The channel table.
+    """
+    own, rest = _split_views(views)
+    yield from _view_families(views.figures, own, rest)
+    if not views.kind.in_channel_table:
+        return
+    found = {label: table.of(label) for (label,), _ in own}
+    # A setting belongs to one view, not to a sum of views.
+    if rest:
+        found[OTHER] = DEFAULT_SETTINGS
+    # An unnamed view has its label as its name.
+    settings: Labelled[ChannelSettings] = [
+        ((label,), replace(one, name=one.name or label)) for label, one in found.items()
+    ]
+    metrics = settings_metrics(views.kind)
+    yield from _families(metrics, (views.figures.names.label,), settings)
+
+
 def _view_families(
     table: FigureTable[Totals], own: Labelled[Totals], rest: Sequence[Totals]
 ) -> Iterator[Family]:
@@ -139,21 +158,6 @@ def _view_families(
     for metric in table.metrics:
         sources = own + other if metric.summable else own
         yield _family(metric, (table.names.label,), sources)
-
-
-def _settings(
-    snapshot: Snapshot,
-    channels: tuple[Labelled[ChannelTotals], Sequence[ChannelTotals]],
-) -> Labelled[ChannelSettings]:
-    """Settings of each channel with a label; an unnamed one has it as its name."""
-    own, rest = channels
-    found = {label: snapshot.table.of(label) for (label,), _ in own}
-    # A setting belongs to one channel, not to a sum of channels.
-    if rest:
-        found[OTHER] = DEFAULT_SETTINGS
-    return [
-        ((label,), replace(one, name=one.name or label)) for label, one in found.items()
-    ]
 
 
 def _split_views(views: Views[Source]) -> tuple[Labelled[Source], list[Source]]:

@@ -72,7 +72,7 @@ def _event_name(name: str) -> EventName:
     return _PUBLISHED.get(name) or EventName(name)
 
 
-class Clock:
+class SteadyClock:
     """Unix time that never goes back and never stands still.
 
     It follows the system's clock, except while that is behind: then it goes on by
@@ -128,7 +128,7 @@ async def create_reliable_channel(
         Exception: What else the node raises when it subscribes.
     """
     options = ReliableChannelOptions() if options is None else options
-    clock = Clock() if now_ms is None else now_ms
+    clock = SteadyClock() if now_ms is None else now_ms
     pubsub_topic = waku_node.pubsub_topic(content_topic)
 
     def create() -> ReliableChannelCore:

@@ -18,8 +18,7 @@ from connectors.sync_tcp.address import Address, PeerUnreachable
 from connectors.sync_tcp.stream import DEFAULT_TIMEOUTS, FrameStream, Timeouts
 from sds_core.prolly.errors import BrokenFrame, LimitExceeded, UnexpectedMessage
 from sds_core.prolly.frames import Frame, frame_of, message_in
-from sds_core.prolly.limits import DEFAULT_LIMITS, Limits
-from sds_core.prolly.outcome import Client, Outcome
+from sds_core.prolly.outcome import DEFAULT_LIMITS, Client, Limits, Outcome
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 
 ATTEMPTS = 5

@@ -19,8 +19,7 @@ from sds_core.prolly.document import DocumentServer
 from sds_core.prolly.errors import BadFrame, LimitExceeded, SyncError
 from sds_core.prolly.frames import Frame, Kind, frame_of, message_in
 from sds_core.prolly.item import HASH_BYTES
-from sds_core.prolly.limits import DEFAULT_LIMITS, Limits
-from sds_core.prolly.outcome import Server
+from sds_core.prolly.outcome import DEFAULT_LIMITS, Limits, Server
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 

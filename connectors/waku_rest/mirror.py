@@ -194,10 +194,10 @@ class Mirror:
         figures = self._figures
         figures.refused += len(refused)
         figures.written += sum(
-            not (one.is_heartbeat or one in refused) for one in records
+            not (record.is_heartbeat or record in refused) for record in records
         )
-        for one, why in refused.items():
-            _log.warning("seq %d is not written: %s", one.seq, why)
+        for record, why in refused.items():
+            _log.warning("seq %d is not written: %s", record.seq, why)
 
     def _report_end(self, written: int, refused: int) -> None:
         """Log that Kafka answers again, when the records that waited are written."""

@@ -1,6 +1,8 @@
 """The JSON API: every figure and every incident, with the keys of the report.
 
-A channel is its object of the report with its `id`, its name and whether it is muted.
+A view is its object of the report with its `id`, its name and whether it is muted.
+Paths under `/api/v1/views/<prefix>` name the kind of the views; the same without it,
+with `/api/v1/channels` for the list, are about the kind that is at the root.
 Times are Unix milliseconds; durations are milliseconds if the name ends in `_ms`.
 Lists come in pages (`connectors.web.paging`): an answer with more entries after it has
 a `next`, which is the parameter `after` of the request for these.
@@ -8,7 +10,7 @@ a `next`, which is the parameter `after` of the request for these.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,31 +19,47 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from connectors.web import parameters, verdict_api, view_api
-from connectors.web.answers import answer, causes_of_views, growth_object
-from connectors.web.held_words import held_object
-from connectors.web.incident_places import ListedIncident
+from connectors.web import parameters
+from connectors.web.alert_words import held_object
+from connectors.web.answers import answer, growth_object
+from connectors.web.extras import EXTRAS
 from connectors.web.lookups import Lookups, read_figures
-from connectors.web.paging import PageRequest, Reference, next_page
-from connectors.web.parameters import hours, incident_query
-from connectors.web.participants import participant_object, table_of
+from connectors.web.naming import display_name, label_of
+from connectors.web.paging import ListedIncident, PageRequest, Reference, next_after
+from connectors.web.parameters import existing, hours, incident_query, views_of
 from connectors.web.refusals import NoChannel
-from connectors.web.sources import Sources
-from connectors.web.summary import by_trouble, channels_by_tap, summarise, trouble_of
+from connectors.web.sources import Sources, shown_until_ms
+from connectors.web.summary import (
+    Trouble,
+    names_by_trouble,
+    summarise,
+    trouble_of,
+    views_by_tap,
+)
 from sds_core.observer.cause_finding import causes_of
-from sds_core.observer.figure_table import FigureTable
-from sds_core.observer.incidents import incident_object
-from sds_core.observer.sds.kind import CHANNELS
-from sds_core.observer.snapshot import JobFigures, Snapshot
-from sds_core.observer.tap_figures import TAP_FIGURES
+from sds_core.observer.incidents import ChannelIncident, incident_object
+from sds_core.observer.minutes import MINUTE_MS
+from sds_core.observer.shown_verdicts import DAY_MS, minutes_by_verdict
+from sds_core.observer.snapshot import JobFigures, Snapshot, Views
+from sds_core.observer.tap_kind import TAP_FIGURES
 
 
-class _ChannelPlace(NamedTuple):
-    """The place of a channel in the list, see `summary.Trouble`."""
+class _ViewPlace(NamedTuple):
+    """The place of a view in the list, see `summary.Trouble`."""
 
     muted: bool
     rank: int
-    channel: Reference
+    view: Reference
+
+
+class _SpanPlace(NamedTuple):
+    """The place of a span in the list.
+
+    Attributes:
+        begin_ms: Its begin, Unix ms.
+    """
+
+    begin_ms: int
 
 
 class _AnyText(Convertor[str]):
@@ -59,42 +77,62 @@ class _AnyText(Convertor[str]):
 register_url_convertor("anytext", _AnyText())
 
 
-def routes(
-    sources: Sources, lookups: Lookups, table: FigureTable[Any]
-) -> list[BaseRoute]:
+def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     """The routes of the API; a request that cannot be answered raises a `Refusal`.
 
     Args:
         sources: Source of the figures.
-        lookups: Source of incidents and minutes.
-        table: The figures of channels.
+        lookups: Source of incidents, minutes and verdicts.
     """
 
     # These functions are synchronous, so Starlette runs them in its thread pool: they
-    # go through all channels, or read files.
-    def channels(request: Request) -> Response:
-        """Channels, the most troubled first, and the job.
+    # go through all views, or read files.
+    def all_views(request: Request) -> Response:
+        """Views of a kind; those at the root the most troubled first, with the job.
 
         Query parameters: `limit` and `after`, see `PageRequest`; `id` or `key` to
-        select one channel.
+        select one view.
         """
-        given = request.query_params
-        page = PageRequest.of(given)
-        snapshot = sources.current()
-        wanted = parameters.channel(given, "id", snapshot) if snapshot.primed else None
-        return answer(_fleet_object(table, snapshot, wanted, page))
+        page = PageRequest.of(request.query_params)
+        place = page.place(_ViewPlace)
+        is_root = _is_at_root(request)
+        snapshot = sources.current() if is_root else read_figures(sources)
+        views = views_of(request, snapshot)
+        names = names_by_trouble(views) if is_root else sorted(views.totals)
+        place_of = trouble_of(views) if is_root else _by_name
+        head = _fleet_object if is_root else _count
+        name = None
+        if snapshot.primed:
+            name = parameters.view(request.query_params, "id", views.totals)
+        if name is not None:
+            names, place = [_known(views, name)], None
+        begin = place and (*place[:2], place.view.find(views.totals))
+        shown, more = page.cut(names, begin, place_of)
+        return answer(
+            {
+                **head(snapshot, views),
+                views.kind.names.many: [
+                    _view_object(snapshot, views, each) for each in shown
+                ],
+                "next": next_after(
+                    shown,
+                    more,
+                    lambda name: (*place_of(name)[:2], Reference.to(name)),
+                ),
+            }
+        )
 
-    def channel(request: Request) -> Response:
-        """One channel by its percent-encoded id."""
+    def single_view(request: Request) -> Response:
+        """One view by its percent-encoded id."""
         snapshot = read_figures(sources)
-        wanted = request.path_params["id"]
-        totals = _totals(snapshot, wanted)
-        return answer(_channel_object(table, snapshot, wanted, totals))
+        views = views_of(request, snapshot)
+        name = _known(views, request.path_params["id"])
+        return answer(_view_object(snapshot, views, name))
 
     def incidents(request: Request) -> Response:
         """Incidents, the latest found first.
 
-        Query parameters: `channel`, an id, or `key`; `kind`; `since`, Unix ms, for
+        Query parameters: the name of a view, or `key`; `kind`; `since`, Unix ms, for
         incidents found then or later and incidents that have not ended;
         `standing=true`, for incidents that have not ended; `limit` and `after`, see
         `PageRequest`.
@@ -102,27 +140,26 @@ def routes(
         page = PageRequest.of(request.query_params)
         place = page.place(ListedIncident)
         snapshot = read_figures(sources)
-        query = incident_query(request.query_params, snapshot)
-        if place is not None:
-            after = place.find(snapshot.channels)
-            query = msgspec.structs.replace(query, after=after)
-        # One more than the limit, to know whether there are more.
-        query = msgspec.structs.replace(query, limit=page.limit + 1)
-        found = lookups.incidents(query)
-        shown, more = found[: page.limit], len(found) > page.limit
+        views = views_of(request, snapshot)
+        query = msgspec.structs.replace(
+            incident_query(request.query_params, _label(request, views), views.totals),
+            after=None if place is None else place.find(views.totals),
+            # One more than the limit, to know whether there are more.
+            limit=page.limit + 1,
+        )
+        listed = lookups.incidents(views.kind.prefix, query)
+        shown, more = listed[: page.limit], len(listed) > page.limit
         return answer(
             {
                 "incidents": [
-                    incident_object(one, snapshot.observer)
-                    | {"channel_name": _name(snapshot, one.channel)}
+                    incident_object(one, snapshot.observer, views.kind.explain)
+                    | {"channel_name": _name(snapshot, views, one.channel)}
                     for one in shown
                 ],
-                "causes": causes_of_views(snapshot, CHANNELS, shown),
+                "causes": _causes(snapshot, views, shown),
                 "clock": snapshot.clock_ms or None,
                 "more": more,
-                "next": next_page(ListedIncident.of(shown[-1]))
-                if more and shown
-                else None,
+                "next": next_after(shown, more, ListedIncident.of),
             }
         )
 
@@ -131,7 +168,7 @@ def routes(
         page = PageRequest.of(request.query_params)
         place = page.place(Reference)
         snapshot = read_figures(sources)
-        channels = channels_by_tap(snapshot)
+        channels = views_by_tap(views_of(request, snapshot))
         shown, more = page.cut(
             sorted(snapshot.taps),
             None if place is None else place.find(snapshot.taps),
@@ -145,75 +182,109 @@ def routes(
                     for observer in shown
                 ],
                 "wrong_clocks": dict(snapshot.job.clock.skewed_taps),
-                "next": next_page(Reference.to(shown[-1])) if more and shown else None,
-            }
-        )
-
-    def participants(request: Request) -> Response:
-        """Participants of a channel, those that lack most first.
-
-        Query parameters: `channel`, an id, or `key`.
-        """
-        snapshot = read_figures(sources)
-        wanted = parameters.channel(request.query_params, "channel", snapshot) or ""
-        table = table_of(_totals(snapshot, wanted))
-        return answer(
-            {
-                "channel": wanted,
-                "channel_name": _name(snapshot, wanted),
-                "clock": snapshot.clock_ms or None,
-                "participants": [participant_object(one) for one in table.participants],
-                "others": table.others,
+                "next": next_after(shown, more, Reference.to),
             }
         )
 
     def minutes(request: Request) -> Response:
-        """Growth of a channel's figures, interval by interval.
+        """Growth of a view's figures, interval by interval.
 
-        Query parameters: `channel`, an id, or `key`; `hours`, up to now.
+        Query parameters: the name of the view, or `key`; `hours`, up to now.
         """
         given = request.query_params
         chosen_hours = hours(given)
         snapshot = read_figures(sources)
-        wanted = parameters.channel(given, "channel", snapshot) or ""
-        _totals(snapshot, wanted)
-        trend = lookups.trend(table, snapshot, wanted, chosen_hours)
+        views = views_of(request, snapshot)
+        label = _label(request, views)
+        name = existing(given, label, views.totals)
+        trend = lookups.trend(snapshot, views, name, chosen_hours)
+        growths = zip(trend.begins_ms, trend.growth, strict=True)
         return answer(
             {
-                "channel": wanted,
+                label: name,
                 "hours": chosen_hours,
                 "interval_ms": trend.step_ms,
                 "intervals": [
-                    {"begin": begin_ms, "figures": growth_object(table, growth)}
-                    for begin_ms, growth in zip(
-                        trend.begins_ms, trend.growth, strict=True
-                    )
+                    {
+                        "begin": begin_ms,
+                        "figures": growth_object(views.figures, growth),
+                    }
+                    for begin_ms, growth in growths
                 ],
             }
         )
 
+    def verdicts(request: Request) -> Response:
+        """What was shown of a view in each minute between two times, oldest first.
+
+        Query parameters: the name of the view, or `key`; `from` and `to`, Unix ms of
+        wall time, by default the last 24 hours; `limit` and `after`, see `PageRequest`.
+        """
+        given = request.query_params
+        page = PageRequest.of(given)
+        place = page.place(_SpanPlace)
+        snapshot = read_figures(sources)
+        views = views_of(request, snapshot)
+        prefix, label = views.kind.prefix, _label(request, views)
+        since_ms, until_ms = _times(given, shown_until_ms(sources.of(prefix)) or 0)
+        name = existing(given, label, views.totals)
+        spans = lookups.verdicts(prefix, name, since_ms, until_ms)
+        shown, more = page.cut(spans, place, lambda span: _SpanPlace(span.begin_ms))
+        return answer(
+            {
+                label: name,
+                "from": since_ms,
+                "to": until_ms,
+                "minutes": minutes_by_verdict(spans),
+                "verdicts": [
+                    {
+                        "from": span.begin_ms,
+                        "to": span.end_ms,
+                        "verdict": span.verdict,
+                        "reason": span.reason,
+                    }
+                    for span in shown
+                ],
+                "next": next_after(shown, more, lambda span: _SpanPlace(span.begin_ms)),
+            }
+        )
+
+    lists = {"incidents": incidents, "minutes": minutes, "verdicts": verdicts}
     return [
-        *view_api.routes(sources, lookups),
-        *verdict_api.routes(sources, lookups),
-        Route("/api/v1/incidents", incidents),
+        *(Route(f"/api/v1/{name}", handler) for name, handler in lists.items()),
         Route("/api/v1/taps", taps),
-        Route("/api/v1/participants", participants),
-        Route("/api/v1/minutes", minutes),
-        Route("/api/v1/channels", channels),
-        Route("/api/v1/channels/{id:anytext}", channel),
+        Route("/api/v1/channels", all_views),
+        Route("/api/v1/channels/{id:anytext}", single_view),
+        Route("/api/v1/views/{prefix}", all_views),
+        *(
+            Route(f"/api/v1/views/{{prefix}}/{name}", handler)
+            for name, handler in lists.items()
+        ),
+        *(route for extras in EXTRAS.values() for route in extras.routes(sources)),
     ]
 
 
-def refusal(status: int, message: str, values: Mapping[str, str]) -> Response:
-    """A response that says in one line why the request cannot be answered."""
-    return answer({"error": message, **values}, status)
+def _is_at_root(request: Request) -> bool:
+    return "prefix" not in request.path_params
 
 
-def _fleet_object(
-    table: FigureTable[Any], snapshot: Snapshot, wanted: str | None, page: PageRequest
-) -> dict[str, Any]:
+def _label(request: Request, views: Views[Any]) -> str:
+    """Return the parameter, and the key of answers, that names a view."""
+    return label_of(views.kind) if _is_at_root(request) else "id"
+
+
+def _known(views: Views[Any], name: str) -> str:
+    if name not in views.totals:
+        raise NoChannel("id", name)
+    return name
+
+
+def _by_name(name: str) -> Trouble:
+    return False, 0, name
+
+
+def _fleet_object(snapshot: Snapshot, views: Views[Any]) -> dict[str, Any]:
     summary = summarise(snapshot)
-    shown, after = _chosen(snapshot, wanted, page)
     return {
         "ok": snapshot.ok,
         "level": summary.level.value,
@@ -221,61 +292,70 @@ def _fleet_object(
         "clock": snapshot.clock_ms or None,
         "job": {"primed": snapshot.primed} | _job_object(snapshot.job),
         "undecodable": dict(snapshot.undecodable),
-        "held_back": [held_object(*one) for one in snapshot.held_back],
-        "channel_count": len(snapshot.channels),
-        "channels": [
-            _channel_object(table, snapshot, channel, totals)
-            for channel, totals in shown
-        ],
-        "next": after,
+        "held_back": [held_object(*one) for one in views.held_back],
+        f"{views.kind.names.one}_count": len(views.totals),
     }
 
 
-def _chosen(
-    snapshot: Snapshot, wanted: str | None, page: PageRequest
-) -> tuple[Sequence[tuple[str, Any]], str | None]:
-    """Return the channels of a page, and the `next` of the answer."""
-    place = page.place(_ChannelPlace)
-    if wanted is not None:
-        return [(wanted, _totals(snapshot, wanted))][: page.limit], None
-    trouble = trouble_of(snapshot)
-    begin = None
-    if place is not None:
-        muted, rank, channel = place
-        begin = muted, rank, channel.find(snapshot.channels)
-    shown, more = page.cut(by_trouble(snapshot), begin, trouble)
-    if not (more and shown):
-        return shown, None
-    muted, rank, name = trouble(shown[-1])
-    return shown, next_page(_ChannelPlace(muted, rank, Reference.to(name)))
+def _count(snapshot: Snapshot, views: Views[Any]) -> dict[str, Any]:
+    return {"clock": snapshot.clock_ms or None, "count": len(views.totals)}
 
 
-def _totals(snapshot: Snapshot, wanted: str) -> Any:
-    totals = snapshot.channels.get(wanted)
-    if totals is None:
-        raise NoChannel("id", wanted)
-    return totals
-
-
-def _channel_object(
-    table: FigureTable[Any], snapshot: Snapshot, channel: str, totals: Any
-) -> dict[str, Any]:
+def _view_object(snapshot: Snapshot, views: Views[Any], name: str) -> dict[str, Any]:
+    totals = views.totals[name]
+    muted = name in views.muted
     return {
-        "id": channel,
-        "name": _name(snapshot, channel),
-        "muted": channel in snapshot.muted,
-        "causes": [one.as_object() for one in causes_of(snapshot, totals)],
+        "id": name,
+        "name": _name(snapshot, views, name),
+        "muted": muted,
+        "causes": [one.as_object() for one in causes_of(snapshot, totals, views.kind)],
         "held_back": [
-            held_object(channel, one)
-            for one in snapshot.excused.get(channel, ())
-            if one.holds_back and channel not in snapshot.muted
+            held_object(name, one)
+            for one in views.excused.get(name, ())
+            if one.holds_back and not muted
         ],
-        **table.report(totals),
+        **views.figures.report(totals),
     }
 
 
-def _name(snapshot: Snapshot, channel: str) -> str | None:
-    return snapshot.table.of(channel).name or None
+def _name(snapshot: Snapshot, views: Views[Any], name: str) -> str | None:
+    return display_name(snapshot, name, views.kind) or None
+
+
+def _causes(
+    snapshot: Snapshot, views: Views[Any], listed: Iterable[ChannelIncident]
+) -> dict[str, Any]:
+    """Return the likely causes of the views that have these incidents, by name.
+
+    Views without a likely cause are left out, and those that have ended.
+    """
+    names = {one.channel for one in listed} & views.totals.keys()
+    causes = {
+        name: causes_of(snapshot, views.totals[name], views.kind)
+        for name in sorted(names)
+    }
+    return {
+        name: [one.as_object() for one in some] for name, some in causes.items() if some
+    }
+
+
+def _times(given: Mapping[str, str], known_ms: int) -> tuple[int, int]:
+    """Return the requested begin and end, Unix ms, rounded to the minutes around them.
+
+    Args:
+        given: The parameters.
+        known_ms: End of the last minute of which something is known, Unix ms.
+
+    Raises:
+        WrongParameter: A value is not allowed.
+    """
+    to_ms = parameters.number(given, "to")
+    until_ms = known_ms
+    if to_ms is not None:
+        until_ms = min(-(-to_ms // MINUTE_MS) * MINUTE_MS, known_ms)
+    from_ms = parameters.number(given, "from")
+    since_ms = until_ms - DAY_MS if from_ms is None else from_ms
+    return max(since_ms // MINUTE_MS * MINUTE_MS, 0), until_ms
 
 
 def _job_object(job: JobFigures) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -12,15 +10,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from connectors.web import api, health, hours_api, pages
+from connectors.web import api, hours_api
+from connectors.web.answers import refusal
 from connectors.web.crowding import CROWDED, LimitedRequests, say_crowded
+from connectors.web.health import obstacle_of, probes
 from connectors.web.lookups import Lookups
 from connectors.web.metrics import Metrics
+from connectors.web.pages import fleet, incidents, monitor, runbooks, taps, view
 from connectors.web.pages.layout import Layout
 from connectors.web.refusals import Refusal
 from connectors.web.sources import Sources
-from sds_core.observer.figure_table import FigureTable
-from sds_core.observer.sds.figures import CHANNEL_FIGURES
 
 _HTTP = {
     404: "there is nothing at this address",
@@ -29,18 +28,13 @@ _HTTP = {
 _UNFORESEEN = "the monitor failed to answer: its log has the error"
 
 
-def create_app(
-    sources: Sources,
-    registry: CollectorRegistry,
-    table: FigureTable[Any] = CHANNEL_FIGURES,
-) -> Starlette:
+def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
     """The application with `/metrics`, the status page, the API and the probes.
 
     Args:
         sources: Source of the data for pages and API.
         registry: Metrics for `/metrics`, as Prometheus text or OpenMetrics by the
             request's Accept header.
-        table: The figures of channels.
     """
     layout, lookups = Layout(sources.firing), Lookups(sources)
 
@@ -53,7 +47,7 @@ def create_app(
                 status, values = error.status_code, {}
                 why = _HTTP.get(status, error.detail)
         if _is_api(request):
-            answer = api.refusal(status, why, values)
+            answer = refusal(status, why, values)
         else:
             answer = layout.problem(request, sources.current(), status, _sentence(why))
         answer.headers.update(getattr(error, "headers", None) or {})
@@ -62,7 +56,7 @@ def create_app(
     def fail(request: Request, _: Exception) -> Response:
         """Return a page, or JSON, for an unexpected error, which the server logs."""
         if _is_api(request):
-            answer = api.refusal(500, _UNFORESEEN, {})
+            answer = refusal(500, _UNFORESEEN, {})
         else:
             answer = layout.failure(request, _sentence(_UNFORESEEN))
         # The server closes the connection, so a client must not reuse it.
@@ -72,16 +66,22 @@ def create_app(
     def refuse_one_more(request: Request) -> Response:
         """Return JSON or text: a page would take its time from the others."""
         if _is_api(request):
-            return api.refusal(503, CROWDED, {})
+            return refusal(503, CROWDED, {})
         return say_crowded(request)
 
     return Starlette(
         routes=[
             Route("/metrics", Metrics(registry).answer),
-            *api.routes(sources, lookups, table),
-            *health.routes(sources.current),
+            *api.routes(sources, lookups),
             *hours_api.routes(sources, lookups),
-            *pages.routes(layout, sources, lookups, table),
+            *probes(lambda: obstacle_of(sources.current())),
+            *fleet.routes(layout, sources),
+            *view.routes(layout, sources, lookups),
+            *incidents.routes(layout, sources, lookups),
+            *taps.routes(layout, sources),
+            *monitor.routes(layout, sources),
+            *runbooks.routes(layout, sources),
+            layout.assets(),
         ],
         middleware=[Middleware(LimitedRequests, refuse=refuse_one_more)],
         exception_handlers={Refusal: refuse, HTTPException: refuse, Exception: fail},

@@ -1,4 +1,4 @@
-"""Reads the newest result of `sds-monitor audit --every` (connectors/web/audit_app.py).
+"""Reads the newest result of `sds-monitor audit --every` (connectors/web/side_apps.py).
 
 While the audit does not answer, its last result counts.
 """
@@ -11,7 +11,7 @@ import httpx
 import msgspec
 
 from connectors.polling import Poll
-from connectors.web.audit_app import NEWEST
+from connectors.web.side_apps import NEWEST
 from sds_core.observer.mirror_audit import NO_AUDIT, MirrorAudit
 
 _log = logging.getLogger("sds-monitor")

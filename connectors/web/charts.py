@@ -129,19 +129,20 @@ def _notes(
         yield "Each percentile is the upper bound of its bucket."
     if shape.limit is not None:
         yield f"The straight line is the {_limit_name(shape.limit, observer)}."
+    total = trend.total
     shares = [one for one in entries if isinstance(one, Share) and one.line]
     if any(share.objective for share in shares):
         yield "The straight lines are the objectives."
-    total = [
+    reached = [
         f"{words.share(*found, decimals=2)} {_name(share)}"
         for share in shares
-        if (found := share.of_counts(trend.total.counts)).whole
+        if (found := share.of_counts(total)).whole
     ]
-    if total:
-        yield f"Over all intervals: {', '.join(total)}."
+    if reached:
+        yield f"Over all intervals: {', '.join(reached)}."
     for figure in entries:
         if isinstance(figure, Figure) and figure.unit is Unit.DURATIONS:
-            durations = trend.total.histogram(figure.field)
+            durations = total.histogram(figure.field)
             if durations.count:
                 bounds = [
                     f"p{one.percent} {words.percentile(durations, one.percent)}"
@@ -221,21 +222,21 @@ def _count(trend: Trend, figure: Figure) -> Series:
     return _series(
         trend,
         _name(figure),
-        lambda growth: growth.counts[figure.field],
-        lambda growth: text(growth.counts[figure.field]),
+        lambda growth: growth[figure.field],
+        lambda growth: text(growth[figure.field]),
     )
 
 
 def _share(trend: Trend, share: Share) -> Series:
     def percent(growth: Growth) -> float | None:
-        value = share.of_counts(growth.counts).value
+        value = share.of_counts(growth).value
         return None if value is None else 100 * value
 
     return _series(
         trend,
         _name(share),
         percent,
-        lambda growth: words.share(*share.of_counts(growth.counts), decimals=1),
+        lambda growth: words.share(*share.of_counts(growth), decimals=1),
     )
 
 

@@ -1,7 +1,8 @@
 """HTTP connections that wait only a limited time for their clients.
 
 Uvicorn closes a connection that is idle after a response, but waits for ever for the
-end of a request and for a client that does not read its response.
+end of a request and for a client that does not read its response. Its own limit,
+`limit_concurrency`, refuses `/healthz` too, and lets clients that wait keep others out.
 """
 
 from __future__ import annotations

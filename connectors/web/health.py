@@ -1,41 +1,66 @@
-"""Probes: whether the process runs, and whether its figures are complete."""
+"""Probes, of the monitor and of each other process that has metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from prometheus_client import CollectorRegistry
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.web import words
+from connectors.web.crowding import LimitedRequests
+from connectors.web.metrics import Metrics
 from sds_core.observer.snapshot import Snapshot
 from sds_core.text import one_line
 
 
-def routes(current: Callable[[], Snapshot]) -> list[BaseRoute]:
+def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
     """`/healthz` and `/readyz`.
 
     Args:
-        current: Returns the newest snapshot.
+        obstacle: Returns why the process is not ready; empty if it is.
     """
 
     async def healthz(request: Request) -> Response:
         """200 as long as the process answers."""
         return PlainTextResponse("ok\n")
 
-    # Synchronous, so Starlette runs it in its thread pool: it reads all channels.
+    # Synchronous, so Starlette runs it in its thread pool: it may read all channels.
     def readyz(request: Request) -> Response:
-        """200 while the query runs and its figures are complete and fresh, else 503."""
-        obstacle = _obstacle(current())
-        if obstacle:
-            return PlainTextResponse(f"not ready: {obstacle}\n", status_code=503)
+        """200 while there is no obstacle, else 503."""
+        if why := obstacle():
+            return PlainTextResponse(f"not ready: {why}\n", status_code=503)
         return PlainTextResponse("ready\n")
 
     return [Route("/healthz", healthz), Route("/readyz", readyz)]
 
 
-def _obstacle(snapshot: Snapshot) -> str:
+def metrics_app(
+    registry: CollectorRegistry, obstacle: Callable[[], str], *routes: BaseRoute
+) -> Starlette:
+    """An application with `/metrics`, the probes, and further routes.
+
+    Args:
+        registry: Metrics to export.
+        obstacle: See `probes`.
+        routes: The further routes.
+    """
+    return Starlette(
+        routes=[
+            Route("/metrics", Metrics(registry).answer),
+            *probes(obstacle),
+            *routes,
+        ],
+        middleware=[Middleware(LimitedRequests)],
+    )
+
+
+def obstacle_of(snapshot: Snapshot) -> str:
+    """Return why the figures are not complete and fresh; empty if they are."""
     kafka = snapshot.job.kafka
     if kafka.is_stale:
         why = f" ({one_line(kafka.cause)})" if kafka.cause else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -10,7 +9,7 @@ from starlette.routing import BaseRoute, Route
 from connectors.web import parameters
 from connectors.web.answers import answer
 from connectors.web.lookups import Lookups, read_figures
-from connectors.web.refusals import NoChannel, WrongParameter
+from connectors.web.refusals import WrongParameter
 from connectors.web.sources import Sources
 from sds_core.planning.hours import DAY_MS, hour_rows
 from sds_core.planning.measures import measures_of
@@ -41,17 +40,12 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
             allowed = f"a whole number from 1 to {MAX_DAYS}"
             raise WrongParameter("days", allowed, str(days))
         snapshot = read_figures(sources)
-        prefix = request.path_params["prefix"]
-        views = snapshot.views.get(prefix)
-        if views is None:
-            raise HTTPException(404)
-        name = parameters.view(given, "id", views.totals) or ""
-        if name not in views.totals:
-            raise NoChannel("id", name)
-        measures = measures_of(views.figures)
+        views = parameters.views_of(request, snapshot)
+        name = parameters.existing(given, "id", views.totals)
+        measures = measures_of(views.kind.published)
         end_ms = snapshot.clock_ms + 1
         rows = lookups.minutes(
-            prefix, name, end_ms - days * DAY_MS, end_ms, measures.fields
+            views.kind.prefix, name, end_ms - days * DAY_MS, end_ms, measures.fields
         )
         columns = ("minute", *measures.fields)
         return answer(

@@ -9,7 +9,6 @@ from heapq import nsmallest
 import msgspec
 
 from connectors.web import words
-from connectors.web.following import follows
 from connectors.web.naming import called, href_if_known, short_key
 from sds_core.observer.incidents import (
     ChannelIncident,
@@ -17,7 +16,7 @@ from sds_core.observer.incidents import (
     IncidentKind,
 )
 from sds_core.observer.kinds import AnyKind
-from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.lacking import is_followed
 from sds_core.observer.snapshot import Snapshot
 
 LISTED_PARTICIPANTS = 20
@@ -28,13 +27,6 @@ KINDS = {
     IncidentKind.UNDELIVERED: "Not delivered",
     IncidentKind.UNACKNOWLEDGED: "Not acknowledged",
 }
-
-RUNBOOKS = {
-    IncidentKind.LOST: "SdsMessagesLost",
-    IncidentKind.UNDELIVERED: "SdsDeliveryBudgetBurn",
-    IncidentKind.UNACKNOWLEDGED: "SdsAcknowledgementBudgetBurn",
-}
-"""Kind -> name of the runbook that says what to do."""
 
 _SINCE = {
     IncidentKind.LOST: "First named",
@@ -69,9 +61,9 @@ class IncidentWords:
         runbook: Name of the runbook that says what to do; empty without one.
         stands: Whether the incident has not ended, and may still end.
         standing: The same in words, with the time of the end.
-        channel: Display name of the channel.
-        channel_href: The channel's page, relative to the root of the site; empty if
-            the channel has ended.
+        channel: Display name of the view.
+        channel_href: The view's page, relative to the root of the site; empty if
+            the view has ended.
         message_id: Id of the message, unchanged.
         lacked_by: Participants that lack the message, each with the time since when;
             those that have lacked it longest.
@@ -103,8 +95,26 @@ class IncidentWords:
     doubt: str
 
 
+def follows(snapshot: Snapshot, found: ChannelIncident, kind: AnyKind) -> bool:
+    """Whether frames may still end an incident (docs/figures.md, 12).
+
+    Args:
+        snapshot: Has the views and the clock.
+        found: The incident.
+        kind: Kind of its view.
+    """
+    incident = found.incident
+    totals = snapshot.views[kind.prefix].totals.get(found.channel)
+    # A view that was forgotten and has returned is a new one.
+    if totals is None or incident.found_ms < (totals.first_event_ms or 0):
+        return False
+    return incident.ended_ms is None and is_followed(
+        incident.since_ms, snapshot.clock_ms, snapshot.observer
+    )
+
+
 def incident_words(
-    snapshot: Snapshot, found: ChannelIncident, kind: AnyKind = CHANNELS
+    snapshot: Snapshot, found: ChannelIncident, kind: AnyKind
 ) -> IncidentWords:
     """Describe an incident in words.
 
@@ -114,7 +124,6 @@ def incident_words(
         kind: Kind of its view.
     """
     incident = found.incident
-    runbooks = RUNBOOKS if kind.prefix == CHANNELS.prefix else kind.runbooks
     facts = [
         ("Sender", words.bounded(incident.sender) if incident.sender else "unknown"),
         (_SINCE[incident.kind], words.utc(incident.since_ms)),
@@ -133,9 +142,9 @@ def incident_words(
         lacking={words.short(name): since_ms for name, since_ms in lacked_by},
         lacking_others=others_lack,
     )
-    is_followed = follows(snapshot, found, kind)
-    if incident.ended_ms is None and not is_followed:
-        facts.append(("Followed", _until(snapshot, found)))
+    followed = follows(snapshot, found, kind)
+    if incident.ended_ms is None and not followed:
+        facts.append(("Followed", _until(snapshot, found, kind)))
     why = words.whole(kind.explain(shortened, snapshot.observer))
     return IncidentWords(
         key=short_key(" ".join((found.channel, *incident.key))),
@@ -143,9 +152,9 @@ def incident_words(
         message=words.short(incident.message_id),
         summary=_summary(shortened),
         since=words.moment(incident.since_ms, snapshot.clock_ms),
-        runbook=runbooks.get(incident.kind, ""),
-        stands=is_followed,
-        standing=_standing(incident, is_followed),
+        runbook=kind.runbooks.get(incident.kind, ""),
+        stands=followed,
+        standing=_standing(incident, followed),
         channel=called(snapshot, found.channel, kind),
         channel_href=href_if_known(snapshot, found.channel, kind),
         message_id=incident.message_id,
@@ -161,19 +170,19 @@ def incident_words(
     )
 
 
-def _standing(incident: Incident, is_followed: bool) -> str:
+def _standing(incident: Incident, followed: bool) -> str:
     """Return how an incident stands, in a few words."""
     if incident.ended_ms is not None:
         return f"{_ENDED[incident.kind]}: {words.utc(incident.ended_ms)}"
-    return "Unresolved" if is_followed else _NEVER_ENDED[incident.kind]
+    return "Unresolved" if followed else _NEVER_ENDED[incident.kind]
 
 
-def _until(snapshot: Snapshot, found: ChannelIncident) -> str:
+def _until(snapshot: Snapshot, found: ChannelIncident, kind: AnyKind) -> str:
     """Return until when an incident was followed that did not end."""
     horizon_ms = snapshot.observer.horizon_ms
     until_ms = found.incident.since_ms + horizon_ms
     if snapshot.clock_ms <= until_ms:
-        return "until the channel ended"
+        return f"until the {kind.names.one} ended"
     return (
         f"until {words.utc(until_ms)}: the monitor follows a message for "
         f"{words.duration(horizon_ms)}"

@@ -1,12 +1,12 @@
-"""The figures of channels in the last hour, and a small trend of each.
+"""The figures of views in the last hour, and a small trend of each.
 
 The hour begins up to five minutes earlier, at a round time: so figures do not change
-for the only reason that time passes, and trends of all channels have the same steps.
+for the only reason that time passes, and trends of all views have the same steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ _STEP, _HEIGHT = 5, 16
 
 
 class Lately(NamedTuple):
-    """The figures of a channel since a moment.
+    """The figures of a view since a moment.
 
     Attributes:
         figures: Totals with the growth since then, see `GrowthSince`; None if the
@@ -41,41 +41,15 @@ class Lately(NamedTuple):
     since_ms: int | None
 
 
-class LatelyByName(Mapping[str, Lately]):
-    """The figures of some views, found whenever they are read.
-
-    A sort reads those of all views and keeps none: thousands of objects would make the
-    garbage collector go through the totals of all views.
-
-    Args:
-        views: Totals by name.
-        find: Finds the figures of a view, from its name and its totals.
-    """
-
-    def __init__(
-        self,
-        views: Mapping[str, ViewTotals],
-        find: Callable[[str, ViewTotals], Lately],
-    ) -> None:
-        self._views = views
-        self._find = find
-
-    def __getitem__(self, name: str) -> Lately:
-        """Find the figures of a view."""
-        return self._find(name, self._views[name])
-
-    def __iter__(self) -> Iterator[str]:
-        """Go through the names."""
-        return iter(self._views)
-
-    def __len__(self) -> int:
-        """Return the number of views."""
-        return len(self._views)
+def since_the_first_record(name: str, totals: ViewTotals) -> Lately:
+    """Return the figures of a view since its first record."""
+    del name
+    return Lately(totals, totals.first_event_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """What a channel did in each step of the hour.
+    """What a view did in each step of the hour.
 
     Attributes:
         picture: One bar for each step.
@@ -87,11 +61,11 @@ class Trend:
 
 
 class LastHour:
-    """Finds the figures of channels in the hour before a clock, for one page.
+    """Finds the figures of views in the hour before a clock, for one page.
 
     Args:
-        sources: Source of the figures of an hour ago.
-        table: The figures of channels.
+        stored: What is stored of their kind; None if nothing is.
+        table: The figures of their kind.
         clock_ms: Event time now, Unix ms.
 
     Attributes:
@@ -99,24 +73,20 @@ class LastHour:
     """
 
     def __init__(
-        self, sources: StoredViews, table: FigureTable[Any], clock_ms: int
+        self, stored: StoredViews | None, table: FigureTable[Any], clock_ms: int
     ) -> None:
-        self._sources = sources
+        self._stored = stored
         self._table = table
         self._clock_ms = clock_ms
         self.begin_ms = (clock_ms - _HOUR_MS) // STEP_MS * STEP_MS
 
     @cached_property
     def _before(self) -> Mapping[str, Recorded]:
-        """The figures at the begin of the hour, by channel."""
-        return self._sources.find_recent(self.begin_ms)
-
-    def of(self, views: Mapping[str, ViewTotals]) -> Mapping[str, Lately]:
-        """Return the figures of some channels, by id."""
-        return LatelyByName(views, self._lately)
+        """The figures at the begin of the hour, by name."""
+        return {} if self._stored is None else self._stored.find_recent(self.begin_ms)
 
     def trends(self, views: Mapping[str, ViewTotals]) -> dict[str, Trend]:
-        """Return the trends of some channels, by id."""
+        """Return the trends of some views, by name."""
         figure = next(
             (
                 one
@@ -127,11 +97,11 @@ class LastHour:
             ),
             None,
         )
-        if figure is None:
+        if figure is None or self._stored is None:
             return {}
         # The running step is the growth since the last whole one.
         until_ms = self._clock_ms // STEP_MS * STEP_MS
-        steps = self._sources.find_steps(list(views), self.begin_ms, until_ms, STEP_MS)
+        steps = self._stored.find_steps(list(views), self.begin_ms, until_ms, STEP_MS)
         return {
             name: self._trend(
                 figure, totals, self._before.get(name), steps.get(name, ())
@@ -140,11 +110,16 @@ class LastHour:
         }
 
     def _is_new(self, totals: ViewTotals) -> bool:
-        """Whether a channel began within the hour: before it, there was nothing."""
+        """Whether a view began within the hour: before it, there was nothing."""
         first_ms = totals.first_event_ms
         return first_ms is None or first_ms >= self.begin_ms
 
-    def _lately(self, name: str, totals: ViewTotals) -> Lately:
+    def lately(self, name: str, totals: ViewTotals) -> Lately:
+        """Return the figures of a view in the hour.
+
+        A sort asks for those of all views and keeps none: thousands of objects would
+        make the garbage collector go through the totals of all views.
+        """
         if self._is_new(totals):
             return Lately(GrowthSince(self._table, totals, None), totals.first_event_ms)
         before = self._before.get(name)
@@ -167,7 +142,7 @@ class LastHour:
         known: Any = None if before is None else before.values[at]
         begin_ms = self.begin_ms
         if self._is_new(totals):
-            # Older figures are of a channel that was forgotten, and is back.
+            # Older figures are of a view that was forgotten, and is back.
             known, begin_ms = 0, max(begin_ms, totals.first_event_ms or 0)
         counts = [(one.end_ms, one.values[at]) for one in steps]
         for end_ms, count in (*counts, (self._clock_ms, figure.read(totals))):

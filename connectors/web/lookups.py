@@ -9,7 +9,6 @@ from typing import Any
 
 from connectors.history.errors import DamagedHistory, NoHistory
 from connectors.history.schema import Row
-from connectors.web import words
 from connectors.web.refusals import (
     FiguresUnread,
     HistoryBusy,
@@ -18,11 +17,9 @@ from connectors.web.refusals import (
 )
 from connectors.web.sources import Sources
 from connectors.web.trends import Trend, recent_trend
-from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
-from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.shown_verdicts import Span, spans_of
-from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.snapshot import Snapshot, Views
 
 _CONCURRENT = 2
 """Greatest number of concurrent queries: each uses a whole processor and some ten
@@ -45,14 +42,12 @@ class Lookups:
         self._patience_s = patience_s
         self._turns = BoundedSemaphore(_CONCURRENT)
 
-    def incidents(
-        self, query: IncidentQuery, prefix: str = CHANNELS.prefix
-    ) -> Sequence[ChannelIncident]:
+    def incidents(self, prefix: str, query: IncidentQuery) -> Sequence[ChannelIncident]:
         """Incidents, found last first; none of a kind of which nothing is stored.
 
         Args:
-            query: Conditions on incidents.
             prefix: Prefix of the kind of view.
+            query: Conditions on incidents.
 
         Raises:
             HistoryBusy: Too many other requests wait.
@@ -65,21 +60,15 @@ class Lookups:
             return stored.find_incidents(query)
 
     def trend(
-        self,
-        table: FigureTable[Any],
-        snapshot: Snapshot,
-        channel: str,
-        hours: int,
-        prefix: str = CHANNELS.prefix,
+        self, snapshot: Snapshot, views: Views[Any], name: str, hours: int
     ) -> Trend:
-        """Growth of a channel's figures in the last hours.
+        """Growth of a view's figures in the last hours.
 
         Args:
-            table: The figures of channels.
-            snapshot: Has the channel's totals.
-            channel: Channel id.
+            snapshot: Has the clock.
+            views: The views of its kind.
+            name: The view.
             hours: A key of `connectors.web.trends.HOURS`.
-            prefix: Prefix of the kind, if it is not a channel but another view.
 
         Raises:
             HistoryBusy: Too many other requests wait.
@@ -87,29 +76,18 @@ class Lookups:
             NoRecord: The monitor has not read any record yet, or stores nothing of
                 this kind.
         """
-        stored = self._sources.of(prefix)
+        stored = self._sources.of(views.kind.prefix)
         if not snapshot.clock_ms or stored is None:
             raise NoRecord
-        totals = snapshot.views[prefix].totals[channel]
         with self._turn():
             return recent_trend(
-                table,
+                views.figures,
                 stored.find_minutes,
-                channel,
-                first_event_ms=totals.first_event_ms or 0,
+                name,
+                first_event_ms=views.totals[name].first_event_ms or 0,
                 clock_ms=snapshot.clock_ms,
                 hours=hours,
             )
-
-    def verdicts_until_ms(self, prefix: str) -> int | None:
-        """End of the last minute of which it is known what was shown, Unix ms.
-
-        Args:
-            prefix: Prefix of the kind of view.
-        """
-        stored = self._sources.of(prefix)
-        known_ms = None if stored is None else stored.verdicts_until_ms()
-        return None if known_ms is None else words.next_minute_ms(known_ms)
 
     def verdicts(
         self, prefix: str, name: str, since_ms: int, until_ms: int
@@ -120,7 +98,7 @@ class Lookups:
             prefix: Prefix of the kind of view.
             name: The view.
             since_ms: Wall time, Unix ms.
-            until_ms: Wall time, Unix ms; not after `verdicts_until_ms`.
+            until_ms: Wall time, Unix ms; not after `shown_until_ms`.
 
         Raises:
             HistoryBusy: Too many other requests wait.

@@ -1,18 +1,19 @@
-"""Names of channels on the pages, and addresses of their pages."""
+"""Names of views on the pages, and addresses of their pages and of their JSON."""
 
 from __future__ import annotations
 
 import re
 from hashlib import blake2b
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from connectors.web import words
+from sds_core.observer.channel_table import DEFAULT_SETTINGS, ChannelSettings
+from sds_core.observer.incidents import IncidentKind
 from sds_core.observer.kinds import AnyKind
-from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.snapshot import Snapshot
 
 
-def called(snapshot: Snapshot, name: str, kind: AnyKind = CHANNELS) -> str:
+def called(snapshot: Snapshot, name: str, kind: AnyKind) -> str:
     """Return the display name of a view; without one its own name, shortened.
 
     Args:
@@ -20,14 +21,83 @@ def called(snapshot: Snapshot, name: str, kind: AnyKind = CHANNELS) -> str:
         name: Own name of the view, of a channel its id.
         kind: Kind of the view.
     """
-    if not kind.in_channel_table:
-        return words.short(name)
-    return words.short(snapshot.table.of(name).name or name)
+    return words.short(display_name(snapshot, name, kind) or name)
 
 
-def channel_href(channel: str) -> str:
-    """Return the address of a channel's page, relative to the root of the site."""
-    return f"channel?{channel_query(channel)}"
+def display_name(snapshot: Snapshot, name: str, kind: AnyKind) -> str:
+    """Return the name that the operator gave a view; empty without one."""
+    return settings_of(snapshot, name, kind).name
+
+
+def settings_of(snapshot: Snapshot, name: str, kind: AnyKind) -> ChannelSettings:
+    """Return the operator's settings of a view; defaults if its kind has none."""
+    return snapshot.table.of(name) if kind.in_channel_table else DEFAULT_SETTINGS
+
+
+def path_of(kind: AnyKind, page: str = "") -> str:
+    """Return the path of a page about views of a kind, relative to the site's root.
+
+    Args:
+        kind: Kind of the views.
+        page: Name of the page; empty for the list of all views.
+    """
+    parts = ("views", kind.prefix, page)
+    return page if kind.at_root else "/".join(filter(None, parts))
+
+
+def json_href(kind: AnyKind, name: str | None = None, what: str = "") -> str:
+    """Return the address of JSON about views of a kind, relative to the site's root.
+
+    Args:
+        kind: Kind of the views.
+        name: Own name of the only view of interest; None for all.
+        what: What of it; empty for the figures.
+    """
+    path = path_of(kind, what)
+    if kind.at_root and not what:
+        path = kind.names.many
+    label = label_of(kind) if what else "id"
+    return f"api/v1/{path}" + ("" if name is None else f"?{view_query(name, label)}")
+
+
+def incidents_href(kind: AnyKind, view: str, /, **chosen: str) -> str:
+    """Return the address of the list of a view's incidents.
+
+    Args:
+        kind: Kind of the view.
+        view: Own name of the view.
+        chosen: Further parameters of the list.
+    """
+    query = view_query(view, label_of(kind))
+    rest = urlencode(chosen, errors="surrogatepass")
+    return "&".join(filter(None, (f"{path_of(kind, 'incidents')}?{query}", rest)))
+
+
+def unresolved_href(
+    kind: AnyKind,
+    view: str,
+    problem: IncidentKind | None = None,
+    participant: str | None = None,
+) -> str:
+    """Return the address of the list of a view's unresolved incidents.
+
+    Args:
+        kind: Kind of the view.
+        view: Own name of the view.
+        problem: Only incidents of this kind.
+        participant: Only messages that this participant lacks.
+    """
+    chosen = {"standing": "true"}
+    if problem is not None:
+        chosen["kind"] = problem.value
+    if participant is not None:
+        chosen["participant"] = short_key(participant)
+    return incidents_href(kind, view, **chosen)
+
+
+def label_of(kind: AnyKind) -> str:
+    """Return the parameter that names a view in addresses of lists about views."""
+    return kind.names.one if kind.at_root else "id"
 
 
 def view_href(kind: AnyKind, name: str) -> str:
@@ -37,29 +107,24 @@ def view_href(kind: AnyKind, name: str) -> str:
         kind: Kind of the view.
         name: Own name of the view, of a channel its id.
     """
-    if kind.prefix == CHANNELS.prefix:
-        return channel_href(name)
-    return f"views/{kind.prefix}/one?{channel_query(name)}"
+    page = path_of(kind, kind.names.one if kind.at_root else "one")
+    return f"{page}?{view_query(name)}"
 
 
-def href_if_known(snapshot: Snapshot, name: str, kind: AnyKind = CHANNELS) -> str:
+def href_if_known(snapshot: Snapshot, name: str, kind: AnyKind) -> str:
     """Return the address of a view's page; empty if the view has ended."""
     known = name in snapshot.views[kind.prefix].totals
     return view_href(kind, name) if known else ""
 
 
-def channel_query(channel: str, name: str = "id") -> str:
-    """Return a channel as a parameter of an address, by its id or its key.
+def view_query(view: str, label: str = "id") -> str:
+    """Return a view as a parameter of an address, by its own name or its key.
 
     Args:
-        channel: Channel id.
-        name: Name of the parameter for an id.
+        view: Own name of the view.
+        label: Name of the parameter for an own name.
     """
-    return (
-        f"key={short_key(channel)}"
-        if is_long(channel)
-        else f"{name}={_quoted(channel)}"
-    )
+    return f"key={short_key(view)}" if is_long(view) else f"{label}={_quoted(view)}"
 
 
 def is_long(text: str) -> bool:

@@ -9,19 +9,27 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, Self, TypeVar
 
 import msgspec
 
 from connectors.web.naming import is_long, short_key
 from connectors.web.parameters import number
 from connectors.web.refusals import WrongParameter
+from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentPlace
 
 PAGE_LIMIT = 1_000
 """Entries of a page by default, and at most: with 1.4 kB each, what many clients
 request at once fits into memory."""
+
+_LONG_ID_CHARS = 100
+"""Characters of a long message id in an address."""
+
+_INT64 = msgspec.Meta(ge=-(2**63), le=2**63 - 1)
+"""What databases hold as a time."""
 
 Entry = TypeVar("Entry")
 Place = TypeVar("Place")
@@ -93,6 +101,13 @@ def next_page(place: Sequence[object]) -> str:
     return base64.urlsafe_b64encode(packed).rstrip(b"=").decode()
 
 
+def next_after(
+    shown: Sequence[Entry], more: bool, place_of: Callable[[Entry], Sequence[object]]
+) -> str | None:
+    """Return the value of `next` after the entries of a page; None without more."""
+    return next_page(place_of(shown[-1])) if more and shown else None
+
+
 class Reference(NamedTuple):
     """An id, or a key of 16 digits in its place if it is too long for an address.
 
@@ -125,3 +140,54 @@ class Reference(NamedTuple):
                 return name
         expected = "the next of an answer of this monitor"
         raise WrongParameter("after", expected, self.text)
+
+
+class ListedIncident(NamedTuple):
+    """The place of an incident in the list, in a form for addresses.
+
+    Attributes:
+        found_ms, kind: See `IncidentPlace`.
+        channel: The channel.
+        message_id: Id of the message. A long id is not sent on as a whole: others that
+            begin alike may then be left out.
+        begin: Begin of a long channel id, in case that the channel ends meanwhile.
+    """
+
+    found_ms: Annotated[int, _INT64]
+    channel: Reference
+    kind: IncidentKind
+    message_id: str
+    begin: str = ""
+
+    @classmethod
+    def of(cls, found: ChannelIncident) -> Self:
+        """Return the place of an incident."""
+        incident = found.incident
+        message_id = incident.message_id
+        if is_long(message_id):
+            message_id = _begin(message_id)
+        channel = Reference.to(found.channel)
+        begin = _begin(found.channel) if channel.is_key else ""
+        return cls(incident.found_ms, channel, incident.kind, message_id, begin)
+
+    def find(self, channels: Iterable[str]) -> IncidentPlace:
+        """Return the place for a query.
+
+        Args:
+            channels: All channel ids.
+
+        Raises:
+            WrongParameter: The channel does not exist, and its begin is not given.
+        """
+        try:
+            channel = self.channel.find(channels)
+        except WrongParameter:
+            if not self.begin:
+                raise
+            channel = self.begin
+        return IncidentPlace(self.found_ms, channel, self.kind, self.message_id)
+
+
+def _begin(long_id: str) -> str:
+    """Return what comes after all ids with the same begin."""
+    return long_id[:_LONG_ID_CHARS] + chr(sys.maxunicode)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 from connectors.web.naming import is_long, short_key
 from connectors.web.refusals import NoChannel, WrongParameter
 from connectors.web.trends import DEFAULT_HOURS, HOURS
 from sds_core.observer.incidents import IncidentKind, IncidentQuery
-from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.snapshot import Snapshot, Views
 
 
 def number(given: Mapping[str, str], name: str) -> int | None:
@@ -49,50 +53,68 @@ def hours(given: Mapping[str, str]) -> int:
     return DEFAULT_HOURS if text is None else int(text)
 
 
-def channel(given: Mapping[str, str], name: str, snapshot: Snapshot) -> str | None:
-    """Return the id of the requested channel; None if no parameter names one.
-
-    Args:
-        given: The parameters.
-        name: Name of the parameter for an id; `key` may replace a long id.
-        snapshot: Has the channels, to find the one with a key.
+def views_of(request: Request, snapshot: Snapshot) -> Views[Any]:
+    """Return the views of the kind that a path names; if it names none, those at root.
 
     Raises:
-        NoChannel: No channel has the key.
+        HTTPException: There is no such kind.
     """
-    return view(given, name, snapshot.channels)
+    prefix = request.path_params.get("prefix")
+    for views in snapshot.views.values():
+        if views.kind.at_root if prefix is None else views.kind.prefix == prefix:
+            return views
+    raise HTTPException(404)
 
 
-def view(given: Mapping[str, str], name: str, names: Iterable[str]) -> str | None:
+def view(given: Mapping[str, str], label: str, names: Iterable[str]) -> str | None:
     """Return the name of the requested view or group; None if no parameter names one.
 
     Args:
         given: The parameters.
-        name: Name of the parameter for a name; `key` may replace a long one.
+        label: Name of the parameter for a name; `key` may replace a long one.
         names: Names of all views of the kind.
 
     Raises:
         NoChannel: No name has the key.
     """
-    if name in given or "key" not in given:
-        return given.get(name)
+    if label in given or "key" not in given:
+        return given.get(label)
     key = given["key"]
-    for one in names:
-        if is_long(one) and short_key(one) == key:
-            return one
+    for name in names:
+        if is_long(name) and short_key(name) == key:
+            return name
     raise NoChannel("key", key)
 
 
-def incident_query(given: Mapping[str, str], snapshot: Snapshot) -> IncidentQuery:
-    """Return the query that `channel` or `key`, `kind`, `since` and `standing` select.
+def existing(given: Mapping[str, str], label: str, names: Collection[str]) -> str:
+    """Return the name of the requested view; see `view`.
 
     Raises:
-        NoChannel: See `channel`.
+        NoChannel: There is no such view, or no parameter names one.
+    """
+    name = view(given, label, names) or ""
+    if name not in names:
+        raise NoChannel("id", name)
+    return name
+
+
+def incident_query(
+    given: Mapping[str, str], label: str, names: Iterable[str]
+) -> IncidentQuery:
+    """Return the query that the name of a view, `kind`, `since` and `standing` select.
+
+    Args:
+        given: The parameters.
+        label: See `view`.
+        names: See `view`.
+
+    Raises:
+        NoChannel: See `view`.
         WrongParameter: A value is not allowed.
     """
     kind = one_of(given, "kind", list(IncidentKind))
     return IncidentQuery(
-        channel=channel(given, "channel", snapshot),
+        channel=view(given, label, names),
         kind=None if kind is None else IncidentKind(kind),
         since_ms=number(given, "since"),
         standing=one_of(given, "standing", ["true", "false"]) == "true",

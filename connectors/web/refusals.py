@@ -25,13 +25,15 @@ class Refusal(Exception):
 
     Attributes:
         status: HTTP status.
+        message: The message, if it is always the same.
         values: Values for programs, in addition to the message.
     """
 
     status: ClassVar[int]
+    message: ClassVar[str] = ""
 
-    def __init__(self, why: str, values: Mapping[str, str] = _NO_VALUES) -> None:
-        super().__init__(why)
+    def __init__(self, why: str = "", values: Mapping[str, str] = _NO_VALUES) -> None:
+        super().__init__(why or self.message)
         self.values = values
 
 
@@ -62,30 +64,24 @@ class FiguresUnread(Refusal):
     """The totals of the checkpoint have not been read yet."""
 
     status = 503
-
-    def __init__(self) -> None:
-        super().__init__(
-            "the monitor is starting, and the figures have not been read yet: "
-            "ask again in a few seconds"
-        )
+    message = (
+        "the monitor is starting, and the figures have not been read yet: "
+        "ask again in a few seconds"
+    )
 
 
 class NoRecord(Refusal):
     """The monitor has not read any record, so there is no event time."""
 
     status = 503
-
-    def __init__(self) -> None:
-        super().__init__("no record has been read yet")
+    message = "no record has been read yet"
 
 
 class HistoryBusy(Refusal):
     """Too many other requests query the history."""
 
     status = 503
-
-    def __init__(self) -> None:
-        super().__init__("the history is busy: ask again in a few seconds")
+    message = "the history is busy: ask again in a few seconds"
 
 
 class HistoryUnreadable(Refusal):

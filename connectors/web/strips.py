@@ -9,7 +9,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from connectors.web import words
-from connectors.web.sources import StoredViews
+from connectors.web.sources import StoredViews, shown_until_ms
 from sds_core.observer.minutes import MINUTE_MS
 from sds_core.observer.shown_verdicts import (
     DAY_MS,
@@ -106,7 +106,7 @@ def hour_strips(stored: StoredViews | None, names: Collection[str]) -> dict[str,
         stored: What is stored of their kind; None if nothing is.
         names: The views.
     """
-    until_ms = _until_ms(stored)
+    until_ms = shown_until_ms(stored)
     if stored is None or until_ms is None:
         return {}
     since_ms = until_ms - _HOUR_MS
@@ -124,7 +124,7 @@ def shown_of(stored: StoredViews | None, name: str) -> Shown | None:
         stored: What is stored of its kind; None if nothing is.
         name: The view.
     """
-    until_ms = _until_ms(stored)
+    until_ms = shown_until_ms(stored)
     if stored is None or until_ms is None:
         return None
     since_ms = until_ms - DAY_MS
@@ -160,12 +160,6 @@ def shown_of(stored: StoredViews | None, name: str) -> Shown | None:
         ],
         len(spans) - len(newest),
     )
-
-
-def _until_ms(stored: StoredViews | None) -> int | None:
-    """Return the end of the minute up to which it is known what was shown, Unix ms."""
-    known_ms = None if stored is None else stored.verdicts_until_ms()
-    return None if known_ms is None else words.next_minute_ms(known_ms)
 
 
 def _sentence(spans: Sequence[Span], time: str) -> str:

@@ -6,16 +6,13 @@ import enum
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from connectors.web import words
-from connectors.web.naming import called, view_href
+from connectors.web.naming import called, path_of, view_href
 from sds_core.observer.clock import ClockLevel
-from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.snapshot import JobFigures, Snapshot, Views
 from sds_core.observer.verdict import Verdict
-from sds_core.observer.view_totals import ViewTotals
 
 _NAMES_IN_SENTENCE = 3
 
@@ -74,7 +71,7 @@ class Summary:
 
 
 def summarise(snapshot: Snapshot) -> Summary:
-    """Return the verdict on all views and the job; muted channels are only counted."""
+    """Return the verdict on all views and the job; muted views are only counted."""
     job = snapshot.job
     runbook = _runbook("SdsMonitorStopped")
     if job.kafka.is_stale:
@@ -101,7 +98,8 @@ def summarise(snapshot: Snapshot) -> Summary:
     if not job.running:
         return Summary.plain(Level.TROUBLE, "Query stopped", runbook)
 
-    muted = f"; {words.number(len(snapshot.muted))} muted" if snapshot.muted else ""
+    muted_count = sum(len(views.muted) for views in snapshot.views.values())
+    muted = f"; {words.number(muted_count)} muted" if muted_count else ""
     troubles = [
         pieces
         for verdict in (Verdict.FAILING, Verdict.BLIND)
@@ -141,26 +139,11 @@ def _too_early(reason: str) -> Summary:
     return Summary.plain(Level.STARTING, f"Too early to say: {reason}")
 
 
-def by_trouble(
-    snapshot: Snapshot, prefix: str = CHANNELS.prefix
-) -> list[tuple[str, ViewTotals]]:
-    """Return all views of one kind: worst verdict first, muted ones last, then by name.
-
-    Args:
-        snapshot: The figures.
-        prefix: Prefix of the kind.
-    """
-    totals = snapshot.views[prefix].totals
-    return [(name, totals[name]) for name in names_by_trouble(snapshot, prefix)]
-
-
-def names_by_trouble(snapshot: Snapshot, prefix: str = CHANNELS.prefix) -> list[str]:
-    """Return the names of all views of one kind, in the order of `by_trouble`.
+def names_by_trouble(views: Views[Any]) -> list[str]:
+    """Return the names of views: worst verdict first, muted ones last, then by name.
 
     Groups that have what belongs to no group come last.
     """
-    views = snapshot.views[prefix]
-    muted = _muted(snapshot, views)
     grouping = views.kind.grouping
     leftovers = frozenset() if grouping is None else grouping.leftovers
     # One sort by places takes several times as long. It also makes a tuple for each
@@ -170,26 +153,21 @@ def names_by_trouble(snapshot: Snapshot, prefix: str = CHANNELS.prefix) -> list[
     }
     for name, totals in views.totals.items():
         if name not in leftovers:
-            names[name in muted, totals.verdict].append(name)
+            names[name in views.muted, totals.verdict].append(name)
     found = [name for some in names.values() for name in sorted(some)]
     return found + sorted(leftovers & views.totals.keys())
 
 
-def trouble_of(snapshot: Snapshot) -> Callable[[tuple[str, ViewTotals]], Trouble]:
-    """Return a function that returns the place of a channel in `by_trouble`."""
-    return partial(_trouble, snapshot.muted)
+def trouble_of(views: Views[Any]) -> Callable[[str], Trouble]:
+    """Return a function that returns the place of a view in `names_by_trouble`."""
+    return lambda name: (name in views.muted, _RANK[views.totals[name].verdict], name)
 
 
-def _trouble(muted: frozenset[str], item: tuple[str, ViewTotals]) -> Trouble:
-    name, totals = item
-    return name in muted, _RANK[totals.verdict], name
-
-
-def channels_by_tap(snapshot: Snapshot) -> Counter[str]:
-    """Return the number of channels that each tap mirrored within the horizon."""
+def views_by_tap(views: Views[Any]) -> Counter[str]:
+    """Return the number of views that each tap mirrored within the horizon."""
     return Counter(
         observer
-        for totals in snapshot.channels.values()
+        for totals in views.totals.values()
         for observer in set(totals.observers)
     )
 
@@ -200,11 +178,9 @@ def _views_with(snapshot: Snapshot, verdict: Verdict) -> list[list[Piece]]:
     return [part for part in parts if part]
 
 
-def _part(
-    snapshot: Snapshot, views: Views[ViewTotals], verdict: Verdict
-) -> list[Piece]:
+def _part(snapshot: Snapshot, views: Views[Any], verdict: Verdict) -> list[Piece]:
     """Return this text for the views of one kind; empty if no view has the verdict."""
-    muted = _muted(snapshot, views)
+    kind, muted = views.kind, views.muted
     found = sorted(
         name
         for name, totals in views.totals.items()
@@ -212,16 +188,15 @@ def _part(
     )
     if not found:
         return []
-    is_channel = views.kind.prefix == CHANNELS.prefix
     names = [
-        Piece(called(snapshot, name, views.kind), view_href(views.kind, name))
+        Piece(called(snapshot, name, kind), view_href(kind, name))
         for name in found[:_NAMES_IN_SENTENCE]
     ]
     if len(found) > len(names):
         more = f"{words.number(len(found) - len(names))} more"
-        names.append(Piece(more, "./" if is_channel else f"views/{views.kind.prefix}"))
+        names.append(Piece(more, path_of(kind) or "./"))
     unmuted = len(views.totals) - sum(name in views.totals for name in muted)
-    fleet = words.counted(unmuted, views.figures.names.one)
+    fleet = words.counted(unmuted, kind.names.one)
     adjective = words.VERDICTS[verdict].lower()
     head = Piece(f"{words.number(len(found))} of {fleet} {adjective}: ")
     return [head, *_joined([[name] for name in names], ", ")]
@@ -235,7 +210,3 @@ def _joined(parts: Sequence[Sequence[Piece]], between: str = "; ") -> list[Piece
 
 def _runbook(alert: str) -> str:
     return f"runbooks/{alert}"
-
-
-def _muted(snapshot: Snapshot, views: Views[ViewTotals]) -> frozenset[str]:
-    return snapshot.muted if views.kind.in_channel_table else frozenset()

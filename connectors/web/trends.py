@@ -6,7 +6,8 @@ changed has no row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -30,22 +31,12 @@ DEFAULT_HOURS = 3
 FindMinutes = Callable[[str, int, int, Collection[str]], Sequence[Row]]
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(Counter[str | tuple[str, int]]):
     """Growth of figures in an interval.
 
-    Attributes:
-        counts: Growth of counts by field of the totals.
-        buckets: Growth of histograms by field: durations by bucket, shape (13,).
+    Keys are fields of the totals; of durations, field and number of the bucket. What
+    is missing did not grow.
     """
-
-    counts: Mapping[str, int]
-    buckets: Mapping[str, Sequence[int]]
-
-    @classmethod
-    def zero(cls, table: FigureTable[Any]) -> Growth:
-        """Return a growth of zero for each figure of a table that has a trend."""
-        return cls.of_row(table, {})
 
     @classmethod
     def of_row(cls, table: FigureTable[Any], row: Mapping[str, Any]) -> Growth:
@@ -54,49 +45,24 @@ class Growth:
         A figure that the row lacks, or that is null, is zero: rows may be older than
         the figure.
         """
-        empty = (0,) * (len(BUCKETS_MS) + 1)
-        counts, buckets = {}, {}
+        growth = cls()
         for figure in table.grown:
             value = row.get(table.column_of(figure))
+            if value is None:
+                continue
             if figure.unit is Unit.DURATIONS:
-                buckets[figure.field] = value or empty
+                growth.update({(figure.field, n): one for n, one in enumerate(value)})
             else:
-                counts[figure.field] = value or 0
-        return cls(counts, buckets)
+                growth[figure.field] = value
+        return growth
 
     def histogram(self, field: str) -> Histogram:
         """Return the durations of a figure, without their sum."""
-        return Histogram(list(self.buckets[field]))
-
-    def __add__(self, other: Growth) -> Growth:
-        """Return the sum of both growths."""
-        return self._joined(other, 1)
-
-    def __sub__(self, other: Growth) -> Growth:
-        """Return the growth since another, earlier one."""
-        return self._joined(other, -1)
+        return Histogram([self[field, n] for n in range(len(BUCKETS_MS) + 1)])
 
     def is_below(self, other: Growth) -> bool:
         """Whether a figure is less than in the other: then counting began anew."""
-        return any(mine < theirs for mine, theirs in self._pairs(other))
-
-    def _pairs(self, other: Growth) -> Iterator[tuple[int, int]]:
-        for name, count in self.counts.items():
-            yield count, other.counts[name]
-        for name, counts in self.buckets.items():
-            yield from zip(counts, other.buckets[name], strict=True)
-
-    def _joined(self, other: Growth, sign: int) -> Growth:
-        return Growth(
-            {n: mine + sign * other.counts[n] for n, mine in self.counts.items()},
-            {
-                name: [
-                    mine + sign * theirs
-                    for mine, theirs in zip(counts, other.buckets[name], strict=True)
-                ]
-                for name, counts in self.buckets.items()
-            },
-        )
+        return any(self[key] < count for key, count in other.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +73,11 @@ class Trend:
         begin_ms: Start of the first interval, event time, Unix ms.
         step_ms: Length of each interval.
         growth: Growth in each interval; None if the figures before it are unknown.
-        zero: A growth of zero.
     """
 
     begin_ms: int
     step_ms: int
     growth: Sequence[Growth | None]
-    zero: Growth
 
     @property
     def begins_ms(self) -> range:
@@ -124,7 +88,10 @@ class Trend:
     @property
     def total(self) -> Growth:
         """Return the sum of the known growth."""
-        return sum((one for one in self.growth if one is not None), start=self.zero)
+        total = Growth()
+        for one in self.growth:
+            total.update(one)
+        return total
 
 
 def recent_trend(
@@ -172,7 +139,7 @@ def recent_trend(
     elif begin_ms <= first_event_ms and (
         not rows or first_event_ms < rows[0]["minute"] + _MINUTE_MS
     ):
-        before = Growth.zero(table)
+        before = Growth()
         begin_ms, end_ms, step_ms = _span(first_event_ms, clock_ms, hours)
     elif rows:
         begin_ms, end_ms, step_ms = _span(rows[0]["minute"], clock_ms, hours)
@@ -209,18 +176,17 @@ def trend(
         end_ms: End of the last interval, a whole number of intervals later.
         step_ms: Length of an interval.
     """
-    zero = Growth.zero(table)
-    growth: list[Growth | None] = [zero] * ((end_ms - begin_ms) // step_ms)
+    growth: list[Growth | None] = [Growth() for _ in range(begin_ms, end_ms, step_ms)]
     for row in rows:
         index = (row["minute"] - begin_ms) // step_ms
         totals = Growth.of_row(table, row)
         known = growth[index]
         if before is None or known is None:
             growth[index] = None
-        elif totals.is_below(before):
-            # A new checkpoint counts from zero.
-            growth[index] = known + totals
         else:
-            growth[index] = known + (totals - before)
+            known.update(totals)
+            # A new checkpoint counts from zero.
+            if not totals.is_below(before):
+                known.subtract(before)
         before = totals
-    return Trend(begin_ms, step_ms, growth, zero)
+    return Trend(begin_ms, step_ms, growth)

@@ -13,48 +13,11 @@ from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.histogram import BUCKETS_MS, Histogram
 from sds_core.observer.shown_verdicts import NOT_WATCHED
 from sds_core.observer.verdict import Verdict
-from sds_core.text import (
-    clock_time,
-    counted,
-    number,
-    one_line,
-    printable,
-    shorten,
-    time_of_day,
-    utc_time,
-)
-
-__all__ = [
-    "LONGEST",
-    "NOTHING",
-    "SHOWN",
-    "TOPIC_REMEDY",
-    "VERDICTS",
-    "age",
-    "bounded",
-    "counted",
-    "duration",
-    "lately",
-    "moment",
-    "more_than",
-    "next_minute_ms",
-    "no_answer",
-    "number",
-    "one_line",
-    "past_reason",
-    "percent",
-    "percentile",
-    "reason",
-    "seconds",
-    "share",
-    "short",
-    "since",
-    "size",
-    "time_of_day",
-    "topic_missing",
-    "utc",
-    "whole",
-]
+from sds_core.text import clock_time, printable, shorten, utc_time
+from sds_core.text import counted as counted
+from sds_core.text import number as number
+from sds_core.text import one_line as one_line
+from sds_core.text import time_of_day as time_of_day
 
 NOTHING = "\N{EN DASH}"
 """Stands for a figure without a value, which is not zero."""

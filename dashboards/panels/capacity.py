@@ -272,25 +272,31 @@ def _filters() -> list[Panel]:
 def _own_limits() -> list[Panel]:
     """Return panels of the label budget and the state store."""
     dropped = queries.greatest(select("sds_monitor_dropped_label_channels", JOB))
+    dropped_groups = queries.greatest(select("sds_monitor_dropped_label_groups", JOB))
     state = queries.total(select("sds_monitor_state_bytes", JOB))
     channels = queries.total(select("sds_monitor_state_channels", JOB))
     labelled = f"count({select('sds_channel_info', JOB)})"
+    groups = queries.total(select("sds_monitor_state_groups", JOB))
+    labelled_groups = f"count({select('mvds_group_info', JOB)})"
     return [
         figure(
-            "Channels without a label",
-            "Channels beyond the label budget, summed as 'other'. They have no "
-            "verdict here, only on the status page: raise the budget or choose by the "
-            "channel table.",
-            dropped,
+            "Channels and groups without a label",
+            "Those beyond the label budget, summed as 'other'. They have no verdict "
+            "here, only on the status page: raise the budget or choose by the channel "
+            "table.",
+            Query(dropped, "channels"),
+            Query(dropped_groups, "groups of MVDS"),
             steps=colours.ANY_IS_SUSPECT,
             width=6,
         ),
         figure(
-            "Channels",
-            "Channels held in the monitor's state, and series of channels that it "
-            "exports, 'other' included.",
-            Query(channels, "in the state"),
-            Query(labelled, "with a label"),
+            "Channels and groups",
+            "Channels and groups of MVDS held in the monitor's state, and series of "
+            "them that it exports, 'other' included.",
+            Query(channels, "channels in the state"),
+            Query(labelled, "channels with a label"),
+            Query(groups, "groups in the state"),
+            Query(labelled_groups, "groups with a label"),
             width=6,
         ),
         figure(

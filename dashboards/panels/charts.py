@@ -213,7 +213,7 @@ def states(
 
 def _colours(queries: Sequence[Query]) -> dict[str, str]:
     """Return the colours of the series that have a fixed one, by name."""
-    found = {q.legend: SERIES[q.legend] for q in queries if q.legend in SERIES}
+    colours = {q.legend: SERIES[q.legend] for q in queries if q.legend in SERIES}
     if any(query.legend == "{{outcome}}" for query in queries):
-        found |= OUTCOMES
-    return found
+        colours |= OUTCOMES
+    return colours

@@ -45,4 +45,4 @@ def substitute(expr: str, values: Mapping[str, str]) -> str:
     Raises:
         KeyError: A variable has no value.
     """
-    return _VARIABLE.sub(lambda found: values[found[1] or found[2]], expr)
+    return _VARIABLE.sub(lambda match: values[match[1] or match[2]], expr)

@@ -27,6 +27,7 @@ from dashboards.panels.queries import CHANNELS, JOB, RANGE, select
 from dashboards.panels.tables import Column, rows
 from dashboards.thresholds import UNACKNOWLEDGED_SHARE
 from sds_core.observer.settings import DEFAULTS
+from sds_core.observer.verdict import Verdict
 
 _DEADLINE_S = DEFAULTS.ack_deadline_ms / 1000
 
@@ -121,7 +122,26 @@ def _figures() -> list[Panel]:
 
 
 def _verdicts() -> list[Panel]:
+    muted = select("mvds_group_muted_until_timestamp_seconds", JOB)
     return [
+        lines(
+            "Groups by verdict",
+            "Number of groups with each verdict, those without a label of their own "
+            "among them.",
+            *(
+                Query(
+                    queries.total(select("mvds_groups", JOB, verdict=verdict.value)),
+                    verdict.value,
+                )
+                for verdict in Verdict
+            ),
+        ),
+        lines(
+            "Muted groups",
+            "Groups that an operator has silenced for now in the channel table. They "
+            "raise no alert, and the monitor's overall verdict ignores them.",
+            Query(queries.or_else(f"count({muted} > time())"), "muted"),
+        ),
         states(
             "Verdict",
             "Verdict of each chosen group. Failing: more than "

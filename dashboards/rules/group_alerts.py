@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from functools import partial
 
 from dashboards import GROUPS
 from dashboards import thresholds as at
 from dashboards.rules.alert import Alert, Severity, Subject
 from dashboards.rules.pace import LIFE, Pace
-from dashboards.rules.promql import growth, summed
+from dashboards.rules.promql import growth, named, summed, unless_muted
 from dashboards.rules.recording import GROUP_BLIND
 
-_alert = partial(Alert, subject=Subject.GROUP, dashboard=GROUPS)
+_VIEWS = "mvds_group"
+"""Begin of the names of the metrics of groups' settings."""
 
 
 def group_alerts(pace: Pace) -> Iterator[Alert]:
@@ -27,7 +27,7 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
             severity,
             _seeing(_unacknowledged(share, pace), at.UNACKNOWLEDGED_WINDOW, pace),
             "Receivers that were heard do not acknowledge messages.",
-            "Group {{ $labels.channel }}: {{ $value | humanizePercentage }} of the "
+            "Group {{ $labels.name }}: {{ $value | humanizePercentage }} of the "
             "messages to receivers that were heard had no acknowledgement by the "
             f"deadline in the last {LIFE(at.UNACKNOWLEDGED_WINDOW)}.",
         )
@@ -39,32 +39,52 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
             f"{unanswered} >= {at.UNANSWERED_REQUESTS}", at.UNANSWERED_WINDOW, pace
         ),
         "Peers request offered messages and do not get them.",
-        'Group {{ $labels.channel }}: {{ printf "%.0f" $value }} request(s) brought '
+        'Group {{ $labels.name }}: {{ printf "%.0f" $value }} request(s) brought '
         f"no message by the deadline in the last {LIFE(at.UNANSWERED_WINDOW)}.",
     )
+    one = f'{GROUP_BLIND}{{channel!="other"}}'
     for severity, holds in (
         (Severity.WARNING, at.BLIND_FOR),
         (Severity.CRITICAL, at.BLIND_STILL),
     ):
-        yield _alert(
+        yield Alert(
             "MvdsTapBlind",
             severity,
             # `other` repeats what the groups with a label of their own have.
-            f'sum without (channel) ({GROUP_BLIND}{{channel!="other"}}) > 0',
+            f"sum without (channel) ({unless_muted(one, _VIEWS)}) > 0",
             "The taps miss traffic of some groups, so the monitor cannot judge these.",
             '{{ printf "%.0f" $value }} group(s) are blind: their taps were silent, '
             "lost records, or nothing arrives at all.",
             holds,
             subject=Subject.TAP,
+            dashboard=GROUPS,
         )
     yield _alert(
         "MvdsMemoryEvicted",
         Severity.WARNING,
         growth("mvds_remembered_evicted_total", at.EVICTION_WINDOW, pace) + " > 0",
         "The monitor forgot messages of MVDS too early.",
-        'Group {{ $labels.channel }}: {{ printf "%.0f" $value }} entries pushed out '
+        'Group {{ $labels.name }}: {{ printf "%.0f" $value }} entries pushed out '
         f"of memory in the last {LIFE(at.EVICTION_WINDOW)}; figures of MVDS may be "
         "too low.",
+    )
+
+
+def _alert(
+    name: str,
+    severity: Severity,
+    expression: str,
+    summary: str,
+    description: str,
+) -> Alert:
+    return Alert(
+        name,
+        severity,
+        named(unless_muted(expression, _VIEWS), _VIEWS),
+        summary,
+        description,
+        subject=Subject.GROUP,
+        dashboard=GROUPS,
     )
 
 

@@ -131,13 +131,16 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         f"last {LIFE(at.HISTORY_WINDOW)}.",
         holds=at.HISTORY_STUCK_FOR,
     )
+    channels = latest("sds_monitor_dropped_label_channels")
+    groups = latest("sds_monitor_dropped_label_groups")
     yield _alert(
         "SdsLabelBudgetExhausted",
         Severity.INFO,
-        f"{latest('sds_monitor_dropped_label_channels')} > 0",
-        "Some channels have no series of their own.",
-        '{{ printf "%.0f" $value }} channel(s) are beyond the label budget and '
-        "exported together as `other`.",
+        # Monitors up to 0.15 export the first number only.
+        f"{channels} + ({groups} or 0 * {channels}) > 0",
+        "Some channels or groups have no series of their own.",
+        '{{ printf "%.0f" $value }} channel(s) or group(s) are beyond the label '
+        "budget and exported together as `other`.",
         at.LABELS_FOR,
         dashboard=CAPACITY,
     )

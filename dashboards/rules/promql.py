@@ -42,7 +42,8 @@ def blind_channels() -> str:
     """
     blind = latest('sds_channels{verdict="blind"}', "verdict")
     verdicts = latest('sds_channel_verdict{verdict="blind"}', "verdict")
-    muted = f"sum without (channel) ({verdicts} == 1 and {latest(_MUTED)} > time())"
+    until = latest("sds_channel_muted_until_timestamp_seconds")
+    muted = f"sum without (channel) ({verdicts} == 1 and {until} > time())"
     return f"({blind} - ({muted} or 0 * {blind}))"
 
 
@@ -82,9 +83,15 @@ def growth(
     )
 
 
-def unless_muted(vector: str) -> str:
-    """Drop channels that are muted now."""
-    return f"({vector})\nunless {latest(_MUTED)} > time()"
+def unless_muted(vector: str, views: str = "sds_channel") -> str:
+    """Drop channels that are muted now.
+
+    Args:
+        vector: By channel.
+        views: Begin of the names of the metrics of their settings.
+    """
+    muted = f"{views}_muted_until_timestamp_seconds"
+    return f"({vector})\nunless {latest(muted)} > time()"
 
 
 def excused(kind: str, window: str) -> str:
@@ -102,7 +109,7 @@ def unless_excused(vector: str, kind: str, least: int, window: str) -> str:
 
     Args:
         vector: By channel.
-        kind: Kind of the findings; see `sds_core.observer.excused.ALERTS`.
+        kind: Kind of the findings; see `sds_core.observer.sds.excused.ALERTS`.
         least: How many are enough.
         window: Window of the vector.
     """
@@ -117,14 +124,11 @@ def _greatest_findings(metric: str, kind: str, window: str) -> str:
     return latest(f"max_over_time({series}[{window}])", "kind")
 
 
-def named(vector: str) -> str:
-    """Add each channel's display name in the label `name`."""
+def named(vector: str, views: str = "sds_channel") -> str:
+    """Add each channel's display name in the label `name`; see `unless_muted`."""
     # After a rename, Prometheus returns the old name for some minutes: take the newest.
-    names = f"topk without (name) (1, {latest('timestamp(sds_channel_info)')}) ^ 0"
+    names = f"topk without (name) (1, {latest(f'timestamp({views}_info)')}) ^ 0"
     return f"({vector})\n* ignoring (name) group_left (name) {names}"
-
-
-_MUTED = "sds_channel_muted_until_timestamp_seconds"
 
 
 def _aggregated(how: str, vector: str, without: tuple[str, ...]) -> str:

@@ -27,12 +27,11 @@ from sds_core.message_channel.events import (
     IgnoredReason,
     Step,
 )
-from sds_core.message_channel.framing import FrameBuilder
+from sds_core.message_channel.framing import FrameBuilder, Sending
 from sds_core.message_channel.parts import Parts, Uptime
 from sds_core.message_channel.profile import Profile
 from sds_core.message_channel.reception import Reception, ignored
 from sds_core.message_channel.replay import Replay
-from sds_core.message_channel.sending import Sending
 from sds_core.message_channel.sweeps import Sweeps
 from sds_core.message_channel.sync import SyncTimer
 from sds_core.message_channel.view import ParticipantView

@@ -39,5 +39,5 @@ All limits, and how long and whether something that is stored is still used.
 
 def options_of(profile: Profile) -> dict[str, str]:
     """Return the options that may not change as text, for a snapshot."""
-    names = (one.name for one in fields(Profile))
+    names = (field.name for field in fields(Profile))
     return {name: str(getattr(profile, name)) for name in names if name not in FREE}

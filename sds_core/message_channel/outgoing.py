@@ -81,7 +81,7 @@ class OutgoingBuffer:
         self._next_ms: float = inf
         self._stale = False
         self._profile = profile
-        self.messages: SizedDict[Outgoing] = SizedDict(lambda one: len(one.value))
+        self.messages: SizedDict[Outgoing] = SizedDict(lambda own: len(own.value))
 
     @property
     def next_ms(self) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 from math import inf
+from typing import NamedTuple
 
-from sds_core.message_channel.answer_budget import AnswerBudget
 from sds_core.message_channel.events import (
     Broadcast,
     Buffer,
@@ -17,7 +17,6 @@ from sds_core.message_channel.events import (
     RepairRequestReceived,
     Step,
 )
-from sds_core.message_channel.participants import Participants
 from sds_core.message_channel.profile import AfterRequest, Profile
 from sds_core.message_channel.repair import (
     RepairRequests,
@@ -29,6 +28,115 @@ from sds_core.message_channel.repair import (
 )
 from sds_core.message_channel.retained import RetainedMessages
 from sds_core.wire import Frame, HistoryEntry
+
+# How many repair answers a participant gives in a time, and how many bytes.
+#
+# The guide has no limit: a short frame that asks for everything would be answered with
+# all that is stored, and again after each further frame.
+
+
+class AnswersGiven(NamedTuple):
+    """What was answered in one sweep period.
+
+    Attributes:
+        period: number of the period since the participant's start.
+        answers: messages broadcast in it.
+        size_bytes: their bytes.
+    """
+
+    period: int
+    answers: int
+    size_bytes: int
+
+
+class AnswerBudget:
+    """The answers of the current sweep period (`Profile.repair_sweep_ms`).
+
+    Args:
+        profile: options of the participant.
+        started_ms: start of the first period, Unix ms.
+
+    Attributes:
+        given: what was answered in the period of the last answer.
+    """
+
+    __slots__ = ("_profile", "_started_ms", "given")
+
+    def __init__(self, profile: Profile, started_ms: int) -> None:
+        self._profile = profile
+        self._started_ms = started_ms
+        self.given = AnswersGiven(0, 0, 0)
+
+    def allows(self, now_ms: int) -> bool:
+        """Return whether a further answer may be given now."""
+        period = (now_ms - self._started_ms) // self._profile.repair_sweep_ms
+        if period > self.given.period:
+            self.given = AnswersGiven(period, 0, 0)
+        return not self._is_spent()
+
+    def spend(self, size_bytes: int) -> None:
+        """Record an answer; the last one of a period may exceed its bytes."""
+        period, answers, so_far = self.given
+        self.given = AnswersGiven(period, answers + 1, so_far + size_bytes)
+
+    def next_ms(self, due_ms: float) -> int:
+        """Return the start of the first period with room for an answer.
+
+        Args:
+            due_ms: when the answer is due, Unix ms.
+        """
+        period_ms = self._profile.repair_sweep_ms
+        periods = max(0, int(-((self._started_ms - due_ms) // period_ms)))
+        if self._is_spent():
+            periods = max(periods, self.given.period + 1)
+        return self._started_ms + periods * period_ms
+
+    def _is_spent(self) -> bool:
+        return (
+            self.given.answers >= self._profile.answers_per_sweep
+            or self.given.size_bytes >= self._profile.answer_bytes_per_sweep
+        )
+
+
+class Participants:
+    """Ids of participants that sent a frame lately; sets the response groups (SDS-R).
+
+    A participant that is silent for long counts as gone. Above the limit, the one that
+    is silent longest is dropped.
+    """
+
+    __slots__ = ("_forgotten_after_ms", "_last_frame_ms", "_limit")
+
+    def __init__(self, profile: Profile) -> None:
+        self._forgotten_after_ms = profile.participant_forgotten_after_ms
+        self._limit = profile.participants_limit
+        # Participants with the oldest last frame come first.
+        self._last_frame_ms: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        """Return the number of other participants."""
+        return len(self._last_frame_ms)
+
+    def record_frame(self, name: str, now_ms: int) -> None:
+        """Record that a participant sent a frame."""
+        last_frame_ms = self._last_frame_ms
+        last_frame_ms.pop(name, None)
+        last_frame_ms[name] = now_ms
+        oldest = next(iter(last_frame_ms))
+        while (
+            len(last_frame_ms) > self._limit
+            or last_frame_ms[oldest] < now_ms - self._forgotten_after_ms
+        ):
+            del last_frame_ms[oldest]
+            oldest = next(iter(last_frame_ms))
+
+    def state(self) -> dict[str, int]:
+        """Return when each participant last sent a frame, Unix ms, for a snapshot."""
+        return dict(self._last_frame_ms)
+
+    def restore(self, state: dict[str, int]) -> None:
+        """Restore the result of `state`."""
+        self._last_frame_ms = state
 
 
 class Repairer:

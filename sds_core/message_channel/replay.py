@@ -5,9 +5,9 @@ from __future__ import annotations
 from sds_core.message_channel.changes import Call, Change
 from sds_core.message_channel.delivery import Delivery
 from sds_core.message_channel.errors import SnapshotError
+from sds_core.message_channel.framing import Sending
 from sds_core.message_channel.parts import Behaviour, Parts
 from sds_core.message_channel.reception import Reception
-from sds_core.message_channel.sending import Sending
 from sds_core.message_channel.sweeps import Sweeps
 from sds_core.wire import WireError, decode
 

@@ -31,7 +31,9 @@ class RetainedMessages:
         self._limit = profile.repair_retained_limit
         self._retention_ms = profile.repair_retention_ms
         self._limit_bytes = profile.repair_retained_bytes_limit
-        self._messages: SizedDict[Retained] = SizedDict(lambda one: len(one.value))
+        self._messages: SizedDict[Retained] = SizedDict(
+            lambda stored: len(stored.value)
+        )
 
     def get(self, message_id: str, now_ms: int) -> Retained | None:
         """Return a message; None if it is not stored any more."""

@@ -12,7 +12,6 @@ from random import Random
 
 import msgspec
 
-from sds_core.message_channel.answer_budget import AnswersGiven
 from sds_core.message_channel.errors import SnapshotError
 from sds_core.message_channel.incoming import (
     IncomingBuffer,
@@ -23,6 +22,7 @@ from sds_core.message_channel.options import options_of
 from sds_core.message_channel.outgoing import Outgoing, OutgoingBuffer
 from sds_core.message_channel.parts import Parts, Uptime
 from sds_core.message_channel.profile import LogOrder, Profile
+from sds_core.message_channel.repairer import AnswersGiven
 from sds_core.message_channel.retained import Retained
 from sds_core.message_channel.rolling_bloom import RollingBloom
 from sds_core.message_channel.sync import SyncTimer

@@ -37,16 +37,16 @@ def _needed(state: State) -> dict[str, int]:
     """Return the least value of each limit on what is stored."""
     entries = [
         *state.log_entries,
-        *(one.entry for one in state.missing),
+        *(missing.entry for missing in state.missing),
         *(entry for entry, _, _ in state.requests),
     ]
     hints = [entry.retrieval_hint for entry in entries]
-    hints += [hint for one in state.missing for hint in one.older_hints]
+    hints += [hint for missing in state.missing for hint in missing.older_hints]
     ids = [state.channel_id, state.participant_id]
-    ids += [one for entry in entries for one in (entry.message_id, entry.sender_id)]
-    outgoing = [len(one.value) for one in state.outgoing]
-    waiting = [len(one.value) for one in state.waiting]
-    retained = [len(one.value) for one in state.retained.values()]
+    ids += [name for entry in entries for name in (entry.message_id, entry.sender_id)]
+    outgoing = [len(message.value) for message in state.outgoing]
+    waiting = [len(message.value) for message in state.waiting]
+    retained = [len(message.value) for message in state.retained.values()]
     return {
         "log_limit": len(state.log_keys),
         "outgoing_limit": len(state.outgoing),

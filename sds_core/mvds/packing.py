@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeVar
 
+from sds_core.mvds.options import Options
 from sds_core.mvds.parents import parents_of
 from sds_core.mvds.payload import (
     ID_RECORD_BYTES,
@@ -77,3 +79,72 @@ class Packer:
         self._left_records -= records
         items.append(item)
         return True
+
+
+# What the next payload to a peer has, and no later one.
+#
+# Acknowledgements are not part of the state (2/MVDS, "State"), nor are ephemeral
+# messages: nobody acknowledges them, so that they would be sent for ever.
+
+
+class Outbox:
+    """Acknowledgements and ephemeral messages by peer.
+
+    Args:
+        options: Limits.
+    """
+
+    __slots__ = ("_acks", "_ephemeral", "_options")
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        # Inner dictionaries are used as sets that keep their order.
+        self._acks: dict[bytes, dict[bytes, None]] = {}
+        self._ephemeral: dict[bytes, list[Message]] = {}
+
+    def peers(self) -> list[bytes]:
+        """Return the peers for whom there is something."""
+        return [*self._acks, *self._ephemeral]
+
+    def acks(self) -> dict[bytes, tuple[bytes, ...]]:
+        """Return the acknowledgements by peer."""
+        return {peer: tuple(ids) for peer, ids in self._acks.items()}
+
+    def add_ack(self, peer: bytes, message_id: bytes) -> bool:
+        """Acknowledge a message to a peer, once; returns False if too many wait."""
+        acks = self._acks.setdefault(peer, {})
+        if message_id not in acks and len(acks) >= self._options.max_acks:
+            return False
+        acks[message_id] = None
+        return True
+
+    def add_ephemeral(self, peers: Iterable[bytes], message: Message) -> None:
+        """Send an ephemeral message to peers."""
+        for peer in peers:
+            self._ephemeral.setdefault(peer, []).append(message)
+
+    def remove(self, peer: bytes) -> None:
+        """Forget what was for a peer."""
+        self._acks.pop(peer, None)
+        self._ephemeral.pop(peer, None)
+
+    def pack(self, peer: bytes, packer: Packer) -> None:
+        """Move what fits into a payload for a peer.
+
+        Acknowledgements leave room for the longest message, so that a peer that sends
+        much does not prevent messages to it.
+        """
+        room_bytes = packer.left_bytes - self._options.max_message_bytes
+        acks = self._acks.pop(peer, {})
+        ready = list(acks)[: room_bytes // ID_RECORD_BYTES]
+        for one in ready:
+            packer.ack(one)
+            del acks[one]
+        if acks:
+            self._acks[peer] = acks
+        messages = self._ephemeral.pop(peer, [])
+        sent = 0
+        while sent < len(messages) and packer.message(messages[sent]):
+            sent += 1
+        if messages[sent:]:
+            self._ephemeral[peer] = messages[sent:]

@@ -2,17 +2,118 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
 
 from sds_core.mvds.changes import ChangeLog, Changes
 from sds_core.mvds.events import Event, Forgotten, GaveUp
-from sds_core.mvds.foreign import ForeignMessages
-from sds_core.mvds.groups import Groups
 from sds_core.mvds.message_store import MessageStore
 from sds_core.mvds.options import Options
-from sds_core.mvds.outbox import Outbox
+from sds_core.mvds.packing import Outbox
 from sds_core.mvds.records import Record, RecordTable, RecordType
 from sds_core.mvds.resolver import Resolver
+
+
+class Groups:
+    """Which peers are in which group.
+
+    Args:
+        mark: Called with the id of each group that changes.
+    """
+
+    __slots__ = ("_mark", "_peers", "_shared")
+
+    def __init__(self, mark: Callable[[bytes], None]) -> None:
+        # Inner dictionaries are used as sets that keep their order.
+        self._peers: dict[bytes, dict[bytes, None]] = {}
+        self._shared: Counter[bytes] = Counter()
+        self._mark = mark
+
+    def __contains__(self, group_id: bytes) -> bool:
+        """Return whether the node is in a group."""
+        return group_id in self._peers
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the ids of all groups."""
+        return iter(self._peers)
+
+    def peers(self, group_id: bytes) -> tuple[bytes, ...]:
+        """Return the peers of a group in the order of their adding."""
+        return tuple(self._peers.get(group_id, ()))
+
+    def has_peer(self, peer: bytes) -> bool:
+        """Return whether a peer is in any group."""
+        return peer in self._shared
+
+    def shares(self, peer: bytes, group_id: bytes) -> bool:
+        """Return whether a peer is in a group of ours."""
+        return peer in self._peers.get(group_id, ())
+
+    def add(self, group_id: bytes) -> None:
+        """Add a group; no effect if it is known."""
+        if group_id not in self._peers:
+            self._peers[group_id] = {}
+            self._mark(group_id)
+
+    def add_peer(self, group_id: bytes, peer: bytes) -> None:
+        """Add a peer to a known group; no effect if it is in it."""
+        peers = self._peers[group_id]
+        if peer not in peers:
+            peers[peer] = None
+            self._shared[peer] += 1
+            self._mark(group_id)
+
+    def remove_peer(self, group_id: bytes, peer: bytes) -> None:
+        """Remove a peer from a group; no effect if it is not in it."""
+        peers = self._peers.get(group_id, {})
+        if peer in peers:
+            del peers[peer]
+            self._shared[peer] -= 1
+            if not self._shared[peer]:
+                del self._shared[peer]
+            self._mark(group_id)
+
+
+# Messages that were refused because their group is not shared with their sender.
+#
+# Nodes seldom add each other to a group at the same moment, so the group may be shared
+# later. Then these messages are requested. They are not part of the state.
+
+
+class ForeignMessages:
+    """Groups and ids of refused messages by peer, the oldest first.
+
+    Args:
+        most: Ids that are stored for one peer; the oldest is dropped.
+    """
+
+    __slots__ = ("_groups", "_most")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        # Hashes of ids: that of a foreign group may have any length.
+        self._groups: dict[bytes, dict[bytes, bytes]] = {}
+
+    def add(self, peer: bytes, group_id: bytes, message_id: bytes) -> None:
+        """Store the id of a message that a peer sent."""
+        groups = self._groups.setdefault(peer, {})
+        groups[message_id] = sha256(group_id).digest()
+        if len(groups) > self._most:
+            del groups[next(iter(groups))]
+
+    def take(self, peer: bytes, group_id: bytes) -> list[bytes]:
+        """Return a peer's ids in one group, and drop them."""
+        groups = self._groups.get(peer, {})
+        wanted = sha256(group_id).digest()
+        taken = [one for one, group in groups.items() if group == wanted]
+        for one in taken:
+            del groups[one]
+        return taken
+
+    def remove(self, peer: bytes) -> None:
+        """Drop all ids of a peer."""
+        self._groups.pop(peer, None)
 
 
 class NodeState:

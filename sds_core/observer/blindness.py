@@ -14,11 +14,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from sds_core.observer.excused import Excuse, ExcusedFindings, excused_findings
+from sds_core.observer.excused import Excuse, ExcusedFindings
 from sds_core.observer.freshness import SILENT_S
-from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
-from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import Excused, ViewTotals
@@ -31,7 +30,7 @@ _SILENT_MS = round(SILENT_S * 1000)
 def judge_blindness(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot, with the verdict BLIND for views that no tap sees whole.
 
-    A channel is blind too while an audit says that the mirror lacks a recent message of
+    A view is blind too while an audit says that the mirror lacks a recent message of
     it.
 
     What was found about a message while or shortly after all taps of its view had a
@@ -63,7 +62,7 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
     if not silent and is_complete and all(one is None for one in troubled.values()):
         return snapshot
 
-    # Thousands of channels share few sets of taps.
+    # Thousands of views share few sets of taps.
     @cache
     def blind(observers: tuple[str, ...]) -> _Span | None:
         return _common(troubled[name] for name in observers if name in troubled)
@@ -76,37 +75,31 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
             }
         )
 
-    others = {
-        prefix: replace(views, totals=judged(views.totals))
-        for prefix, views in snapshot.others.items()
-    }
-    channels = judged(snapshot.channels)
-    if not is_complete:
-        channels = _audited(channels, snapshot)
-    return replace(
-        snapshot,
-        channels=channels,
-        others=MappingProxyType(others),
-        excused=MappingProxyType(dict(_findings(channels, snapshot))),
-    )
+    judged_views = {}
+    for prefix, views in snapshot.views.items():
+        totals = judged(views.totals)
+        if views.kind.is_audited and not is_complete:
+            totals = _audited(totals, snapshot)
+        views = replace(views, totals=totals)
+        excused = MappingProxyType(dict(_findings(views, snapshot)))
+        judged_views[prefix] = replace(views, excused=excused)
+    return replace(snapshot, views=MappingProxyType(judged_views))
 
 
 def _findings(
-    channels: Mapping[str, ChannelTotals], snapshot: Snapshot
-) -> Iterator[tuple[str, tuple[ExcusedFindings, ...]]]:
-    """Yield each channel with findings that do not count, and these."""
-    settings = snapshot.observer
+    views: Views[ViewTotals], snapshot: Snapshot
+) -> Iterator[tuple[str, Sequence[ExcusedFindings]]]:
+    """Yield each view with findings that do not count, and these."""
+    kind, settings = views.kind, snapshot.observer
 
     @cache
     def holes(observers: tuple[str, ...]) -> list[list[tuple[int, int]]]:
         found = [snapshot.taps[name] for name in observers if name in snapshot.taps]
         return [holes_of(tap, snapshot.clock_ms, settings) for tap in found]
 
-    for name, totals in channels.items():
-        if totals.evidence is None:
-            continue
+    for name, totals in views.totals.items():
         taps = holes(tuple(totals.observers))
-        missing_ms = _recently_missing_ms(name, snapshot)
+        missing_ms = _recently_missing_ms(name, snapshot) if kind.is_audited else None
         if missing_ms is None and not (taps and all(taps)):
             continue
 
@@ -125,31 +118,26 @@ def _findings(
                 return Excuse("audit_incomplete", missing_ms, missing_ms)
             return None
 
-        if found := excused_findings(totals.evidence, excusing, settings):
+        if found := kind.excused(totals, excusing, settings):
             yield name, found
 
 
-def _audited(
-    channels: Mapping[str, ChannelTotals], snapshot: Snapshot
-) -> Mapping[str, ChannelTotals]:
-    """Return the channels, of which those are blind that lack a recent message.
+def _audited(views: Mapping[str, Totals], snapshot: Snapshot) -> Mapping[str, Totals]:
+    """Return the views, of which those are blind that lack a recent message."""
 
-    Messages of other protocols have no hash by which an audit would compare them.
-    """
-
-    def judged(name: str, totals: ChannelTotals) -> ChannelTotals:
+    def judged(name: str, totals: Totals) -> Totals:
         missing_ms = _recently_missing_ms(name, snapshot)
         if missing_ms is None or totals.verdict in (Verdict.WARMING_UP, Verdict.BLIND):
             return totals
         return _blinded(totals, "audit_incomplete", missing_ms)
 
     return MappingProxyType(
-        {name: judged(name, totals) for name, totals in channels.items()}
+        {name: judged(name, totals) for name, totals in views.items()}
     )
 
 
 def _recently_missing_ms(name: str, snapshot: Snapshot) -> int | None:
-    """Return when the newest message of a channel that the mirror lacks was sent.
+    """Return when the newest message of a view that the mirror lacks was sent.
 
     Unix ms. None if it lacks none that was sent in the verdict's window.
     """
@@ -168,10 +156,10 @@ def coincides_with_hole(
     clock_ms: int,
     settings: ObserverSettings = DEFAULTS,
 ) -> bool:
-    """Whether every tap of a channel may have missed something in a span of time.
+    """Whether every tap of a view may have missed something in a span of time.
 
     Args:
-        observers: Taps that mirrored the channel; those not in `taps` are ignored.
+        observers: Taps that mirrored the view; those not in `taps` are ignored.
         taps: Totals by observer.
         from_ms: Begin of the span, event time, Unix ms.
         to_ms: End of the span, inclusive.
@@ -294,7 +282,7 @@ def _excused(
     changed = _replaced(totals, verdict=verdict, verdict_reason=reason)
     if blind is None:
         return changed
-    # The channel's own verdict began while the taps' holes still had effects.
+    # The view's own verdict began while the taps' holes still had effects.
     return _replaced(changed, verdict_since_ms=blind.to_ms + 1)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from sds_core.observer.blindness import excuse_of, holes_of
 from sds_core.observer.causes import Cause, Surroundings
 from sds_core.observer.kinds import AnyKind
-from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
@@ -15,9 +14,7 @@ from sds_core.observer.view_totals import ViewTotals
 _BAD = (Verdict.FAILING, Verdict.DEGRADED, Verdict.BLIND)
 
 
-def causes_of(
-    snapshot: Snapshot, totals: ViewTotals, kind: AnyKind = CHANNELS
-) -> Sequence[Cause]:
+def causes_of(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> Sequence[Cause]:
     """Return the likely causes of a view's verdict, the most telling first.
 
     Args:

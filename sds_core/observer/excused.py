@@ -1,26 +1,13 @@
 """Findings that do not count because the monitor may have missed messages.
 
-They are what alerts on a channel are held back for (docs/figures.md, 8).
+They are what alerts on a view are held back for (docs/figures.md, 8). A kind of view
+lists the findings of its views by `Kind.excused`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
-
-from sds_core.observer.sds.evidence import Evidence, Found
-from sds_core.observer.settings import ObserverSettings
-
-LEAST_EXPIRED = 10
-"""Expired repair episodes that are enough for an alert."""
-
-ALERTS = {
-    "lost": "SdsMessagesLost",
-    "undelivered": "SdsDeliveryBudgetBurn",
-    "unacknowledged": "SdsAcknowledgementBudgetBurn",
-    "repair_expired": "SdsRepairExpiring",
-}
-"""Kind of finding -> the alert on it."""
 
 
 class Excuse(NamedTuple):
@@ -43,17 +30,22 @@ Excusing = Callable[[int, int], Excuse | None]
 it counts."""
 
 
+Found = tuple[int, int, int]
+"""Findings of one kind: their begin and when they were found, Unix ms; their number."""
+
+
 class ExcusedFindings(NamedTuple):
-    """Findings of one kind in the window of a channel's verdict, some of them excused.
+    """Findings of one kind in the window of a view's verdict, some of them excused.
 
     Attributes:
-        kind: Kind of the findings, a key of `ALERTS`.
+        kind: Kind of the findings, one word.
         excuse: Why some do not count, from the begin of the first cause to the end of
             the last one.
         excused: Number of those that do not count, at least 1.
         counted: Number of the others.
         holds_back: Whether the alert would have reason to fire with the excused ones,
             and has none without them.
+        alert: Name of the alert on findings of this kind.
     """
 
     kind: str
@@ -61,53 +53,17 @@ class ExcusedFindings(NamedTuple):
     excused: int
     counted: int
     holds_back: bool
-
-    @property
-    def alert(self) -> str:
-        """Name of the alert on findings of this kind."""
-        return ALERTS[self.kind]
+    alert: str
 
 
-def excused_findings(
-    evidence: Evidence, excusing: Excusing, settings: ObserverSettings
-) -> tuple[ExcusedFindings, ...]:
-    """Return the findings of each kind of which some are excused.
-
-    A message that seems lost may have been sent in a hole and be named only later, so
-    what may have hidden it reaches back further than for other findings.
-
-    Args:
-        evidence: What was found.
-        excusing: What excuses it.
-        settings: Settings of the rules.
-    """
-    undelivered = settings.undelivered_percent * evidence.pairs / 100
-    unacknowledged = settings.unacknowledged_percent * evidence.messages / 100
-    kinds: Sequence[tuple[str, Sequence[Found], float]] = (
-        ("lost", _earlier(evidence.lost, settings.gap_deadline_ms), 0),
-        ("undelivered", evidence.undelivered, undelivered),
-        ("unacknowledged", evidence.unacknowledged, unacknowledged),
-        ("repair_expired", evidence.expired, LEAST_EXPIRED - 1),
-    )
-    return tuple(
-        one
-        for kind, found, limit in kinds
-        if (one := _excused(kind, found, limit, excusing)) is not None
-    )
-
-
-def _earlier(found: Sequence[Found], by_ms: int) -> list[Found]:
-    """Return findings that begin earlier by a time, ms."""
-    return [(since_ms - by_ms, at_ms, count) for since_ms, at_ms, count in found]
-
-
-def _excused(
-    kind: str, found: Sequence[Found], limit: float, excusing: Excusing
+def excused_of(
+    kind: str, alert: str, found: Sequence[Found], limit: float, excusing: Excusing
 ) -> ExcusedFindings | None:
     """Return the findings of one kind; None if all count.
 
     Args:
         kind: The kind.
+        alert: Name of the alert on them.
         found: All of them.
         limit: Number above which the alert has reason to fire.
         excusing: What excuses them.
@@ -128,6 +84,5 @@ def _excused(
         min(one.from_ms for one in excuses),
         max(one.to_ms for one in excuses),
     )
-    return ExcusedFindings(
-        kind, span, excused, counted, counted <= limit < excused + counted
-    )
+    holds_back = counted <= limit < excused + counted
+    return ExcusedFindings(kind, span, excused, counted, holds_back, alert)

@@ -64,11 +64,13 @@ class Names(NamedTuple):
         label: Label of the metrics that names a view.
         one: Word for one view.
         many: Word for several views.
+        incidents: The history's table of incidents; empty for ``<one>_incidents``.
     """
 
     label: str
     one: str
     many: str
+    incidents: str = ""
 
 
 class FigureError(ValueError):

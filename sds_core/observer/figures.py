@@ -1,8 +1,8 @@
 """Declares a figure of a view once, with everything that is published about it.
 
-A kind of view has one table of such declarations (`figure_table.FigureTable`), for SDS
-channels ``sds_core/observer/sds/figures/``. Report, exporter, API, pages, charts,
-history and the tables of ``docs/metrics.md`` and ``docs/history.md`` are made from it.
+A kind of view has one table of such declarations (`figure_table.FigureTable`), in the
+package ``figures`` beside its views. Report, exporter, API, pages, charts, history and
+the tables of ``docs/metrics.md`` and ``docs/history.md`` are made from it.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ class Share:
         """The share since the first record."""
         return self.of_counts({name: getattr(totals, name) for name in self.fields})
 
-    def of_counts(self, counts: Mapping[str, int]) -> Proportion:
+    def of_counts(self, counts: Mapping[Any, int]) -> Proportion:
         """The share in counts by the names of their fields."""
         part, rest, retracted = (
             sum(counts[name] for name in names)

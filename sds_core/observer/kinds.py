@@ -17,7 +17,8 @@ from operator import or_
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from sds_core.observer.causes import Cause, Surroundings
-from sds_core.observer.figure_table import FigureTable
+from sds_core.observer.excused import ExcusedFindings, Excusing
+from sds_core.observer.figure_table import FigureTable, Names
 from sds_core.observer.incidents import Incident, IncidentKind, explain
 from sds_core.observer.record import Arrival, Headers
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
@@ -150,6 +151,13 @@ def _no_causes(totals: Any, around: Surroundings) -> Sequence[Cause]:
     return ()
 
 
+def _no_excuses(
+    totals: Any, excusing: Excusing, settings: ObserverSettings
+) -> Sequence[ExcusedFindings]:
+    del totals, excusing, settings
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[Digest, Totals, Event]):
     """All that the job knows of the views of one kind.
@@ -182,6 +190,15 @@ class Kind(Generic[Digest, Totals, Event]):
         runbooks: Kind of an incident -> name of the runbook that says what to do.
         causes: Returns the likely causes of a bad verdict, from the totals of a view,
             or of a group; nothing without one that is very likely.
+        personal: Kinds of incidents that single participants have: those that an
+            incident names.
+        at_root: Whether pages and API have the views at their root, such as `/` and
+            `/api/v1/incidents`, not under `/views/<prefix>`, the report has them at
+            its top, and commands mean them without ``--views``; of at most one kind.
+        has_objectives: Whether the objectives of the channel table apply to the views.
+        is_audited: Whether an audit of the mirror compares the views' messages.
+        excused: Returns the findings of each sort, in the window of a view's verdict,
+            of which some do not count.
 
     Raises:
         ValueError: Views with a grouping have `remains`.
@@ -204,6 +221,13 @@ class Kind(Generic[Digest, Totals, Event]):
     explain: Callable[[Incident, ObserverSettings], str] = explain
     runbooks: Mapping[IncidentKind, str] = field(default_factory=dict)
     causes: Callable[[Any, Surroundings], Sequence[Cause]] = _no_causes
+    personal: frozenset[IncidentKind] = frozenset()
+    at_root: bool = False
+    has_objectives: bool = False
+    is_audited: bool = False
+    excused: Callable[[Any, Excusing, ObserverSettings], Sequence[ExcusedFindings]] = (
+        _no_excuses
+    )
 
     def __post_init__(self) -> None:
         """Check what contradicts itself."""
@@ -214,6 +238,23 @@ class Kind(Generic[Digest, Totals, Event]):
     def key(self, name: str) -> str:
         """Return the key of the view with this name."""
         return f"{self.prefix}:{name}"
+
+    @property
+    def published(self) -> FigureTable[Any]:
+        """The table of the views' figures.
+
+        Raises:
+            ValueError: There is none: the views are not published one by one.
+        """
+        if self.figures is None:
+            message = f"views of kind {self.prefix} have no figures"
+            raise ValueError(message)
+        return self.figures
+
+    @property
+    def names(self) -> Names:
+        """Words for the views; raises as `published`."""
+        return self.published.names
 
     @property
     def events_type(self) -> Any:

@@ -138,15 +138,8 @@ def standing_of(
     ]
 
 
-OF_CHANNELS = frozenset({IncidentKind.UNDELIVERED})
-OF_PEERS = frozenset({IncidentKind.UNACKNOWLEDGED})
-"""Problems of single participants of a channel; and of single peers, where each
-receiver is to acknowledge a message."""
-
-
 def lacks_of(
-    found: Iterable[StandingIncident],
-    personal: frozenset[IncidentKind] = OF_CHANNELS,
+    found: Iterable[StandingIncident], personal: frozenset[IncidentKind]
 ) -> list[Lack]:
     """Group incidents by channel, by who lacks the messages, and by `followed`.
 
@@ -154,8 +147,7 @@ def lacks_of(
 
     Args:
         found: The incidents.
-        personal: Problems of single participants; those that an incident names are
-            the ones that have it.
+        personal: Problems of single participants; see `Kind.personal`.
 
     Returns:
         Those that are followed, then the others: what everybody lacks, participants,

@@ -14,6 +14,10 @@ PROTOCOLS: tuple[AnyProtocol, ...] = (SDS, MVDS)
 """A new protocol is added here, and nowhere else outside its own packages."""
 
 
+ROOT_KIND = next(protocol.kind for protocol in PROTOCOLS if protocol.kind.at_root)
+"""The kind of view that commands mean without ``--views``; see `Kind.at_root`."""
+
+
 def by_name(protocols: Iterable[AnyProtocol]) -> Mapping[str, AnyProtocol]:
     """Return protocols by the value of the record header ``protocol``."""
     return {protocol.name: protocol for protocol in protocols}

@@ -1,4 +1,4 @@
-"""The report: the figures of all channels as one JSON-ready object.
+"""The report: the figures of all views as one JSON-ready object.
 
 Its keys are explained in ``docs/figures.md``. All numbers are integers, all times are
 in milliseconds.
@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import Any
 
 from sds_core.observer.cause_finding import causes_of
+from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.incidents import ChannelIncident, incident_object
-from sds_core.observer.kinds import AnyKind
-from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.settings_table import changed
 from sds_core.observer.snapshot import Snapshot, Views
 
@@ -30,102 +30,101 @@ def build_report(
     incidents: Iterable[ChannelIncident] | None = None,
     others: Mapping[str, Iterable[ChannelIncident]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The whole report.
+    """The whole report: the views at its root, and a section for each other kind.
 
     Args:
         snapshot: The figures.
         generated_at_ms: Wall time, Unix ms; the only value taken from the wall clock.
-        details: With ``--report-detail``, every definite acknowledgement by channel;
-            percentiles of their latency are then exact.
-        incidents: With ``--report-detail``, every incident of a channel; channels then
-            have their likely causes.
+        details: With ``--report-detail``, every definite acknowledgement by view at
+            the root; percentiles of their latency are then exact.
+        incidents: With ``--report-detail``, every incident of a view at the root; views
+            then have their likely causes.
         others: With ``--report-detail``, those of other kinds of view, by prefix.
     """
-    table = CHANNEL_FIGURES
-    totals = snapshot.all_channels.sum
-    latencies: Latencies | None = None
-    channels = {}
-    # The single acknowledgements of forgotten channels are not stored any more.
-    if details is not None and snapshot.remainder is None:
-        latencies = [pair for pairs in details.values() for pair in pairs]
-    for channel, figures in snapshot.channels.items():
-        own = None if details is None else details.get(channel, ())
-        channels[channel] = table.report(figures, exact=_exact(own))
-        if own is not None and table.detailed is not None:
-            channels[channel][table.detailed.detail] = [list(pair) for pair in own]
-        if incidents is not None:
-            channels[channel]["causes"] = _causes(
-                snapshot, figures, snapshot.all_channels.kind
-            )
-    summed = table.report(totals, exact=_exact(latencies), is_sum=True)
-    summed["undecodable"] = dict(snapshot.undecodable)
+    told = dict(others)
+    if incidents is not None:
+        told[ROOT_KIND.prefix] = incidents
+    sections = {
+        prefix: _section(
+            snapshot,
+            views,
+            told.get(prefix),
+            details if views.kind.at_root else None,
+        )
+        for prefix, views in snapshot.views.items()
+    }
+    root = sections.pop(ROOT_KIND.prefix)
+    root["totals"]["undecodable"] = dict(snapshot.undecodable)
+    sums = [views.sum for views in snapshot.views.values()]
+    first = [one.first_event_ms for one in sums if one.first_event_ms is not None]
+    last = [one.last_event_ms for one in sums if one.last_event_ms is not None]
     report: dict[str, Any] = {
         "schema": SCHEMA,
         "generated_at": generated_at_ms,
         "window": {
-            "first_event": totals.first_event_ms,
-            "last_event": totals.last_event_ms,
+            "first_event": min(first, default=None),
+            "last_event": max(last, default=None),
         },
-        "totals": summed,
-        table.names.many: channels,
-        **_forgotten(snapshot.all_channels),
+        ROOT_KIND.names.many: root.pop("views"),
+        **root,
     }
     if settings := changed(snapshot.observer):
         report["observer"] = settings
-    if snapshot.others:
-        report["views"] = {
-            prefix: _section(views) for prefix, views in snapshot.others.items()
-        }
-        for prefix, found in others.items():
-            views, section = snapshot.others[prefix], report["views"][prefix]
-            section["incidents"] = _listed(snapshot, views.kind, found)
-            for name, one in views.totals.items():
-                section["views"][name]["causes"] = _causes(snapshot, one, views.kind)
-    if incidents is not None:
-        kind = snapshot.all_channels.kind
-        report["incidents"] = _listed(snapshot, kind, incidents)
+    if sections:
+        report["views"] = sections
     return report
 
 
-def _listed(
-    snapshot: Snapshot, kind: AnyKind, incidents: Iterable[ChannelIncident]
-) -> list[dict[str, Any]]:
-    """Return the incidents of one kind of view, the oldest first."""
-    return [
-        incident_object(one, snapshot.observer, kind.explain)
-        for one in sorted(incidents, key=_by_age)
-    ]
+def _section(
+    snapshot: Snapshot,
+    views: Views[Any],
+    incidents: Iterable[ChannelIncident] | None,
+    details: Mapping[str, Latencies] | None,
+) -> dict[str, Any]:
+    """The section of one kind of view.
 
-
-def _causes(snapshot: Snapshot, totals: Any, kind: AnyKind) -> list[dict[str, Any]]:
-    return [one.as_object() for one in causes_of(snapshot, totals, kind)]
-
-
-def _section(views: Views[Any]) -> dict[str, Any]:
-    """The section of one protocol other than SDS."""
-    table = views.figures
-    return {
-        "totals": table.report(views.sum, is_sum=True),
-        "views": {name: table.report(one) for name, one in views.totals.items()},
-        **_forgotten(views),
+    Args:
+        snapshot: Has the settings and the taps.
+        views: All views of the kind.
+        incidents: All their incidents; None without ``--report-detail``.
+        details: All their definite acknowledgements, by view; None if not stored.
+    """
+    table, shown = views.figures, {}
+    for name, totals in views.totals.items():
+        own = None if details is None else details.get(name, ())
+        shown[name] = table.report(totals, exact=_exact(table, own))
+        if own is not None and table.detailed is not None:
+            shown[name][table.detailed.detail] = [list(pair) for pair in own]
+        if incidents is not None:
+            shown[name]["causes"] = [
+                one.as_object() for one in causes_of(snapshot, totals, views.kind)
+            ]
+    latencies: Latencies | None = None
+    # The single acknowledgements of forgotten views are not stored any more.
+    if details is not None and views.remainder is None:
+        latencies = [pair for pairs in details.values() for pair in pairs]
+    section: dict[str, Any] = {
+        "totals": table.report(views.sum, exact=_exact(table, latencies), is_sum=True),
+        "views": shown,
     }
+    if views.remainder is not None:
+        totals = table.report(views.remainder.totals, is_sum=True)
+        section["forgotten"] = {"count": views.remainder.views, "totals": totals}
+    if incidents is not None:
+        section["incidents"] = [
+            incident_object(one, snapshot.observer, views.kind.explain)
+            for one in sorted(incidents, key=_by_age)
+        ]
+    return section
 
 
-def _forgotten(views: Views[Any]) -> dict[str, Any]:
-    """What forgotten views had counted, which the totals contain."""
-    remainder = views.remainder
-    if remainder is None:
-        return {}
-    totals = views.figures.report(remainder.totals, is_sum=True)
-    return {"forgotten": {"count": remainder.views, "totals": totals}}
-
-
-def _exact(latencies: Latencies | None) -> dict[str, list[int]]:
+def _exact(
+    table: FigureTable[Any], latencies: Latencies | None
+) -> dict[str, list[int]]:
     """All durations that are known, by the field of their figure."""
-    figure = CHANNEL_FIGURES.detailed
-    if latencies is None or figure is None:
+    if latencies is None or table.detailed is None:
         return {}
-    return {figure.field: [latency for _, latency in latencies]}
+    return {table.detailed.field: [latency for _, latency in latencies]}
 
 
 def _by_age(one: ChannelIncident) -> tuple[int, str, tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -17,13 +17,10 @@ from sds_core.observer.freshness import Arrivals, Freshness, MissingTopic
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.kinds import Kind
 from sds_core.observer.mirror_audit import NO_AUDIT, MirrorAudit
-from sds_core.observer.sds.kind import CHANNELS
-from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
-from sds_core.observer.view_totals import ViewTotals
 
 BEHIND_SECONDS = 60
 """Event-time lag from which the monitor counts as behind: one minute of figures."""
@@ -48,12 +45,18 @@ class Views(Generic[Totals]):
             which they got it; the others are exported as ``other``. A view that is
             not in `totals` any more keeps its label.
         remainder: What forgotten views had counted; None if none was forgotten.
+        muted: Names of the views that are muted now.
+        excused: Findings that do not count, by view; only of views that have any.
     """
 
-    kind: Kind[Any, Totals, Any]
+    kind: Kind[Any, Any, Any]
     totals: Mapping[str, Totals] = field(default_factory=lambda: _NOTHING)
     labels: tuple[str, ...] = ()
     remainder: Remainder[Totals] | None = None
+    muted: frozenset[str] = frozenset()
+    excused: Mapping[str, Sequence[ExcusedFindings]] = field(
+        default_factory=lambda: _NOTHING
+    )
 
     @property
     def sum(self) -> Totals:
@@ -65,15 +68,27 @@ class Views(Generic[Totals]):
 
     @property
     def figures(self) -> FigureTable[Any]:
-        """The table of their figures.
+        """The table of their figures; see `Kind.published`."""
+        return self.kind.published
 
-        Raises:
-            ValueError: The kind has none: its views are not published one by one.
+    @property
+    def unlabelled(self) -> int:
+        """Number of views without a metric label of their own."""
+        return len(self.totals.keys() - set(self.labels))
+
+    @property
+    def held_back(self) -> list[tuple[str, ExcusedFindings]]:
+        """View and findings of each alert that is held back, by view.
+
+        Muted views have no alerts.
         """
-        if self.kind.figures is None:
-            message = f"views of kind {self.kind.prefix} have no figures"
-            raise ValueError(message)
-        return self.kind.figures
+        return [
+            (name, one)
+            for name, findings in sorted(self.excused.items())
+            if name not in self.muted
+            for one in findings
+            if one.holds_back
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,53 +158,28 @@ class Snapshot:
         primed: Whether the totals of the checkpoint have been read, or there are
             none yet.
         clock_ms: Admission time T of the newest batch, event time, Unix ms.
-        channels: Totals by channel id.
-        labels: The channels that have a label of their own, in the order in
-            which they were first seen; the others are exported as ``other``.
+        views: The views of all protocols, by the prefix of their kind, in the order
+            of registration.
         taps: Totals by observer.
-        tap_labels: The observers that have a label of their own, as `labels`. An
+        tap_labels: The observers that have a label of their own, as `Views.labels`. An
             observer that is no longer in `taps` keeps its label.
         undecodable: Dead letters by reason.
-        others: Views of the protocols other than SDS, by the prefix of their kind.
         job: The job itself.
         table: The operator's channel table.
-        muted: Channels that are muted now.
         observer: Settings of the model, those of the checkpoint.
-        remainder: What forgotten channels had counted; None if none was forgotten.
         audit: What the newest audit of the mirror found.
-        excused: Findings that do not count, by channel; only of channels that have any.
     """
 
     primed: bool = False
     clock_ms: int = 0
-    channels: Mapping[str, ChannelTotals] = field(
-        default_factory=lambda: MappingProxyType({})
-    )
-    labels: tuple[str, ...] = ()
+    views: Mapping[str, Views[Any]] = field(default_factory=lambda: _NOTHING)
     taps: Mapping[str, TapTotals] = field(default_factory=lambda: MappingProxyType({}))
     tap_labels: tuple[str, ...] = ()
     undecodable: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
-    others: Mapping[str, Views[ViewTotals]] = field(default_factory=lambda: _NOTHING)
     job: JobFigures = field(default_factory=JobFigures)
     table: ChannelTable = field(default_factory=ChannelTable)
-    muted: frozenset[str] = frozenset()
     observer: ObserverSettings = DEFAULTS
-    remainder: Remainder[ChannelTotals] | None = None
     audit: MirrorAudit = NO_AUDIT
-    excused: Mapping[str, tuple[ExcusedFindings, ...]] = field(
-        default_factory=lambda: _NOTHING
-    )
-
-    @property
-    def views(self) -> Mapping[str, Views[ViewTotals]]:
-        """The views of all protocols, by the prefix of their kind; SDS comes first."""
-        channels: Views[Any] = self.all_channels
-        return {CHANNELS.prefix: channels, **self.others}
-
-    @property
-    def all_channels(self) -> Views[ChannelTotals]:
-        """The SDS channels, and what forgotten ones had counted."""
-        return Views(CHANNELS, self.channels, self.labels, self.remainder)
 
     @property
     def behind(self) -> bool:
@@ -217,12 +207,13 @@ class Snapshot:
     def warming_up(self) -> bool:
         """Whether no view has a verdict yet, so that nothing can be said.
 
-        Muted channels are ignored, unless there is nothing else. If all views have
+        Muted views are ignored, unless there is nothing else. If all views have
         ended, nothing is awaited.
         """
         verdicts = self._verdicts()
         if not verdicts:
-            return not (self.muted or self.all_ended)
+            is_muted = any(views.muted for views in self.views.values())
+            return not (is_muted or self.all_ended)
         return verdicts == {Verdict.WARMING_UP}
 
     @property
@@ -239,7 +230,7 @@ class Snapshot:
 
         The figures are fresh if Kafka answers, and the job runs and is not behind. At
         least one view must have a verdict, unless all have ended. The clock must not
-        be wrong either, because it makes dead letters of records. Muted channels are
+        be wrong either, because it makes dead letters of records. Muted views are
         ignored.
         """
         return (
@@ -253,30 +244,14 @@ class Snapshot:
             and self._verdicts().isdisjoint({Verdict.FAILING, Verdict.BLIND})
         )
 
-    @property
-    def held_back(self) -> list[tuple[str, ExcusedFindings]]:
-        """Channel and findings of each alert that is held back, by channel.
-
-        Muted channels have no alerts.
-        """
-        return [
-            (channel, one)
-            for channel, findings in sorted(self.excused.items())
-            if channel not in self.muted
-            for one in findings
-            if one.holds_back
-        ]
-
     def _verdicts(self) -> set[Verdict]:
         """The verdicts of all views that are not muted."""
-        verdicts = {
+        return {
             totals.verdict
-            for channel, totals in self.channels.items()
-            if channel not in self.muted
+            for views in self.views.values()
+            for name, totals in views.totals.items()
+            if name not in views.muted
         }
-        for views in self.others.values():
-            verdicts.update(totals.verdict for totals in views.totals.values())
-        return verdicts
 
     def as_of(self, monotonic_s: float) -> Snapshot:
         """Return the snapshot as of a moment, seconds of the monotonic clock.
@@ -302,26 +277,31 @@ class Snapshot:
         Args:
             views: All views of the job, by the prefix of their kind.
         """
-        channels, taps = views[CHANNELS.prefix], views[TAPS.prefix]
-        shared = {CHANNELS.prefix, TAPS.prefix, DEAD_LETTERS.prefix}
+        taps, shared = views[TAPS.prefix], {TAPS.prefix, DEAD_LETTERS.prefix}
         others = {prefix: one for prefix, one in views.items() if prefix not in shared}
         return replace(
             self,
-            channels=channels.totals,
-            labels=channels.labels,
-            remainder=channels.remainder,
+            views=MappingProxyType(others),
             taps=taps.totals,
             tap_labels=taps.labels,
             undecodable=_by_reason(views[DEAD_LETTERS.prefix].totals),
-            others=MappingProxyType(others),
         )
 
     def with_table(self, table: ChannelTable, wall_ms: int) -> Snapshot:
         """Return the snapshot with a channel table, as of a wall time, Unix ms."""
-        muted: frozenset[str] = frozenset()
-        if table.mutes_at(wall_ms):
-            muted = frozenset(c for c in self.channels if table.of(c).is_muted(wall_ms))
-        return replace(self, table=table, muted=muted)
+        mutes = table.mutes_at(wall_ms)
+        views = {
+            prefix: replace(
+                one,
+                muted=frozenset(
+                    name
+                    for name in (one.totals if one.kind.in_channel_table else ())
+                    if mutes and table.of(name).is_muted(wall_ms)
+                ),
+            )
+            for prefix, one in self.views.items()
+        }
+        return replace(self, table=table, views=MappingProxyType(views))
 
 
 def _by_reason(dead: Mapping[str, DeadLetterTotals]) -> Mapping[str, int]:

@@ -2,40 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from sds_core.metrics import Metric, MetricKind, Sample, in_seconds, one_sample
 from sds_core.observer.channel_table import ChannelSettings
-from sds_core.observer.snapshot import OTHER, Snapshot
+from sds_core.observer.excused import ExcusedFindings
+from sds_core.observer.kinds import AnyKind
+from sds_core.observer.snapshot import OTHER, Snapshot, Views
 from sds_core.observer.verdict import Verdict
 from sds_core.reason import Reason
 
-SETTINGS_METRICS: tuple[Metric[ChannelSettings], ...] = (
-    Metric(
-        "sds_channel",
-        MetricKind.INFO,
-        "Name of the channel; its id if it has none.",
-        ("name",),
-        lambda c: [((c.name,), 1)],
-    ),
-    Metric(
-        "sds_channel_objective_ratio",
+
+def settings_metrics(kind: AnyKind) -> list[Metric[ChannelSettings]]:
+    """Metrics of the settings that each view of a kind has in the channel table.
+
+    Args:
+        kind: A kind that the channel table applies to; its prefix and its word for one
+            view are the begin of the metrics' names.
+    """
+    one, name = kind.names.one, f"{kind.prefix}_{kind.names.one}"
+    objectives: Metric[ChannelSettings] = Metric(
+        f"{name}_objective_ratio",
         MetricKind.GAUGE,
-        "Shares of deliveries and of messages in time that the channel should reach.",
+        f"Shares of deliveries and of messages in time that the {one} should reach.",
         ("objective",),
         lambda c: [
             (("delivery",), c.delivery_objective),
             (("acknowledgement",), c.acknowledgement_objective),
         ],
-    ),
-    one_sample(
-        "sds_channel_muted_until_timestamp_seconds",
-        MetricKind.GAUGE,
-        "Wall time until which the channel is muted.",
-        lambda c: in_seconds(c.mute_until_ms),
-    ),
-)
-"""Settings of the channel table for each channel, labelled `channel`."""
+    )
+    return [
+        Metric(
+            name,
+            MetricKind.INFO,
+            f"Name of the {one}; its id if it has none.",
+            ("name",),
+            lambda c: [((c.name,), 1)],
+        ),
+        *([objectives] if kind.has_objectives else []),
+        one_sample(
+            f"{name}_muted_until_timestamp_seconds",
+            MetricKind.GAUGE,
+            f"Wall time until which the {one} is muted.",
+            lambda c: in_seconds(c.mute_until_ms),
+        ),
+    ]
 
 
 def _undecodable_by_reason(snapshot: Snapshot) -> Iterable[Sample]:
@@ -44,58 +56,67 @@ def _undecodable_by_reason(snapshot: Snapshot) -> Iterable[Sample]:
     return [((reason,), count) for reason, count in counts.items()]
 
 
-def _channels_by_verdict(snapshot: Snapshot) -> Iterable[Sample]:
-    verdicts = [totals.verdict for totals in snapshot.channels.values()]
-    return [((verdict.value,), verdicts.count(verdict)) for verdict in Verdict]
+def _by_verdict(kind: AnyKind) -> Metric[Snapshot]:
+    def samples(snapshot: Snapshot) -> Iterable[Sample]:
+        totals = snapshot.views[kind.prefix].totals.values()
+        verdicts = [one.verdict for one in totals]
+        return [((verdict.value,), verdicts.count(verdict)) for verdict in Verdict]
 
-
-def _by_channel(
-    snapshot: Snapshot, kinds: Iterable[tuple[str, tuple[str, ...], int]]
-) -> Iterable[Sample]:
-    """Add numbers up by channel; those without a label of their own are `other`.
-
-    Args:
-        snapshot: Has the labels.
-        kinds: Channel, further labels and number.
-    """
-    labels = set(snapshot.labels)
-    sums: dict[tuple[str, ...], int] = {}
-    for channel, others, number in kinds:
-        key = (channel if channel in labels else OTHER, *others)
-        sums[key] = sums.get(key, 0) + number
-    return sums.items()
-
-
-def _excused(snapshot: Snapshot) -> Iterable[Sample]:
-    return _by_channel(
-        snapshot,
-        (
-            (channel, (one.kind,), one.excused)
-            for channel, findings in snapshot.excused.items()
-            for one in findings
-        ),
+    many = kind.names.many
+    return Metric(
+        f"{kind.prefix}_{many}",
+        MetricKind.GAUGE,
+        f"{many.capitalize()} by verdict.",
+        ("verdict",),
+        samples,
     )
 
 
-def _unexcused(snapshot: Snapshot) -> Iterable[Sample]:
-    return _by_channel(
-        snapshot,
-        (
-            (channel, (one.kind,), one.counted)
-            for channel, findings in snapshot.excused.items()
-            for one in findings
-        ),
+def _in_state(kind: AnyKind) -> Metric[Snapshot]:
+    many = kind.names.many
+    return one_sample(
+        f"sds_monitor_state_{many}",
+        MetricKind.GAUGE,
+        f"{many.capitalize()} held in the state.",
+        lambda s: len(s.views[kind.prefix].totals),
     )
 
 
-def _held_back(snapshot: Snapshot) -> Iterable[Sample]:
-    return _by_channel(
-        snapshot,
-        (
-            (channel, (one.alert, one.excuse.reason), one.excused)
-            for channel, one in snapshot.held_back
-        ),
+def _without_label(kind: AnyKind) -> Metric[Snapshot]:
+    many = kind.names.many
+    return one_sample(
+        f"sds_monitor_dropped_label_{many}",
+        MetricKind.GAUGE,
+        f"{many.capitalize()} beyond the label budget, exported together as `other`.",
+        lambda s: s.views[kind.prefix].unlabelled,
     )
+
+
+_Findings = Callable[[Views[Any]], Iterable[tuple[str, tuple[str, ...], int]]]
+"""Returns view, further labels and number."""
+
+
+def _by_view(read: _Findings) -> Callable[[Snapshot], Iterable[Sample]]:
+    """Add numbers up by view; those without a label of their own are `other`."""
+
+    def samples(snapshot: Snapshot) -> Iterable[Sample]:
+        sums: dict[tuple[str, ...], int] = {}
+        for views in snapshot.views.values():
+            labels = set(views.labels)
+            for name, further, number in read(views):
+                key = (name if name in labels else OTHER, *further)
+                sums[key] = sums.get(key, 0) + number
+        return sums.items()
+
+    return samples
+
+
+def _excused(
+    views: Views[Any], read: Callable[[ExcusedFindings], int]
+) -> Iterable[tuple[str, tuple[str, ...], int]]:
+    for name, findings in views.excused.items():
+        for one in findings:
+            yield name, (one.kind,), read(one)
 
 
 def _tap_clocks(snapshot: Snapshot) -> Iterable[Sample]:
@@ -108,159 +129,156 @@ def _tap_clocks(snapshot: Snapshot) -> Iterable[Sample]:
     return [((label,), offset_ms / 1000) for label, offset_ms in found.items()]
 
 
-SNAPSHOT_METRICS: tuple[Metric[Snapshot], ...] = (
-    Metric(
-        "sds_undecodable_frames_total",
-        MetricKind.COUNTER,
-        "Records that could not be decoded and went to the dead-letter topic.",
-        ("reason",),
-        _undecodable_by_reason,
-    ),
-    Metric(
-        "sds_channels",
-        MetricKind.GAUGE,
-        "Channels by verdict.",
-        ("verdict",),
-        _channels_by_verdict,
-    ),
-    Metric(
-        "sds_excused_findings",
-        MetricKind.GAUGE,
-        "Findings in the verdict's window that do not count because the taps, or the "
-        "mirror, may have missed messages; absent if all findings of the kind count.",
-        ("channel", "kind"),
-        _excused,
-    ),
-    Metric(
-        "sds_unexcused_findings",
-        MetricKind.GAUGE,
-        "Findings of the same kind that count; only beside `sds_excused_findings`.",
-        ("channel", "kind"),
-        _unexcused,
-    ),
-    Metric(
-        "sds_alert_held_back",
-        MetricKind.GAUGE,
-        "Findings for which an alert would have reason to fire, if the taps, or the "
-        "mirror, had missed nothing; absent if no alert is held back.",
-        ("channel", "alert", "reason"),
-        _held_back,
-    ),
-    Metric(
-        "sds_tap_clock_offset_seconds",
-        MetricKind.GAUGE,
-        "Clock of the tap less Kafka's, or less this machine's if Kafka does not tell "
-        "its time; absent while the tap writes no records.",
-        ("observer",),
-        _tap_clocks,
-    ),
-    one_sample(
-        "sds_monitor_ok",
-        MetricKind.GAUGE,
-        "1 while Kafka answers and has the topic, the monitor runs, is not behind and "
-        "has no wrong clock, some channel has a verdict, and every channel that is "
-        "failing or blind is muted.",
-        lambda s: int(s.ok),
-    ),
-    one_sample(
-        "sds_monitor_records_total",
-        MetricKind.COUNTER,
-        "Kafka records read.",
-        lambda s: s.job.records,
-    ),
-    one_sample(
-        "sds_monitor_records_lost_total",
-        MetricKind.COUNTER,
-        "Kafka records that were deleted before they could be read.",
-        lambda s: s.job.records_lost,
-    ),
-    one_sample(
-        "sds_monitor_dead_letters_unwritten_total",
-        MetricKind.COUNTER,
-        "Dead letters that Kafka refused since the process started, so that they are "
-        "only counted.",
-        lambda s: s.job.dead_letters_unwritten,
-    ),
-    one_sample(
-        "sds_monitor_records_behind",
-        MetricKind.GAUGE,
-        "Kafka records in the topic that have not been read yet.",
-        lambda s: s.job.records_behind,
-    ),
-    one_sample(
-        "sds_monitor_event_time_lag_seconds",
-        MetricKind.GAUGE,
-        "Newest record time less the admission time of the newest batch; while Kafka "
-        "does not answer, it grows as time passes.",
-        lambda s: s.job.event_time_lag_seconds,
-    ),
-    one_sample(
-        "sds_monitor_kafka_answered_timestamp_seconds",
-        MetricKind.GAUGE,
-        "Wall time at which Kafka last answered the monitor.",
-        lambda s: in_seconds(s.job.kafka.answered_ms),
-    ),
-    one_sample(
-        "sds_monitor_topic_missing_since_timestamp_seconds",
-        MetricKind.GAUGE,
-        "Wall time since which the topic does not exist; absent while it does.",
-        lambda s: in_seconds(s.job.topic_missing_since_ms),
-    ),
-    one_sample(
-        "sds_monitor_clock_behind_seconds",
-        MetricKind.GAUGE,
-        "Kafka's clock less this machine's; absent if Kafka does not tell its time.",
-        lambda s: in_seconds(s.job.clock.behind_ms),
-    ),
-    one_sample(
-        "sds_monitor_records_ahead_seconds",
-        MetricKind.GAUGE,
-        "Time by which new records are stamped ahead of this machine's clock, the "
-        "median of the taps; negative if they are behind.",
-        lambda s: in_seconds(s.job.clock.records_ahead_ms),
-    ),
-    one_sample(
-        "sds_monitor_batch_duration_seconds",
-        MetricKind.HISTOGRAM,
-        "Duration of the job's batches.",
-        lambda s: s.job.batch_duration,
-    ),
-    one_sample(
-        "sds_monitor_state_bytes",
-        MetricKind.GAUGE,
-        "Memory of the state store.",
-        lambda s: s.job.state_bytes,
-    ),
-    one_sample(
-        "sds_monitor_state_channels",
-        MetricKind.GAUGE,
-        "Channels held in the state.",
-        lambda s: len(s.channels),
-    ),
-    one_sample(
-        "sds_monitor_history_pending",
-        MetricKind.GAUGE,
-        "Rows of the history that wait for the Kafka topics or the Parquet files.",
-        lambda s: s.job.history_pending,
-    ),
-    one_sample(
-        "sds_monitor_restarts_total",
-        MetricKind.COUNTER,
-        "Starts of the job on this checkpoint after the first.",
-        lambda s: s.job.restarts,
-    ),
-    one_sample(
-        "sds_monitor_dropped_label_channels",
-        MetricKind.GAUGE,
-        "Channels beyond the label budget, exported together as `other`.",
-        lambda s: len(s.channels.keys() - set(s.labels)),
-    ),
-    Metric(
-        "sds_monitor_build",
-        MetricKind.INFO,
-        "Version of the monitor, and the form in which its rules run.",
-        ("version", "rules"),
-        lambda s: [((s.job.version, s.job.rules), 1)],
-    ),
-)
-"""Metrics of the whole snapshot, without a label of a view."""
+def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
+    """Metrics of the whole snapshot, without a label of a view.
+
+    Args:
+        kinds: The kinds of the snapshot's views.
+    """
+    kinds = list(kinds)
+    return [
+        Metric(
+            "sds_undecodable_frames_total",
+            MetricKind.COUNTER,
+            "Records that could not be decoded and went to the dead-letter topic.",
+            ("reason",),
+            _undecodable_by_reason,
+        ),
+        *map(_by_verdict, kinds),
+        Metric(
+            "sds_excused_findings",
+            MetricKind.GAUGE,
+            "Findings in the verdict's window that do not count because the taps, or "
+            "the mirror, may have missed messages; absent if all findings of the kind "
+            "count.",
+            ("channel", "kind"),
+            _by_view(lambda views: _excused(views, lambda one: one.excused)),
+        ),
+        Metric(
+            "sds_unexcused_findings",
+            MetricKind.GAUGE,
+            "Findings of the same kind that count; only beside `sds_excused_findings`.",
+            ("channel", "kind"),
+            _by_view(lambda views: _excused(views, lambda one: one.counted)),
+        ),
+        Metric(
+            "sds_alert_held_back",
+            MetricKind.GAUGE,
+            "Findings for which an alert would have reason to fire, if the taps, or "
+            "the mirror, had missed nothing; absent if no alert is held back.",
+            ("channel", "alert", "reason"),
+            _by_view(
+                lambda views: (
+                    (name, (one.alert, one.excuse.reason), one.excused)
+                    for name, one in views.held_back
+                )
+            ),
+        ),
+        Metric(
+            "sds_tap_clock_offset_seconds",
+            MetricKind.GAUGE,
+            "Clock of the tap less Kafka's, or less this machine's if Kafka does not "
+            "tell its time; absent while the tap writes no records.",
+            ("observer",),
+            _tap_clocks,
+        ),
+        one_sample(
+            "sds_monitor_ok",
+            MetricKind.GAUGE,
+            "1 while Kafka answers and has the topic, the monitor runs, is not behind "
+            "and has no wrong clock, some channel or group has a verdict, and every "
+            "channel and group that is failing or blind is muted.",
+            lambda s: int(s.ok),
+        ),
+        one_sample(
+            "sds_monitor_records_total",
+            MetricKind.COUNTER,
+            "Kafka records read.",
+            lambda s: s.job.records,
+        ),
+        one_sample(
+            "sds_monitor_records_lost_total",
+            MetricKind.COUNTER,
+            "Kafka records that were deleted before they could be read.",
+            lambda s: s.job.records_lost,
+        ),
+        one_sample(
+            "sds_monitor_dead_letters_unwritten_total",
+            MetricKind.COUNTER,
+            "Dead letters that Kafka refused since the process started, so that they "
+            "are only counted.",
+            lambda s: s.job.dead_letters_unwritten,
+        ),
+        one_sample(
+            "sds_monitor_records_behind",
+            MetricKind.GAUGE,
+            "Kafka records in the topic that have not been read yet.",
+            lambda s: s.job.records_behind,
+        ),
+        one_sample(
+            "sds_monitor_event_time_lag_seconds",
+            MetricKind.GAUGE,
+            "Newest record time less the admission time of the newest batch; while "
+            "Kafka does not answer, it grows as time passes.",
+            lambda s: s.job.event_time_lag_seconds,
+        ),
+        one_sample(
+            "sds_monitor_kafka_answered_timestamp_seconds",
+            MetricKind.GAUGE,
+            "Wall time at which Kafka last answered the monitor.",
+            lambda s: in_seconds(s.job.kafka.answered_ms),
+        ),
+        one_sample(
+            "sds_monitor_topic_missing_since_timestamp_seconds",
+            MetricKind.GAUGE,
+            "Wall time since which the topic does not exist; absent while it does.",
+            lambda s: in_seconds(s.job.topic_missing_since_ms),
+        ),
+        one_sample(
+            "sds_monitor_clock_behind_seconds",
+            MetricKind.GAUGE,
+            "Kafka's clock less this machine's; absent if Kafka does not tell its "
+            "time.",
+            lambda s: in_seconds(s.job.clock.behind_ms),
+        ),
+        one_sample(
+            "sds_monitor_records_ahead_seconds",
+            MetricKind.GAUGE,
+            "Time by which new records are stamped ahead of this machine's clock, the "
+            "median of the taps; negative if they are behind.",
+            lambda s: in_seconds(s.job.clock.records_ahead_ms),
+        ),
+        one_sample(
+            "sds_monitor_batch_duration_seconds",
+            MetricKind.HISTOGRAM,
+            "Duration of the job's batches.",
+            lambda s: s.job.batch_duration,
+        ),
+        one_sample(
+            "sds_monitor_state_bytes",
+            MetricKind.GAUGE,
+            "Memory of the state store.",
+            lambda s: s.job.state_bytes,
+        ),
+        *map(_in_state, kinds),
+        one_sample(
+            "sds_monitor_history_pending",
+            MetricKind.GAUGE,
+            "Rows of the history that wait for the Kafka topics or the Parquet files.",
+            lambda s: s.job.history_pending,
+        ),
+        one_sample(
+            "sds_monitor_restarts_total",
+            MetricKind.COUNTER,
+            "Starts of the job on this checkpoint after the first.",
+            lambda s: s.job.restarts,
+        ),
+        *map(_without_label, kinds),
+        Metric(
+            "sds_monitor_build",
+            MetricKind.INFO,
+            "Version of the monitor, and the form in which its rules run.",
+            ("version", "rules"),
+            lambda s: [((s.job.version, s.job.rules), 1)],
+        ),
+    ]

@@ -25,8 +25,8 @@ from sds_core.prolly.item import (
     pack,
     unpack,
 )
-from sds_core.prolly.limits import DEFAULT_LIMITS, Limits
 from sds_core.prolly.node import Node
+from sds_core.prolly.outcome import DEFAULT_LIMITS, Limits
 from sds_core.prolly.proto import waku2_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 
@@ -137,10 +137,10 @@ class DocumentServer:
         return pb.ExchangeRootResponse(root=written(tail, self._tree))
 
     def _node(self, time_ns: int, level: int) -> pb.GetIntermediateNodeResponse:
-        found = self._tree.first_node_at(level, time_ns)
-        if found is None:
+        node = self._tree.first_node_at(level, time_ns)
+        if node is None:
             return pb.GetIntermediateNodeResponse()
-        return pb.GetIntermediateNodeResponse(node=written(found, self._tree))
+        return pb.GetIntermediateNodeResponse(node=written(node, self._tree))
 
     def _non_boundary(self, starts: Sequence[pb.Node]) -> Message:
         if len(starts) > MAX_START_NODES:

@@ -128,8 +128,8 @@ class Assembly:
 
     def state(self) -> list[StoredSegment]:
         """Return the segments of incomplete payloads, oldest first, for a snapshot."""
-        segments = [one for stored in self._stored.values() for one in stored]
-        return sorted(segments, key=lambda one: one.added_ms)
+        segments = [segment for stored in self._stored.values() for segment in stored]
+        return sorted(segments, key=lambda segment: segment.added_ms)
 
     def restore(self, segments: list[StoredSegment]) -> None:
         """Restore the result of `state`."""
@@ -137,13 +137,13 @@ class Assembly:
             return
         self._reassembler = Reassembler(self._options)
         self._stored.clear()
-        for one in segments:
-            self.add(one.content, one.sender_id, one.added_ms)
+        for segment in segments:
+            self.add(segment.content, segment.sender_id, segment.added_ms)
 
     def _given_up(self, dropped: tuple[DroppedSet, ...]) -> list[Event]:
         events: list[Event] = []
-        for one in dropped:
-            self._stored.pop((one.sender_id, one.payload_hash), None)
-            entry = HistoryEntry(one.payload_hash.hex(), b"", one.sender_id)
+        for lost in dropped:
+            self._stored.pop((lost.sender_id, lost.payload_hash), None)
+            entry = HistoryEntry(lost.payload_hash.hex(), b"", lost.sender_id)
             events.append(IrretrievableMessage(entry, Irretrievable.CHUNKS))
         return events

@@ -393,7 +393,9 @@ class ReliableChannelCore:
         self._sending.release(now_ms, out)
         if self._fetching.next_ms <= now_ms:
             hints_of = self._participant.retrieval_hints_of
-            missing = {one.message_id: hints_of(one.message_id) for one in self.missing}
+            missing = {
+                entry.message_id: hints_of(entry.message_id) for entry in self.missing
+            }
             self._fetching.make_due(missing, now_ms, out)
 
     # -- inputs

@@ -160,7 +160,7 @@ class Outward:
 
     def has_unframed(self, message_id: str) -> bool:
         """Return whether chunks of a message wait for their frames."""
-        return any(one.message_id == message_id for one in self._unframed)
+        return any(chunk.message_id == message_id for chunk in self._unframed)
 
     def wait(self, unframed: Unframed) -> None:
         """Let a chunk wait for its frame."""
@@ -201,9 +201,9 @@ class Outward:
         A repair stays: the participant that asked for it still lacks the message.
         """
         kept = [
-            one
-            for one in self._again
-            if one.sds_id != sds_id or one.cause is not Cause.RETRY
+            queued
+            for queued in self._again
+            if queued.sds_id != sds_id or queued.cause is not Cause.RETRY
         ]
         if len(kept) < len(self._again):
             self._again = deque(kept)
@@ -288,8 +288,8 @@ class Outward:
         self._bytes = self._waiting_bytes()
 
     def _waiting_bytes(self) -> int:
-        framed = sum(len(one.payload) for one in (*self._first, *self._again))
-        return framed + sum(len(one.content) for one in self._unframed)
+        framed = sum(len(queued.payload) for queued in (*self._first, *self._again))
+        return framed + sum(len(chunk.content) for chunk in self._unframed)
 
     def _dispatch(self, queued: Queued, now_ms: int) -> Dispatch:
         self._number += 1

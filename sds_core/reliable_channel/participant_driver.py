@@ -21,7 +21,7 @@ from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Output
 from sds_core.reliable_channel.outward import Outward
 from sds_core.reliable_channel.sending import Sending
-from sds_core.reliable_channel.sync_timer import SyncTimer
+from sds_core.reliable_channel.sync_timer import ChannelSyncTimer
 from sds_core.reliable_channel.tape import TapedEncryption
 from sds_core.wire import HistoryEntry
 
@@ -62,7 +62,7 @@ class ParticipantDriver:
         self._assembly = assembly
         self._contents = contents
         self._options = options
-        self.sync_timer = SyncTimer(
+        self.sync_timer = ChannelSyncTimer(
             options.sync_min_interval_ms, options.profile.sync_requests_factor, random
         )
         self.sweep_ms: float = inf

@@ -12,7 +12,6 @@ from sds_core.message_channel import Cause
 from sds_core.message_channel.checks import check_name
 from sds_core.reliable_channel.assembly import Assembly
 from sds_core.reliable_channel.budget import Budget
-from sds_core.reliable_channel.chunks import Chunks, Message, Stage
 from sds_core.reliable_channel.encryption import EncryptionError
 from sds_core.reliable_channel.errors import MessageIdRefused
 from sds_core.reliable_channel.events import (
@@ -35,6 +34,7 @@ from sds_core.reliable_channel.outputs import Output
 from sds_core.reliable_channel.outward import Outward, Queued, Unframed
 from sds_core.reliable_channel.retries import Retries
 from sds_core.reliable_channel.segmentation import SegmentationError
+from sds_core.reliable_channel.state import Chunks, Message, Stage
 from sds_core.reliable_channel.tape import TapedEncryption
 
 _ONE_CHUNK = ChunkInfo((0,), 1)
@@ -244,10 +244,10 @@ class Sending:
 
     def possibly_acknowledged(self, sds_id: str, out: Output) -> None:
         """Record that another participant's filter seems to hold a chunk."""
-        found = self.chunks.find(sds_id)
+        tracked = self.chunks.find(sds_id)
         # One report for each chunk, however many filters hold it.
-        if found is not None and not found[0].has(
-            found[1], Stage.POSSIBLY_ACKNOWLEDGED
+        if tracked is not None and not tracked[0].has(
+            tracked[1], Stage.POSSIBLY_ACKNOWLEDGED
         ):
             self._mark(
                 MessagePossiblyAcknowledged, Stage.POSSIBLY_ACKNOWLEDGED, sds_id, out
@@ -277,7 +277,7 @@ class Sending:
             EncryptionError: Contents are encrypted, and one could not be.
         """
         segments = self._assembly.split(payload)
-        contents = [self._contents.encrypt(one) for one in segments]
+        contents = [self._contents.encrypt(segment) for segment in segments]
         profile, longest = self._participant.profile, max(map(len, contents))
         is_split = len(contents) > 1
         limit = profile.max_content_bytes if is_split else profile.max_frame_bytes
@@ -342,10 +342,10 @@ class Sending:
         out: Output,
     ) -> None:
         """Emit an event with the chunks of which it is true so far."""
-        found = self.chunks.find(sds_id)
-        if found is None:
+        tracked = self.chunks.find(sds_id)
+        if tracked is None:
             return
-        message, chunk = found
+        message, chunk = tracked
         info = message.mark(chunk, stage)
         out.events.append(kind(message.message_id, info))
         if message.is_settled:
@@ -360,9 +360,9 @@ class Sending:
     ) -> None:
         """Give a chunk up after an irrecoverable error."""
         self._stop(sds_id)
-        found = self.chunks.find(sds_id)
-        if found is not None:
-            self._fail(*found, error, detail, out)
+        tracked = self.chunks.find(sds_id)
+        if tracked is not None:
+            self._fail(*tracked, error, detail, out)
 
     def _fail(
         self, message: Message, chunk: int, error: SendError, detail: str, out: Output

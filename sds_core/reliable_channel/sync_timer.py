@@ -52,7 +52,7 @@ class SyncMultipliers:
                 raise ValueError(message)
 
 
-class SyncTimer:
+class ChannelSyncTimer:
     """Draws the time of the next sync message.
 
     Args:

@@ -21,10 +21,9 @@ from sds_core.reliable_channel import (
     StoreAnswered,
     StoreRequest,
 )
-from sds_core.simulation.agenda import Agenda
 from sds_core.simulation.links import Links
 from sds_core.simulation.scenario import Link
-from sds_core.simulation.streams import Streams
+from sds_core.simulation.streams import Agenda, Streams
 from sds_core.waku import WakuMessage
 
 _NS_PER_MS = 1_000_000

@@ -13,7 +13,6 @@ import numpy as np
 
 from sds_core.message_channel.channel import MessageChannel
 from sds_core.message_channel.events import Broadcast, Cause, Step
-from sds_core.simulation.attendance import Attendance
 from sds_core.simulation.cast import NEVER_MS, Channel, Flight, Member
 from sds_core.simulation.clock import Clock
 from sds_core.simulation.log import (
@@ -29,7 +28,7 @@ from sds_core.simulation.log import (
 )
 from sds_core.simulation.profile_share import ProfileShare
 from sds_core.simulation.scenario import ChannelGroup, LostTail, Scenario
-from sds_core.simulation.traffic import occasions
+from sds_core.simulation.traffic import Attendance, occasions
 from sds_core.simulation.world import World
 from sds_core.waku.message import message_hash
 from sds_core.wire import FrameKind, decode, encode

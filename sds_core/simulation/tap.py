@@ -9,11 +9,10 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from sds_core.simulation import scenario as scenarios
-from sds_core.simulation.agenda import Agenda
 from sds_core.simulation.clock import Clock
 from sds_core.simulation.links import Links, delay_draws
 from sds_core.simulation.log import GapCause, Heartbeat, TapGap
-from sds_core.simulation.streams import Draws, Streams
+from sds_core.simulation.streams import Agenda, Draws, Streams
 
 # A tap is the only receiver at the end of its links.
 _HERE = np.zeros(1, np.intp)

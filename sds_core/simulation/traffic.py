@@ -3,10 +3,78 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
-from sds_core.simulation.scenario import Traffic
+from sds_core.simulation.scenario import Absences, Scenario, Traffic
+from sds_core.simulation.streams import Streams
+
+
+class Attendance:
+    """Arrivals and departures of participants, by their index."""
+
+    def __init__(self, scenario: Scenario, streams: Streams) -> None:
+        churn = scenario.churn
+        self._duration_ms = scenario.duration_ms
+        self._streams = streams
+
+        def some(share: float, purpose: str, of: Sequence[int]) -> list[int]:
+            stream = streams.scalar("churn", purpose)
+            count = round(share * scenario.participants)
+            return stream.sample(of, min(count, len(of)))
+
+        everybody = range(scenario.participants)
+        self._joining = frozenset(some(churn.joining_share, "joining", everybody))
+        self._leaving = frozenset(some(churn.leaving_share, "leaving", everybody))
+        self._patterns: dict[int, Absences] = {}
+        for number, pattern in enumerate(churn.patterns):
+            left = [one for one in everybody if one not in self._patterns]
+            purpose = f"absences {number}" if number else "absences"
+            drawn = some(pattern.share, purpose, left)
+            self._patterns.update(dict.fromkeys(drawn, pattern))
+
+    def pattern(self, participant: int) -> Absences | None:
+        """Return how a participant is away; None if it never is for a while."""
+        return self._patterns.get(participant)
+
+    def changes(self, participant: int) -> Iterator[tuple[int, bool]]:
+        """Yield (ms since the start, whether it is present from then on), in order.
+
+        The first pair is the participant's arrival. The sequence may be infinite.
+        """
+        random = self._streams.scalar("churn", "times", str(participant))
+        # Always drawn, so that one share does not change the random draws of another.
+        join, leave = random.random(), random.random()
+        at_ms = join * self._duration_ms if participant in self._joining else 0.0
+        end_ms = math.inf
+        if participant in self._leaving:
+            end_ms = at_ms + leave * (self._duration_ms - at_ms)
+        yield int(at_ms), True
+        pattern = self._patterns.get(participant)
+        is_first = True
+        while pattern is not None:
+            at_ms += _length_s(pattern, pattern.mean_present_s, random) * 1_000
+            if is_first and pattern.lengths == "regular":
+                at_ms -= random.random() * pattern.mean_present_s * 1_000
+            is_first = False
+            if at_ms >= end_ms:
+                break
+            yield int(at_ms), False
+            away_s = _length_s(pattern, pattern.mean_away_s, random)
+            away_s = min(max(away_s, pattern.least_away_s), pattern.most_away_s)
+            at_ms += away_s * 1_000
+            if at_ms >= end_ms:
+                # The participant is away already and does not return.
+                return
+            yield int(at_ms), True
+        if end_ms < math.inf:
+            yield int(end_ms), False
+
+
+def _length_s(pattern: Absences, mean_s: float, random: Random) -> float:
+    if pattern.lengths == "regular":
+        return mean_s
+    return random.expovariate(1 / mean_s)
 
 
 def occasions(

@@ -3,13 +3,11 @@
 from sds_core.waku.message import (
     MAX_META_BYTES,
     RELIABLE_CHANNEL_META,
-    WakuMessage,
-    message_hash,
-)
-from sds_core.waku.sharding import (
     BadContentTopic,
     ContentTopic,
+    WakuMessage,
     autosharded_topic,
+    message_hash,
     parse_content_topic,
     pubsub_topic,
     shard_of,

@@ -46,7 +46,6 @@ _COMMANDS = {
 """Command -> its short help."""
 
 _PLACES = {
-    "forget": "channels.forget_command",
     "import": "import_.command",
     "prepare": "broker.prepare_command",
 }

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 
 from connectors.kafka.settings import KafkaSettings
 from connectors.sync_tcp.address import Address, BadAddress, parse_address
-from sds_core.text import iso_time
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.node_options import (
     NodeOptions,
@@ -20,100 +18,14 @@ from streaming.cli.node_options import (
 from streaming.cli.serving_options import Address as WebAddress
 from streaming.cli.serving_options import serving_options
 from streaming.cli.settings import (
-    Time,
     config_option,
     log_option,
-    option_group,
     setting,
 )
+from streaming.cli.window_options import AuditSpan, span_options
 
 SYNC_PORT = 9111
 """Port of `audit serve` by default."""
-
-_NS = 1_000_000
-"""Nanoseconds in a millisecond."""
-
-
-class AuditSpan(NamedTuple):
-    """Sender's times to compare.
-
-    Attributes:
-        from_ms: Begin, Unix ms; None for `last_s` before the end.
-        to_ms: End, Unix ms, exclusive; None for `settle_s` before now.
-        last_s: Length, seconds, if there is no begin.
-        settle_s: Age that messages have before they are compared, seconds.
-    """
-
-    from_ms: int | None
-    to_ms: int | None
-    last_s: float
-    settle_s: float
-
-    @property
-    def is_sliding(self) -> bool:
-        """Whether it moves on with the clock."""
-        return self.from_ms is None and self.to_ms is None
-
-    def bounds_ns(self, now_ms: int) -> tuple[int, int]:
-        """Return begin and end, Unix ns, from inclusive to exclusive.
-
-        Args:
-            now_ms: Wall time, Unix ms.
-        """
-        to_ms = self.to_ms
-        if to_ms is None:
-            to_ms = now_ms - round(self.settle_s * 1000)
-        from_ms = self.from_ms
-        if from_ms is None:
-            from_ms = to_ms - round(self.last_s * 1000)
-        return max(1, from_ms * _NS), max(2, to_ms * _NS)
-
-
-def _span(
-    from_ms: int | None, to_ms: int | None, last: float, settle: float
-) -> AuditSpan:
-    if from_ms is not None and to_ms is not None and from_ms >= to_ms:
-        message = (
-            f"--from {iso_time(from_ms)} is not earlier than --to {iso_time(to_ms)}"
-        )
-        raise click.UsageError(message)
-    return AuditSpan(from_ms, to_ms, last, settle)
-
-
-span_options = option_group(
-    "span",
-    (
-        setting(
-            "--from",
-            "from_ms",
-            type=Time(),
-            help="Earliest sender's time; by default --last before the end.",
-        ),
-        setting(
-            "--to",
-            "to_ms",
-            type=Time(),
-            help="Sender's time at which the audit ends, exclusive; by default "
-            "--settle before now.",
-        ),
-        setting(
-            "--last",
-            type=click.FloatRange(1),
-            default=3_600.0,
-            help="Seconds before the end, without --from.",
-        ),
-        setting(
-            "--settle",
-            type=click.FloatRange(0),
-            default=60.0,
-            help="Seconds that messages have to arrive before they are compared, "
-            "without --to.",
-        ),
-    ),
-    _span,
-)
-"""Adds the options; the command gets ``span``, an `AuditSpan`."""
-
 
 _COMPARE = "compare"
 
@@ -154,7 +66,7 @@ class _PeerAddress(click.ParamType["Address"]):
 def command() -> None:
     """Compare a mirror with a Waku store or with another mirror.
 
-    Without a command, the options are those of compare.
+    If no command is given, the options are those of compare.
     """
 
 
@@ -230,8 +142,8 @@ def compare_command(
     "--state",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Directory of the tree; a server that starts again on it reads only what is "
-    "new in the topic.",
+    help="Directory of the tree; a server restarted with it reads only what is new in "
+    "the topic.",
 )
 @setting(
     "--sync-host",

@@ -1,4 +1,4 @@
-"""Table of channels, which SIGHUP reads again, and ``sds-monitor forget``."""
+"""Option ``--channels``: a table that is read at the start, and again on SIGHUP."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from connectors.files.channel_table import (
 )
 from sds_core.observer.channel_table import ChannelTable
 from streaming.cli.log import logger
-from streaming.cli.settings import config_option, setting
+from streaming.cli.settings import setting
 from streaming.cli.signals import DeferredHangup
 
 channels_option = setting(
@@ -110,28 +110,3 @@ def reload_on_hangup(path: Path | None) -> Iterator[ChannelTableFile | None]:
         yield file
     finally:
         signal.signal(signal.SIGHUP, before)
-
-
-@click.command(
-    "forget",
-    epilog="Example: sds-monitor forget old-channel --checkpoint ./state",
-)
-@config_option
-@setting(
-    "--checkpoint",
-    required=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Directory of the state of the monitor.",
-)
-@click.argument("channels", metavar="CHANNEL...", nargs=-1, required=True)
-def forget_command(checkpoint: Path, channels: tuple[str, ...]) -> None:
-    """Forget channels before they have been silent for --forget-days.
-
-    CHANNEL is the id of a channel. A running monitor forgets it within seconds, another
-    one when it starts next. The channel leaves page and metrics; the history keeps its
-    minutes and incidents, and sums over all channels keep what it counted. If it sends
-    again, it is a new channel.
-    """
-    from streaming.cli.actions.forget import forget
-
-    forget(checkpoint, channels)

@@ -92,7 +92,7 @@ class _Source(click.ParamType["RecordSource"]):
     "--limit",
     type=click.IntRange(1),
     default=100,
-    help="Most dead letters to list; the summary counts all.",
+    help="Maximum number of dead letters to list; the summary counts all.",
 )
 @setting("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def list_command(
@@ -111,8 +111,8 @@ def list_command(
     """
     from streaming.cli.actions.dead_letter_list import LetterFilter, list_letters
 
-    wanted = LetterFilter(reason, channel, since_ms)
-    list_letters(kafka, dead_letter_topic, wanted, limit, as_json)
+    selection = LetterFilter(reason, channel, since_ms)
+    list_letters(kafka, dead_letter_topic, selection, limit, as_json)
 
 
 @command.command(
@@ -191,5 +191,5 @@ def replay_command(
 
     from streaming.cli.actions.dead_letter_replay import Replay
 
-    wanted = None if all_letters else reason or frozenset(sources)
-    Replay(kafka, dead_letter_topic, target, force, dry_run).run(wanted)
+    selection = None if all_letters else reason or frozenset(sources)
+    Replay(kafka, dead_letter_topic, target, force, dry_run).run(selection)

@@ -37,7 +37,7 @@ def command(
 ) -> None:
     """Write the records of a topic to FILE, exactly and in order of time.
 
-    One record a line; a name that ends with .xz or .gz is packed. Reads what the topic
+    One record a line; a file named .xz or .gz is compressed. Reads what the topic
     holds now, bounds included, and changes nothing in Kafka. The file appears, or
     replaces another, when it is complete; sds-monitor import writes it to a topic.
     """

@@ -52,7 +52,7 @@ def command(
     """Write the records of FILE to a topic.
 
     FILE has records that sds-monitor export wrote, or answers of a Waku node's REST
-    API, one a line; it may be packed (.xz, .gz). Checks every line before it writes
+    API, one a line; it may be compressed (.xz, .gz). Checks every line before it writes
     anything.
     """
     from streaming.cli.actions.import_ import import_records

@@ -3,122 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import click
-from click.core import ParameterSource
 
 from streaming.cli.channels import channel_table, channels_option
-from streaming.cli.settings import Time, config_option, option_group, setting
-
-DEFAULT_API = "http://127.0.0.1:9108"
-
-_NEAREST_FIRST = (
-    ParameterSource.COMMANDLINE,
-    ParameterSource.ENVIRONMENT,
-    ParameterSource.DEFAULT_MAP,
-)
-
-
-class IncidentSource(NamedTuple):
-    """Source of incidents; at most one of the first three attributes is set.
-
-    Attributes:
-        report: File with a report.
-        api: URL of a monitor.
-        history: Directory of a history.
-        views: Prefix of the kind of view whose incidents are meant; None for channels
-            of SDS.
-    """
-
-    report: Path | None = None
-    api: str | None = None
-    history: Path | None = None
-    views: str | None = None
-
-
-class IncidentFilter(NamedTuple):
-    """Which incidents to list.
-
-    Attributes:
-        channel: Only those of this channel; None for all.
-        since_ms: Only those found at this time, Unix ms, or later, and those that
-            are unresolved; None for all.
-        standing: Only unresolved ones.
-    """
-
-    channel: str | None
-    since_ms: int | None
-    standing: bool
-
-
-def _source(
-    report: Path | None, api: str | None, history: Path | None, views: str | None
-) -> IncidentSource:
-    """Return the source that is given nearest: by option, environment or file.
-
-    Raises:
-        click.UsageError: Two are given equally near.
-    """
-    places: dict[str, Any] = {"report": report, "api": api, "history": history}
-    context = click.get_current_context()
-    for nearest in _NEAREST_FIRST:
-        given = {
-            name: value
-            for name, value in places.items()
-            if context.get_parameter_source(name) is nearest
-        }
-        if len(given) > 1:
-            message = "give one of --report, --api and --history"
-            raise click.UsageError(message)
-        if given:
-            return IncidentSource(**given, views=views)
-    return IncidentSource(views=views)
-
-
-source_options = option_group(
-    "source",
-    (
-        setting(
-            "--report",
-            type=click.Path(dir_okay=False, path_type=Path),
-            help="Read incidents from a report that was written with --report-detail.",
-        ),
-        setting(
-            "--api",
-            metavar="URL",
-            help=f"Read incidents from a running monitor.  [default: {DEFAULT_API}]",
-        ),
-        setting(
-            "--history",
-            type=click.Path(path_type=Path),
-            metavar="DIR",
-            help="Read incidents from the directory of a history.",
-        ),
-        setting(
-            "--views",
-            metavar="PREFIX",
-            help="Incidents of another protocol, named as in the address of its page: "
-            "--channel is then the name of one of its views.",
-        ),
-    ),
-    _source,
-)
-
-filter_options = option_group(
-    "selection",
-    (
-        setting("--channel", help="Only incidents of this channel."),
-        setting(
-            "--since",
-            "since_ms",
-            type=Time(),
-            help="Only incidents found since then, and those that are unresolved.",
-        ),
-        setting("--standing", is_flag=True, help="Only unresolved incidents."),
-    ),
+from streaming.cli.incident_options import (
     IncidentFilter,
+    IncidentSource,
+    filter_options,
+    source_options,
 )
+from streaming.cli.settings import config_option, setting
 
 
 @click.command(

@@ -47,7 +47,7 @@ def inspect_record(record: RawRecord, wall_ms: int) -> Inspection:
     value = record.value or b""
     judged = judge(record, wall_ms)
     dead = judged if isinstance(judged, Dead) else None
-    found: Inspection = {
+    inspection: Inspection = {
         "reason": dead and dead.reason,
         "error": None,
         "error_offset": None,
@@ -58,28 +58,28 @@ def inspect_record(record: RawRecord, wall_ms: int) -> Inspection:
         "frame": None,
     }
     if record.offset != NO_OFFSET or record.headers or record.key is not None:
-        found["record"] = json.loads(format_line(record._replace(value=None)))
-        del found["record"]["value_hex"]
+        inspection["record"] = json.loads(format_line(record._replace(value=None)))
+        del inspection["record"]["value_hex"]
         headers = dict(record.headers)
-        found["heartbeat"] = headers.get("kind") == b"heartbeat"
-        found["reliable_channel"] = headers.get("meta") == RELIABLE_CHANNEL_META
+        inspection["heartbeat"] = headers.get("kind") == b"heartbeat"
+        inspection["reliable_channel"] = headers.get("meta") == RELIABLE_CHANNEL_META
     if dead is not None:
-        found["error"] = dead.explanation
-        found["head_hex"] = value[:_HEAD_BYTES].hex()
-    if found["heartbeat"] and not value:
-        return found
+        inspection["error"] = dead.explanation
+        inspection["head_hex"] = value[:_HEAD_BYTES].hex()
+    if inspection["heartbeat"] and not value:
+        return inspection
     if isinstance(judged, FrameRecord):
         frame = judged.frame
         if isinstance(frame, Frame):
-            found["frame"] = _frame_object(frame, value)
-        return found
+            inspection["frame"] = _frame_object(frame, value)
+        return inspection
     try:
         frame = decode(value)
     except UndecodableFrame:
-        found["error_offset"] = _broken_at(value) if value else None
+        inspection["error_offset"] = _broken_at(value) if value else None
     else:
-        found["frame"] = _frame_object(frame, value)
-    return found
+        inspection["frame"] = _frame_object(frame, value)
+    return inspection
 
 
 def _broken_at(value: bytes) -> int | None:

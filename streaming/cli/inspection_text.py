@@ -19,12 +19,12 @@ _ROW_BYTES = 16
 _UNITS = {Dialect.SPEC: "ms", Dialect.NIM: "s"}
 
 
-def print_inspection(found: Inspection, as_json: bool) -> None:
+def print_inspection(inspection: Inspection, as_json: bool) -> None:
     """Print an inspection: one line of JSON, or facts as `print_facts` does."""
     if as_json:
-        print_json(found)
+        print_json(inspection)
     else:
-        print_facts(inspection_facts(found))
+        print_facts(inspection_facts(inspection))
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
@@ -45,24 +45,24 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     console.print(table)
 
 
-def inspection_facts(found: Inspection) -> Iterator[tuple[str, str]]:
+def inspection_facts(inspection: Inspection) -> Iterator[tuple[str, str]]:
     """Yield what `inspect_record` found as words and values for `print_facts`."""
-    if found["reason"]:
-        yield "undecodable", found["reason"]
-        yield "error", printable(found["error"])
-        if found["error_offset"] is not None:
-            yield "breaks at", f"byte {found['error_offset']:,}"
-    if found["record"]:
-        yield from _record_rows(found["record"])
-    if found["heartbeat"]:
+    if inspection["reason"]:
+        yield "undecodable", inspection["reason"]
+        yield "error", printable(inspection["error"])
+        if inspection["error_offset"] is not None:
+            yield "breaks at", f"byte {inspection['error_offset']:,}"
+    if inspection["record"]:
+        yield from _record_rows(inspection["record"])
+    if inspection["heartbeat"]:
         yield "heartbeat", "of a tap: no frame"
-    if found["reliable_channel"]:
+    if inspection["reliable_channel"]:
         yield "marker", "sent through the Reliable Channel API"
-    yield "bytes", f"{found['bytes']:,}"
-    if found["frame"]:
-        yield from _frame_rows(found["frame"])
-    elif found["reason"]:
-        yield from _dump(bytes.fromhex(found["head_hex"]))
+    yield "bytes", f"{inspection['bytes']:,}"
+    if inspection["frame"]:
+        yield from _frame_rows(inspection["frame"])
+    elif inspection["reason"]:
+        yield from _dump(bytes.fromhex(inspection["head_hex"]))
 
 
 def _record_rows(record: Inspection) -> Iterator[tuple[str, str]]:

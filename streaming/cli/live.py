@@ -16,9 +16,8 @@ from rich.text import Text
 from connectors.web import words
 from connectors.web.naming import called
 from connectors.web.reasons import reason_of
-from connectors.web.summary import Level, by_trouble, summarise
-from sds_core.observer.sds.figures import CHANNEL_FIGURES
-from sds_core.observer.sds.totals import ChannelTotals
+from connectors.web.summary import Level, names_by_trouble, summarise
+from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
@@ -95,14 +94,14 @@ class _Figure:
     """
 
     heading: str
-    text: Callable[[ChannelTotals], str]
+    text: Callable[[Any], str]
     from_width: int = 0
     grave: bool = False
 
 
-def _standing(field: str, totals: ChannelTotals) -> str:
+def _standing(field: str, totals: Any) -> str:
     """Return a figure as the page has it: without what was retracted."""
-    figure = next(one for one in CHANNEL_FIGURES.figures if one.field == field)
+    figure = next(one for one in ROOT_KIND.published.figures if one.field == field)
     return number(figure.standing(totals))
 
 
@@ -132,7 +131,8 @@ def live_view(snapshot: Snapshot, url: str, width: int, height: int) -> Renderab
         width: Characters in a line of the terminal.
         height: Lines of the terminal.
     """
-    channels = by_trouble(snapshot)
+    views = snapshot.views[ROOT_KIND.prefix]
+    channels = names_by_trouble(views)
     rows = channels[: max(1, height - _LINES_AROUND)]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", expand=True)
     table.add_column("channel", no_wrap=True, overflow="ellipsis", ratio=2)
@@ -140,10 +140,11 @@ def live_view(snapshot: Snapshot, url: str, width: int, height: int) -> Renderab
     figures = [figure for figure in _FIGURES if figure.from_width <= width]
     for figure in figures:
         table.add_column(figure.heading, justify="right", no_wrap=True)
-    for channel, totals in rows:
+    for channel in rows:
+        totals = views.totals[channel]
         table.add_row(
             _name(snapshot, channel),
-            _verdict(snapshot, totals, channel in snapshot.muted),
+            _verdict(snapshot, totals, channel in views.muted),
             *(_cell(figure, totals) for figure in figures),
         )
     summary = summarise(snapshot)
@@ -166,16 +167,17 @@ def _one_line(text: str, style: str) -> Text:
 
 def _job(snapshot: Snapshot) -> str:
     job = snapshot.job
+    channels = len(snapshot.views[ROOT_KIND.prefix].totals)
     return (
         f"{number(job.records)} records read, "
         f"{number(job.records_behind)} to read, "
         f"event-time lag {words.seconds(job.event_time_lag_seconds)}, "
-        f"{counted(len(snapshot.channels), 'channel')} since the first record"
+        f"{counted(channels, 'channel')} since the first record"
     )
 
 
 def _name(snapshot: Snapshot, channel: str) -> Text:
-    text = Text(called(snapshot, channel))
+    text = Text(called(snapshot, channel, ROOT_KIND))
     if snapshot.table.of(channel).name:
         # Several channels may have this name: a pattern can match them all.
         text.append(f" {words.short(channel)}", "dim")
@@ -188,7 +190,7 @@ def _verdict(snapshot: Snapshot, totals: ViewTotals, muted: bool) -> Text:
         text.append("muted: ", "dim")
     text.append(words.VERDICTS[totals.verdict], _VERDICTS[totals.verdict])
     if totals.verdict is not Verdict.OK:
-        text.append(f" {reason_of(snapshot, totals)}")
+        text.append(f" {reason_of(snapshot, totals, ROOT_KIND)}")
     return text
 
 

@@ -50,8 +50,8 @@ def _refuse_from_file(
     "--state",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Directory of the state: records that wait for Kafka, and what is mirrored "
-    "already. A mirror that starts again on it goes on from there.",
+    help="State directory: records that wait for Kafka, and what is mirrored already. "
+    "A mirror restarted with the same directory resumes.",
 )
 @setting(
     "--observer",
@@ -74,9 +74,9 @@ def command(
     """Copy SDS traffic from the REST API of Waku nodes into Kafka.
 
     Reads messages as the nodes relay them, and from their stores what it missed. You
-    can kill it at any moment: started again on the same --state it goes on, and what
-    may be lost appears as a hole of the tap. While Kafka is unreachable, records wait
-    on disk.
+    can kill it at any moment: a mirror restarted with the same --state resumes, and
+    possible losses appear as a capture gap of the tap. While Kafka is unreachable,
+    records wait on disk.
     """
     from streaming.cli.actions.mirror import mirror, mirror_settings
 

@@ -106,8 +106,8 @@ traffic_options = option_group(
             "--content-topic",
             "content_topics",
             multiple=True,
-            help="Mirror all messages on this content topic; may be repeated. Without "
-            "--pubsub-topic its shard is computed from its name.",
+            help="Mirror all messages on this content topic; may be repeated. If "
+            "--pubsub-topic is omitted, its shard is computed from its name.",
         ),
         setting(
             "--cluster",
@@ -174,7 +174,7 @@ mirroring_options = option_group(
             "--spool-bytes",
             type=click.IntRange(1_000_000),
             default=_DEFAULTS.spool_bytes,
-            help="Most bytes that wait for Kafka on disk; beyond it the mirror reads "
+            help="Maximum bytes that wait for Kafka on disk; above it the mirror reads "
             "nothing from nodes.",
         ),
     ),

@@ -13,7 +13,7 @@ import click
 from sds_core.text import iso_time
 from sds_core.times import with_utc
 from streaming.cli.log import logger
-from streaming.files import write_atomically
+from streaming.damage import write_atomically
 
 _PROGRESS_EVERY_S = 10.0
 

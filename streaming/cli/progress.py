@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
 from streaming.cli.log import FIGURES, logger
@@ -47,7 +48,8 @@ def logged_progress(
 
 
 def _log(message: str, snapshot: Snapshot) -> None:
-    verdicts = Counter(totals.verdict for totals in snapshot.channels.values())
+    channels = snapshot.views[ROOT_KIND.prefix].totals
+    verdicts = Counter(totals.verdict for totals in channels.values())
     figures = {
         "records": snapshot.job.records,
         "records_behind": snapshot.job.records_behind,

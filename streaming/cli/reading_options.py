@@ -106,13 +106,13 @@ reading_options = option_group(
             "--max-batch-records",
             type=click.IntRange(1),
             default=BatchLimits().rows,
-            help="Most Kafka records in one batch.",
+            help="Maximum Kafka records per batch.",
         ),
         setting(
             "--max-batch-bytes",
             type=click.IntRange(1),
             default=BatchLimits().size_bytes,
-            help="Most bytes of records in one batch, estimated by their mean size.",
+            help="Maximum bytes of records per batch, estimated by their mean size.",
         ),
         setting(
             "--shuffle-partitions",

@@ -2,203 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Any
 
 import click
 
-from connectors.kafka.settings import (
-    INCIDENTS_TOPIC,
-    MINUTES_TOPIC,
-    VERDICTS_TOPIC,
-    KafkaSettings,
-)
-from sds_core.text import shown
-from streaming.cli.channels import channel_table, channels_option
+from streaming.cli.channels import channels_option
 from streaming.cli.kafka_options import kafka_options
-from streaming.cli.log import LogFormat
-from streaming.cli.reading_options import ReadingSettings, reading_options
-from streaming.cli.serving_options import Address, serving_options
+from streaming.cli.reading_options import reading_options
+from streaming.cli.run_options import (
+    RunSettings,
+    checked_checkpoint,
+    checked_url,
+    history_options,
+    job_options,
+)
+from streaming.cli.serving_options import serving_options
 from streaming.cli.settings import (
-    Time,
     config_option,
     log_option,
-    observer_settings,
     option_group,
     setting,
-)
-from streaming.settings import (
-    EARLIEST,
-    FORGET_DAYS,
-    LABEL_BUDGET,
-    LATEST,
-    HistorySettings,
-    JobSettings,
-)
-
-
-def _history_settings(
-    history: Path | None,
-    history_days: int,
-    history_topics: bool,
-    kafka: KafkaSettings,
-    checkpoint: Path,
-    **topics: str,
-) -> HistorySettings:
-    """Build the settings; the history is in the checkpoint unless the user moves it.
-
-    Raises:
-        click.UsageError: Two of the four topics are the same.
-    """
-    flags = {"topic": kafka.topic, **dict(sorted(topics.items()))}
-    if len(set(flags.values())) < len(flags):
-        *first, last = (
-            f"--{name.replace('_', '-')} {topic}" for name, topic in flags.items()
-        )
-        message = (
-            f"{', '.join(first)} and {last} must be four: each holds records of one "
-            "kind"
-        )
-        raise click.UsageError(message)
-    directory = (history or checkpoint / "history").absolute()
-    return HistorySettings(directory, history_days, history_topics, **topics)
-
-
-history_options = option_group(
-    "history",
-    (
-        setting(
-            "--history",
-            type=click.Path(file_okay=False, path_type=Path),
-            help="Directory of the history; by default in the checkpoint's directory.",
-        ),
-        setting(
-            "--history-days",
-            type=click.IntRange(1, 36_500),
-            default=30,
-            help="Days for which the history is stored.",
-        ),
-        setting(
-            "--history-topics/--no-history-topics",
-            default=True,
-            help="Write the history to Kafka as well.",
-        ),
-        setting(
-            "--incidents-topic",
-            default=INCIDENTS_TOPIC,
-            help="Topic for the incidents of the history.",
-        ),
-        setting(
-            "--minutes-topic",
-            default=MINUTES_TOPIC,
-            help="Topic for the minutes of the history.",
-        ),
-        setting(
-            "--verdicts-topic",
-            default=VERDICTS_TOPIC,
-            help="Topic for the shown verdicts of the history.",
-        ),
-    ),
-    _history_settings,
-    shared=("kafka", "checkpoint"),
-)
-"""Adds the options; the command gets ``history``, a `HistorySettings`.
-
-Stands below the options that give ``kafka`` and ``checkpoint``.
-"""
-
-
-def _checked_url(
-    _: click.Context, __: click.Parameter, value: str | None
-) -> str | None:
-    if value and not value.startswith(("http://", "https://")):
-        message = f"{shown(value)} is no URL such as http://127.0.0.1:9090"
-        raise click.BadParameter(message)
-    return value or None
-
-
-def _checked_checkpoint(_: click.Context, __: click.Parameter, value: Path) -> Path:
-    # A path has lost the second slash of a URL.
-    if re.match(r"[a-z][a-z0-9]+:/", str(value)):
-        message = (
-            f"{shown(str(value))} is a URL: the monitor's own files need a directory; "
-            "mount a shared file system, and give its path (docs/scaling.md)"
-        )
-        raise click.BadParameter(message)
-    return value
-
-
-def _job_settings(
-    kafka: KafkaSettings,
-    reading: ReadingSettings,
-    checkpoint: Path,
-    history: HistorySettings,
-    channels: Path | None,
-    start: str | int,
-    on_lost_records: str,
-    trigger: float,
-    **others: Any,
-) -> JobSettings:
-    return JobSettings(
-        reading.source(kafka, start=start, skip_lost=on_lost_records == "skip"),
-        checkpoint.absolute(),
-        trigger_s=trigger,
-        history=history,
-        channel_table=channel_table(channels),
-        observer=observer_settings(),
-        **others,
-    )
-
-
-_job_options = option_group(
-    "job",
-    (
-        setting(
-            "--start",
-            type=Time(EARLIEST, LATEST),
-            default=EARLIEST,
-            help="Where a job with a new checkpoint starts to read.",
-        ),
-        setting(
-            "--until-caught-up",
-            is_flag=True,
-            help="End when all that the topic holds at the start is read.",
-        ),
-        setting(
-            "--trigger",
-            type=click.FloatRange(0),
-            default=1.0,
-            help="Shortest time between two batches, seconds.",
-        ),
-        setting(
-            "--on-lost-records",
-            type=click.Choice(["fail", "skip"]),
-            default="fail",
-            help="What to do if Kafka deletes records, or the whole topic, before they "
-            "are read.",
-        ),
-        setting(
-            "--label-budget",
-            type=click.IntRange(0),
-            default=LABEL_BUDGET,
-            help="Channels that have a metric label of their own.",
-        ),
-        setting(
-            "--forget-days",
-            type=click.IntRange(0, 3_650),
-            default=FORGET_DAYS,
-            help="Days of silence after which a channel is forgotten; 0 for never.",
-        ),
-        setting(
-            "--report-detail",
-            is_flag=True,
-            help="Add every incident and definite acknowledgement to the report; must "
-            "be given from the first start of a checkpoint.",
-        ),
-    ),
-    _job_settings,
-    shared=("reading", "channels"),
 )
 
 
@@ -212,20 +35,20 @@ _job_options = option_group(
     "--checkpoint",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    callback=_checked_checkpoint,
-    help="Directory of the state; a job that starts again on it goes on from there.",
+    callback=checked_checkpoint,
+    help="State directory. A job restarted with the same directory resumes.",
 )
 @serving_options("page and metrics", 9108)
 @setting(
     "--prometheus",
     metavar="URL",
-    callback=_checked_url,
+    callback=checked_url,
     help="List on the page the alerts that fire in this Prometheus.",
 )
 @setting(
     "--audit",
     metavar="URL",
-    callback=_checked_url,
+    callback=checked_url,
     help="Where `sds-monitor audit --every` serves its metrics: channels of which the "
     "mirror lacks a recent message are blind.",
 )
@@ -242,47 +65,23 @@ _job_options = option_group(
 @setting(
     "--retry-for",
     type=click.FloatRange(0),
-    help="Seconds for which to go on trying after Kafka was lost; 0 to end then. By "
-    "default for ever, but 0 with --until-caught-up.",
+    help="Seconds for which to retry after Kafka was lost; 0 to end then. By default "
+    "for ever, but 0 with --until-caught-up.",
 )
 @channels_option
 @history_options
 @reading_options
-@_job_options
+@job_options
 @log_option(exposed=True)
-def command(
-    job: JobSettings,
-    reading: ReadingSettings,
-    address: Address,
-    prometheus: str | None,
-    audit: str | None,
-    heartbeat: bool,
-    report: Path | None,
-    retry_for: float | None,
-    channels: Path | None,
-    log_format: LogFormat,
-) -> None:
+@option_group("settings", (), RunSettings)
+def command(settings: RunSettings) -> None:
     """Read SDS traffic from Kafka and report how reliable each channel is.
 
     Serves the status page at / and Prometheus metrics at /metrics, from before the
     first read; on a terminal a table displays the channels with the most trouble. You
-    can kill it at any moment: started again on the same checkpoint, every figure goes
-    on. SIGHUP makes it read --channels again.
+    can kill it at any moment: restarted with the same checkpoint, every figure
+    continues. SIGHUP makes it read --channels again.
     """
-    from streaming.cli.actions.run import RunSettings, run
+    from streaming.cli.actions.run import run
 
-    if retry_for is None and job.until_caught_up:
-        retry_for = 0.0
-    settings = RunSettings(
-        job,
-        reading.session,
-        address,
-        log_format,
-        retry_for,
-        prometheus,
-        audit,
-        report,
-        channels,
-        writes_heartbeats=heartbeat,
-    )
     run(settings)

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.resources import files
@@ -21,7 +15,6 @@ import click
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
 
-from connectors.history.schema import Row
 from connectors.prometheus.collector import SnapshotCollector
 from connectors.prometheus.firing import FiringPoll
 from connectors.web.app import create_app
@@ -29,9 +22,6 @@ from connectors.web.server import WebServer
 from connectors.web.sources import Sources, StoredViews
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.freshness import Arrivals
-from sds_core.observer.growth import Recorded
-from sds_core.observer.incidents import ChannelIncident, IncidentQuery
-from sds_core.observer.shown_verdicts import ShownVerdict
 from sds_core.observer.snapshot import Snapshot
 from streaming.board import Board
 from streaming.cli.output import wall_ms
@@ -52,33 +42,9 @@ class JobView(Protocol):
     def has_begun(self) -> bool:
         """Whether incidents and minutes can be queried."""
 
-    def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
-        """See `Sources.find_incidents`."""
-
-    def find_minutes(
-        self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
-    ) -> Sequence[Row]:
-        """See `Sources.find_minutes`."""
-
-    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
-        """See `Sources.find_recent`."""
-
-    def find_steps(
-        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
-    ) -> Mapping[str, Sequence[Recorded]]:
-        """See `Sources.find_steps`."""
-
-    def find_verdicts(
-        self, channels: Collection[str], since_ms: int, until_ms: int
-    ) -> Mapping[str, Sequence[ShownVerdict]]:
-        """See `Sources.find_verdicts`."""
-
-    def verdicts_until_ms(self) -> int | None:
-        """See `Sources.verdicts_until_ms`."""
-
     @property
-    def others(self) -> Mapping[str, StoredViews]:
-        """See `Sources.others`."""
+    def stored(self) -> Mapping[str, StoredViews]:
+        """See `Sources.stored`."""
 
 
 class PendingJob:
@@ -98,46 +64,10 @@ class PendingJob:
         """Whether the job runs, or has run."""
         return self.job is not None
 
-    def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
-        """See `Job`; empty before the job runs."""
-        return [] if self.job is None else self.job.find_incidents(query)
-
-    def find_minutes(
-        self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
-    ) -> Sequence[Row]:
-        """See `Job`; empty before the job runs."""
-        if self.job is None:
-            return []
-        return self.job.find_minutes(channel, since_ms, until_ms, fields)
-
-    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
-        """See `Job`; empty before the job runs."""
-        return {} if self.job is None else self.job.find_recent(at_ms)
-
-    def find_steps(
-        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
-    ) -> Mapping[str, Sequence[Recorded]]:
-        """See `Job`; empty before the job runs."""
-        if self.job is None:
-            return {}
-        return self.job.find_steps(channels, since_ms, until_ms, step_ms)
-
-    def find_verdicts(
-        self, channels: Collection[str], since_ms: int, until_ms: int
-    ) -> Mapping[str, Sequence[ShownVerdict]]:
-        """See `Job`; empty before the job runs."""
-        if self.job is None:
-            return {}
-        return self.job.find_verdicts(channels, since_ms, until_ms)
-
-    def verdicts_until_ms(self) -> int | None:
-        """See `Job`; None before the job runs."""
-        return None if self.job is None else self.job.verdicts_until_ms()
-
     @property
-    def others(self) -> Mapping[str, StoredViews]:
+    def stored(self) -> Mapping[str, StoredViews]:
         """See `Job`; empty before the job runs."""
-        return {} if self.job is None else self.job.others
+        return {} if self.job is None else self.job.stored
 
 
 def current_snapshot(
@@ -247,18 +177,8 @@ def status_server(
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(current))
     with FiringPoll(prometheus) as firing:
-        sources = Sources(
-            current,
-            job.find_incidents,
-            job.find_minutes,
-            files("dashboards") / "runbooks",
-            job.find_recent,
-            job.find_steps,
-            firing,
-            lambda: job.others,
-            job.find_verdicts,
-            job.verdicts_until_ms,
-        )
+        runbooks = files("dashboards") / "runbooks"
+        sources = Sources(current, lambda: job.stored, runbooks, firing)
         yield from _served(create_app(sources, registry), host, port)
 
 

@@ -298,13 +298,13 @@ def _given(
     if option.is_flag and isinstance(value, bool):
         return value
     given = value if option.multiple and isinstance(value, list) else [value]
-    if any(isinstance(one, bool) for one in given):
+    if any(isinstance(item, bool) for item in given):
         kind = "only for flags"
-    elif any(isinstance(one, str) and "\0" in one for one in given):
+    elif any(isinstance(item, str) and "\0" in item for item in given):
         # The system ends a text there.
         kind = "no text without a null character"
-    elif not any(isinstance(one, list | dict) for one in given):
-        return [str(one) for one in given] if option.multiple else str(value)
+    elif not any(isinstance(item, list | dict) for item in given):
+        return [str(item) for item in given] if option.multiple else str(value)
     quoted = "something" if isinstance(option, _Secret) else shown(value)
     message = f"{path} sets {name} to {quoted}, which is {kind}"
     raise click.BadParameter(message, param=parameter)

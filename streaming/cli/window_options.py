@@ -1,8 +1,9 @@
-"""Options for a window of record times."""
+"""Options for a span of time: of records, or of what an audit compares."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import click
 
@@ -54,3 +55,88 @@ def _window(first_ms: int | None, last_ms: int | None) -> Window:
         )
         raise click.UsageError(message)
     return window
+
+
+_NS = 1_000_000
+"""Nanoseconds in a millisecond."""
+
+
+class AuditSpan(NamedTuple):
+    """Sender's times to compare.
+
+    Attributes:
+        from_ms: Begin, Unix ms; None for `last_s` before the end.
+        to_ms: End, Unix ms, exclusive; None for `settle_s` before now.
+        last_s: Length, seconds, if there is no begin.
+        settle_s: Age that messages have before they are compared, seconds.
+    """
+
+    from_ms: int | None
+    to_ms: int | None
+    last_s: float
+    settle_s: float
+
+    @property
+    def is_sliding(self) -> bool:
+        """Whether it moves on with the clock."""
+        return self.from_ms is None and self.to_ms is None
+
+    def bounds_ns(self, now_ms: int) -> tuple[int, int]:
+        """Return begin and end, Unix ns, from inclusive to exclusive.
+
+        Args:
+            now_ms: Wall time, Unix ms.
+        """
+        to_ms = self.to_ms
+        if to_ms is None:
+            to_ms = now_ms - round(self.settle_s * 1000)
+        from_ms = self.from_ms
+        if from_ms is None:
+            from_ms = to_ms - round(self.last_s * 1000)
+        return max(1, from_ms * _NS), max(2, to_ms * _NS)
+
+
+def _span(
+    from_ms: int | None, to_ms: int | None, last: float, settle: float
+) -> AuditSpan:
+    if from_ms is not None and to_ms is not None and from_ms >= to_ms:
+        message = (
+            f"--from {iso_time(from_ms)} is not earlier than --to {iso_time(to_ms)}"
+        )
+        raise click.UsageError(message)
+    return AuditSpan(from_ms, to_ms, last, settle)
+
+
+span_options = option_group(
+    "span",
+    (
+        setting(
+            "--from",
+            "from_ms",
+            type=Time(),
+            help="Earliest sender's time; by default --last before the end.",
+        ),
+        setting(
+            "--to",
+            "to_ms",
+            type=Time(),
+            help="Sender's time at which the audit ends, exclusive; by default "
+            "--settle before now.",
+        ),
+        setting(
+            "--last",
+            type=click.FloatRange(1),
+            default=3_600.0,
+            help="Lookback in seconds if --from is omitted.",
+        ),
+        setting(
+            "--settle",
+            type=click.FloatRange(0),
+            default=60.0,
+            help="Seconds that messages have to arrive before they are compared, if "
+            "--to is omitted.",
+        ),
+    ),
+    _span,
+)
+"""Adds the options; the command gets ``span``, an `AuditSpan`."""

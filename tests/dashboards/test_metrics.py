@@ -23,9 +23,10 @@ from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.observer.mvds.kind import MVDS
 from sds_core.observer.mvds.totals import GroupTotals
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.snapshot import Snapshot, Views
+from sds_core.observer.snapshot import Views
 from sds_core.observer.tap_view import TapTotals
 from tests.support.metrics import ALL_METRICS
+from tests.support.snapshots import snapshot_of
 
 ROOT = Path(__file__).parents[2]
 GENERATED = ROOT / "dashboards/generated"
@@ -42,7 +43,7 @@ def scraped(metric: Metric[object]) -> set[str]:
 
 def exported() -> set[str]:
     """The names of the families that monitor and mirror export."""
-    snapshot = Snapshot(
+    snapshot = snapshot_of(
         primed=True,
         channels={"a": ChannelTotals()},
         labels=("a",),

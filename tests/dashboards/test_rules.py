@@ -107,13 +107,13 @@ def test_alert_says_what_and_where(alert: Alert) -> None:
     assert notes["dashboard_url"].startswith(url)
 
 
-def test_alerts_on_channels_use_names_and_muting() -> None:
+def test_alerts_on_channels_and_groups_use_names_and_muting() -> None:
     """Each of them."""
     for alert in alerts():
-        is_on_channel = alert.subject is Subject.CHANNEL
-        assert ("sds_channel_info" in alert.expression) == is_on_channel
-        assert ("{{ $labels.name }}" in alert.description) == is_on_channel
-        if alert.subject is Subject.GROUP:
-            assert "{{ $labels.channel }}" in alert.description
-        if is_on_channel:
-            assert "sds_channel_muted_until_timestamp_seconds" in alert.expression
+        views = {Subject.CHANNEL: "sds_channel", Subject.GROUP: "mvds_group"}
+        of = views.get(alert.subject, "")
+        for one in views.values():
+            assert (f"{one}_info" in alert.expression) == (one == of)
+        assert ("{{ $labels.name }}" in alert.description) == bool(of)
+        if of:
+            assert f"{of}_muted_until_timestamp_seconds" in alert.expression

@@ -20,16 +20,17 @@ from sds_core.observer.excused import Excuse, ExcusedFindings
 from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.mvds.figures import GROUP_FIGURES
+from sds_core.observer.mvds.kind import SHARD_VIEWS
 from sds_core.observer.mvds.totals import GroupTotals
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
-from sds_core.observer.snapshot import JobFigures, Snapshot
-from sds_core.observer.snapshot_metrics import SETTINGS_METRICS
-from sds_core.observer.tap_figures import TAP_FIGURES
+from sds_core.observer.snapshot import JobFigures, Views
+from sds_core.observer.tap_kind import TAP_FIGURES
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 from sds_core.wire import Reason
-from tests.support.metrics import ALL_METRICS
+from tests.support.metrics import ALL_METRICS, SETTINGS_METRICS
+from tests.support.snapshots import snapshot_of
 from tests.support.totals import numbered_totals
 
 
@@ -59,12 +60,18 @@ def source_of(metric: Metric[Any]) -> Any:
         kafka=Freshness(answered_ms=1_500),
         missing_topic=MissingTopic("frames", 1_500),
     )
-    return Snapshot(
-        channels={"a": totals}, labels=("a",), job=job, excused={"a": (EXCUSED,)}
+    return snapshot_of(
+        channels={"a": totals},
+        labels=("a",),
+        job=job,
+        excused={"a": (EXCUSED,)},
+        others={"mvds": Views(SHARD_VIEWS)},
     )
 
 
-EXCUSED = ExcusedFindings("lost", Excuse("tap_hole", 1, 2), 7, 0, True)
+EXCUSED = ExcusedFindings(
+    "lost", Excuse("tap_hole", 1, 2), 7, 0, True, "SdsMessagesLost"
+)
 
 
 def samples(name: str, source: Any) -> dict[tuple[str, ...], Any]:
@@ -297,7 +304,7 @@ def test_undecodable_frames_are_there_for_every_reason() -> None:
     """A reason of another version keeps its count too."""
     found = samples(
         "sds_undecodable_frames_total",
-        Snapshot(undecodable={"no_channel": 3, "of old": 2}),
+        snapshot_of(undecodable={"no_channel": 3, "of old": 2}),
     )
     assert {reason.value for reason in Reason} | {"of old"} == {r for (r,) in found}
     assert found["no_channel",] == 3
@@ -307,7 +314,9 @@ def test_undecodable_frames_are_there_for_every_reason() -> None:
 
 def test_figures_of_the_job_have_their_own_names() -> None:
     """As in the snapshot."""
-    snapshot = Snapshot(
+    groups = {name: GroupTotals(verdict=Verdict.FAILING) for name in "xyz"}
+    snapshot = snapshot_of(
+        others={"mvds": Views(SHARD_VIEWS, groups, ("x",))},
         channels={
             "a": ChannelTotals(verdict=Verdict.OK),
             "b": ChannelTotals(verdict=Verdict.OK),
@@ -332,6 +341,7 @@ def test_figures_of_the_job_have_their_own_names() -> None:
         "state_bytes": 6, "restarts_total": 7, "state_channels": 3,
         "history_pending": 8, "dropped_label_channels": 1, "ok": 0,
         "clock_behind_seconds": -2.5, "records_ahead_seconds": 1.5,
+        "state_groups": 3, "dropped_label_groups": 2,
     }  # fmt: skip
     for name, value in expected.items():
         assert samples(f"sds_monitor_{name}", snapshot) == {(): value}, name
@@ -340,13 +350,13 @@ def test_figures_of_the_job_have_their_own_names() -> None:
         ("ok",): 2, ("degraded",): 0, ("failing",): 1, ("quiet",): 0, ("blind",): 0,
         ("warming_up",): 0,
     }  # fmt: skip
-    assert samples("sds_monitor_event_time_lag_seconds", Snapshot()) == {}
+    assert samples("sds_monitor_event_time_lag_seconds", snapshot_of()) == {}
 
 
 def test_alerts_that_are_held_back_have_channel_and_reason() -> None:
     """Channels without a label are summed; a muted one has no alerts."""
     still = EXCUSED._replace(kind="undelivered", excused=3, counted=2, holds_back=False)
-    snapshot = Snapshot(
+    snapshot = snapshot_of(
         labels=("a", "muted"),
         muted=frozenset({"muted"}),
         excused={
@@ -368,6 +378,6 @@ def test_alerts_that_are_held_back_have_channel_and_reason() -> None:
 def test_clocks_of_taps_without_a_label_are_other() -> None:
     """The one that is off most stands for all."""
     clock = ClockFigures(0, 0, {"a": 100, "b": -90_000, "c": 40_000})
-    snapshot = Snapshot(tap_labels=("a",), job=JobFigures(clock=clock))
+    snapshot = snapshot_of(tap_labels=("a",), job=JobFigures(clock=clock))
     found = samples("sds_tap_clock_offset_seconds", snapshot)
     assert found == {("a",): 0.1, ("other",): -90}

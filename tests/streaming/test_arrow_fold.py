@@ -11,8 +11,8 @@ from pyspark.serializers import CPickleSerializer
 
 from sds_core.observer.tap_kind import TAPS
 from streaming.arrow_fold import folded
+from streaming.chunk import CLOCK_KEY
 from streaming.fold import Fold
-from streaming.keys import CLOCK_KEY
 from tests.support.streaming.groups import STATE, Group, batches, by_spark, tap_digest
 
 MOST_ROWS = 3

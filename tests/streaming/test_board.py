@@ -16,6 +16,7 @@ from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapTotals
 from streaming.board import Board
 from streaming.position import Position
+from tests.support.streaming.ledger import show
 from tests.support.toy.protocol import ROOMS, TOY, RoomTotals
 
 
@@ -28,7 +29,7 @@ def test_a_board_is_unprimed_until_totals_are_set() -> None:
     """Setting the totals of an empty checkpoint primes it too."""
     board = Board()
     assert not board.snapshot.primed
-    board.set_totals({})
+    show(board, {})
     assert board.snapshot.primed
 
 
@@ -41,20 +42,20 @@ def test_setting_totals_twice_changes_nothing() -> None:
         DEAD_LETTERS.key("0"): packed(DeadLetterTotals({"empty_value": 2})),
     }
     labels = {"sds": ("town",), "tap": ("tap",)}
-    board.set_totals(batch, labels)
+    show(board, batch, labels)
     first = board.snapshot
-    board.set_totals(batch, labels)
+    show(board, batch, labels)
     assert board.snapshot == first
-    assert first.channels["town"].messages == 3
+    assert first.views["sds"].totals["town"].messages == 3
     assert first.taps["tap"].last_seen_ms == 7
-    assert (first.labels, first.tap_labels) == (("town",), ("tap",))
+    assert (first.views["sds"].labels, first.tap_labels) == (("town",), ("tap",))
     assert first.undecodable == {"empty_value": 2}
 
 
 def test_names_of_views_are_looked_up_without_a_copy() -> None:
     """A batch asks once for each of its views: copies of all names took seconds."""
     board = Board()
-    board.set_totals({CHANNELS.key("town"): packed(ChannelTotals(messages=3))})
+    show(board, {CHANNELS.key("town"): packed(ChannelTotals(messages=3))})
     names = board.names(CHANNELS.prefix)
     assert isinstance(names, KeysView)
     assert set(names) == {"town"}
@@ -65,7 +66,7 @@ def test_dead_letters_are_summed_over_partitions() -> None:
     board = Board()
     for partition in ("0", "1"):
         key = DEAD_LETTERS.key(partition)
-        board.set_totals({key: packed(DeadLetterTotals({"too_large": 1}))})
+        show(board, {key: packed(DeadLetterTotals({"too_large": 1}))})
     assert board.snapshot.undecodable == {"too_large": 2}
 
 
@@ -73,12 +74,12 @@ def test_an_older_snapshot_is_never_changed() -> None:
     """A scrape in progress reads one state."""
     board = Board()
     key = CHANNELS.key("town")
-    board.set_totals({key: packed(ChannelTotals(messages=1))})
+    show(board, {key: packed(ChannelTotals(messages=1))})
     before = board.snapshot
-    board.set_totals({key: packed(ChannelTotals(messages=2))})
+    show(board, {key: packed(ChannelTotals(messages=2))})
     board.set_position(Position(clock_ms=9, records=8, skipped=7))
-    assert before.channels["town"].messages == 1
-    assert board.snapshot.channels["town"].messages == 2
+    assert before.views["sds"].totals["town"].messages == 1
+    assert board.snapshot.views["sds"].totals["town"].messages == 2
     assert (board.snapshot.job.records, board.snapshot.clock_ms) == (8, 9)
 
 
@@ -87,29 +88,29 @@ def test_a_tap_of_which_nothing_is_known_is_dropped() -> None:
     board = Board()
     west, east = (TAPS.key(name) for name in ("west", "east"))
     seen = packed(TapTotals(last_seen_ms=7))
-    board.set_totals({west: seen, east: packed(TapTotals())}, {"tap": ("west",)})
+    show(board, {west: seen, east: packed(TapTotals())}, {"tap": ("west",)})
     before = board.snapshot
     assert set(before.taps) == {"west"}
-    board.set_totals({west: packed(TapTotals())}, {"tap": ("west",)})
+    show(board, {west: packed(TapTotals())}, {"tap": ("west",)})
     assert not board.snapshot.taps
     assert board.snapshot.tap_labels == ("west",)
-    board.set_totals({west: seen}, {"tap": ("west",)})
+    show(board, {west: seen}, {"tap": ("west",)})
     assert board.snapshot.taps == before.taps
 
 
 def test_views_of_another_protocol_have_a_place_of_their_own() -> None:
     """From the start, so that pages know them; channels are left alone."""
     board = Board([*PROTOCOLS, TOY])
-    assert set(board.snapshot.others) == {"mvds", "toy"}
+    assert set(board.snapshot.views) == {"sds", "mvds", "toy"}
     hall = packed(RoomTotals(moves=3))
-    board.set_totals({ROOMS.key("hall"): hall}, {"toy": ("hall",)})
-    rooms = board.snapshot.others["toy"]
+    show(board, {ROOMS.key("hall"): hall}, {"toy": ("hall",)})
+    rooms = board.snapshot.views["toy"]
     assert (rooms.kind, rooms.labels) == (ROOMS, ("hall",))
     assert rooms.totals["hall"].moves == 3
-    assert not board.snapshot.channels
+    assert not board.snapshot.views["sds"].totals
 
 
 def test_totals_of_a_kind_that_is_not_registered_are_refused() -> None:
     """A checkpoint of a job with more protocols is not read over."""
     with pytest.raises(UnknownKind, match="'toy'"):
-        Board().set_totals({ROOMS.key("hall"): packed(RoomTotals())})
+        show(Board(), {ROOMS.key("hall"): packed(RoomTotals())})

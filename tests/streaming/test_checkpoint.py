@@ -59,14 +59,19 @@ def test_detail_is_refused_unless_it_was_asked_for_from_the_first_start(
 
 
 def test_identity_written_by_an_older_release_is_read(tmp_path: Path) -> None:
-    """The file of a release that counted no starts goes on."""
+    """The file of a release that counted no starts goes on.
+
+    Releases up to 0.15 refuse the new one, since they would not find what the ledger
+    has: they compare the topic.
+    """
     path = own_files(tmp_path) / "job.json"
     path.parent.mkdir()
     path.write_text('{"topic":"frames","report_detail":true}')
     assert start(tmp_path, report_detail=True).starts == 1
     assert path.read_text().startswith(
-        '{"topic":"frames","report_detail":true,"starts":1,"files":[],"observer":{'
+        '{"topic":"(of sds-monitor 0.16 or newer)","report_detail":true,"starts":1,'
     )
+    assert start(tmp_path).topic == "frames"
 
 
 def test_checkpoint_has_the_settings_of_the_model_of_its_first_start(

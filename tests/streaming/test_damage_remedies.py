@@ -109,18 +109,15 @@ def test_remedy_helps(
     assert_goes_on(checkpoint, recorded, spark)
 
 
-@pytest.mark.parametrize(
-    "name", ["labels.json", "incidents.sqlite", "minutes.sqlite", "views.sqlite"]
-)
-def test_job_goes_on_without_a_file_that_is_taken_out_of_the_list(
-    name: str, checkpoint: Path, recorded: KafkaSettings, spark: SparkSession
+def test_job_goes_on_without_a_ledger_that_is_taken_out_of_the_list(
+    checkpoint: Path, recorded: KafkaSettings, spark: SparkSession
 ) -> None:
     """The figures are those of the whole recording."""
-    truncate(checkpoint / "monitor" / name)
+    truncate(checkpoint / "monitor" / "ledger.sqlite")
     refusal(checkpoint, recorded, spark)
-    name_out_of_files(checkpoint, name)
+    name_out_of_files(checkpoint, "ledger.sqlite")
     assert_goes_on(checkpoint, recorded, spark)
-    assert (checkpoint / "monitor" / name).exists()
+    assert (checkpoint / "monitor" / "ledger.sqlite").exists()
 
 
 @pytest.mark.parametrize(

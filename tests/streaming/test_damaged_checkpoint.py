@@ -58,8 +58,8 @@ def with_one_partition(path: Path) -> None:
 
 
 def without_tables(checkpoint: Path) -> None:
-    """Empty the incidents, but leave a valid file."""
-    path = checkpoint / "monitor" / "incidents.sqlite"
+    """Empty the ledger, but leave a valid file."""
+    path = checkpoint / "monitor" / "ledger.sqlite"
     path.unlink()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("VACUUM")
@@ -129,78 +129,37 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
         "monitor/job.json",
         'or write {"topic":',
     ),
-    "labels truncated": (
-        in_monitor("labels.json"),
-        "monitor/labels.json",
-        'take its name out of "files"',
-    ),
-    "labels of other types": (
-        written("monitor/labels.json", "[1,null]"),
-        "monitor/labels.json",
-        "Expected `str`, got `int`",
-    ),
-    "labels that are no text": (
-        lambda checkpoint: (checkpoint / "monitor/labels.json").write_bytes(b"[\xff]"),
-        "monitor/labels.json",
-        "has the wrong content",
-    ),
-    "labels missing": (
-        removed("monitor/labels.json"),
-        "monitor/labels.json",
-        "is missing",
-    ),
-    "taps emptied": (written("monitor/taps.json", ""), "monitor/taps.json", "is empty"),
-    "incidents truncated": (
-        in_monitor("incidents.sqlite"),
-        "monitor/incidents.sqlite",
+    "ledger truncated": (
+        in_monitor("ledger.sqlite"),
+        "monitor/ledger.sqlite",
         "is damaged (database disk image is malformed)",
     ),
-    "incidents emptied": (
-        lambda checkpoint: truncate(checkpoint / "monitor/incidents.sqlite", 0),
-        "monitor/incidents.sqlite",
+    "ledger emptied": (
+        lambda checkpoint: truncate(checkpoint / "monitor/ledger.sqlite", 0),
+        "monitor/ledger.sqlite",
         "is empty",
     ),
-    "incidents without tables": (
+    "ledger without tables": (
         without_tables,
-        "monitor/incidents.sqlite",
+        "monitor/ledger.sqlite",
         "it has no tables",
     ),
-    "incidents overwritten": (
-        written("monitor/incidents.sqlite", "not a database" * 500),
-        "monitor/incidents.sqlite",
+    "ledger overwritten": (
+        written("monitor/ledger.sqlite", "not a database" * 500),
+        "monitor/ledger.sqlite",
         "file is not a database",
     ),
-    "incidents missing": (
-        removed("monitor/incidents.sqlite"),
-        "monitor/incidents.sqlite",
-        "to go on without the incidents and shown verdicts of the last day and the "
-        "rows that waited",
+    "ledger missing": (
+        removed("monitor/ledger.sqlite"),
+        "monitor/ledger.sqlite",
+        "to go on without the incidents and shown verdicts of the last day, the rows "
+        "that waited",
     ),
-    "minutes truncated": (
-        in_monitor("minutes.sqlite"),
-        "monitor/minutes.sqlite",
-        "to go on without the page's figures of the last hour",
-    ),
-    "views overwritten": (
-        written("monitor/views.sqlite", "not a database" * 500),
-        "monitor/views.sqlite",
-        "file is not a database",
-    ),
-    "views missing": (
-        removed("monitor/views.sqlite"),
-        "monitor/views.sqlite",
-        "to go on without what forgotten channels had counted",
-    ),
-    "last byte of the acknowledgements missing": (
+    "last byte of the ledger missing": (
         # SQLite would read a zero in its place.
-        lambda checkpoint: truncate(checkpoint / "monitor/acknowledgements.sqlite", -1),
-        "monitor/acknowledgements.sqlite",
+        lambda checkpoint: truncate(checkpoint / "monitor/ledger.sqlite", -1),
+        "monitor/ledger.sqlite",
         "it ends within a page",
-    ),
-    "acknowledgements truncated": (
-        in_monitor("acknowledgements.sqlite"),
-        "monitor/acknowledgements.sqlite",
-        "is damaged",
     ),
     "state gone": (removed("state"), "state/0/0/_metadata/schema", "is missing"),
     "partition of the state gone": (

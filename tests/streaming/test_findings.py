@@ -23,12 +23,14 @@ from sds_core.observer.incidents import (
     IncidentQuery,
 )
 from sds_core.observer.sds.channel_minute import ChannelMinute
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
-from streaming import database
 from streaming.damage import DamagedCheckpoint
-from streaming.findings import Destination, Findings, OutboxRow
-from tests.support.golden.checkpoints import CHECKPOINTS
+from streaming.ledger import ledger
+from streaming.ledger.findings import Destination, Findings, OutboxRow
+from streaming.ledger.ledger import Ledger
 from tests.support.properties import CAREFUL
+from tests.support.streaming.ledger import ledger_in
 
 FIRST = 1_000
 ALL = 1_000_000
@@ -52,16 +54,21 @@ def found(
     return ChannelIncident(channel, incident, tap_hole)
 
 
+def opened(path: Path, first_sequence: int = FIRST) -> Findings:
+    """The findings in a file."""
+    return Findings(ledger_in(path.parent, first_sequence), CHANNELS)
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """Where the file is."""
-    return tmp_path / "monitor" / "incidents.sqlite"
+    return tmp_path / "monitor" / "ledger.sqlite"
 
 
 @pytest.fixture
 def findings(path: Path) -> Findings:
     """An empty file."""
-    return Findings(path, FIRST)
+    return opened(path, FIRST)
 
 
 def test_incident_is_read_whole_after_a_restart(path: Path) -> None:
@@ -73,8 +80,8 @@ def test_incident_is_read_whole_after_a_restart(path: Path) -> None:
         waku_hash=bytes(32),
         hint=b"\xff",
     )
-    Findings(path, 1).record_incidents({"town\x00": [incident]})
-    assert Findings(path, 1).find_incidents(EVERYTHING) == [
+    opened(path, 1).record_incidents({"town\x00": [incident]})
+    assert opened(path, 1).find_incidents(EVERYTHING) == [
         found(incident, channel="town\x00")
     ]
 
@@ -215,28 +222,15 @@ def test_mark_is_exported_as_well(findings: Findings) -> None:
 
 def test_sequence_goes_on_although_the_outbox_is_empty(path: Path) -> None:
     """A later row has a greater number, whatever the clock says at a restart."""
-    findings = Findings(path, FIRST)
+    findings = opened(path, FIRST)
     findings.record_incidents({"town": [lost("a")]})
     for destination in Destination:
         findings.confirm_delivered(destination, FIRST)
     for first_sequence in (1, ALL):
-        findings = Findings(path, first_sequence)
+        findings = opened(path, first_sequence)
         findings.record_incidents({"town": [lost("b")]})
     told = [one.sequence for one in findings.pending(Destination.TOPICS, ALL)]
     assert told == [FIRST + 1, FIRST + 2]
-
-
-def test_incidents_of_an_earlier_version_are_exported_once(path: Path) -> None:
-    """The file of 0.3.0 has no outbox."""
-    path.parent.mkdir()
-    shutil.copy(CHECKPOINTS / "0.3.0" / "monitor" / "incidents.sqlite", path)
-    known = Findings(path, FIRST).find_incidents(EVERYTHING)
-    assert len(known) == 5
-    known.sort(key=lambda one: (one.incident.found_ms, one.channel, one.incident.key))
-    again = Findings(path, ALL)
-    assert again.pending(Destination.PARQUET, ALL) == [
-        NumberedIncident(number, one) for number, one in enumerate(known, FIRST)
-    ]
 
 
 @pytest.mark.parametrize("limit_bytes", [0, 1 << 30])
@@ -244,8 +238,8 @@ def test_damaged_page_is_an_error_with_its_remedy(
     path: Path, monkeypatch: pytest.MonkeyPatch, limit_bytes: int
 ) -> None:
     """At the start, or when it is read if the file is too large to be checked."""
-    monkeypatch.setattr(database, "_CHECKED_BYTES", limit_bytes)
-    findings = Findings(path, FIRST)
+    monkeypatch.setattr(ledger, "_CHECKED_BYTES", limit_bytes)
+    findings = opened(path)
     findings.record_incidents({"town": [lost(str(n)) for n in range(500)]})
     data = bytearray(path.read_bytes())
     # All pages but the first one, which has the names of the tables.
@@ -254,7 +248,7 @@ def test_damaged_page_is_an_error_with_its_remedy(
     with pytest.raises(
         DamagedCheckpoint, match=r'is damaged.*take its name out of "files"'
     ) as caught:
-        Findings(path, FIRST, expected=True).find_incidents(EVERYTHING)
+        Findings(Ledger(path, expected=True), CHANNELS).find_incidents(EVERYTHING)
     assert caught.value.place == path
     assert len(str(caught.value).splitlines()) == 1
 
@@ -278,7 +272,7 @@ def test_directory_in_place_of_the_file_is_named(path: Path) -> None:
     """SQLite only says that it cannot open it."""
     path.mkdir(parents=True)
     with pytest.raises(DamagedCheckpoint, match="unable to open database file"):
-        Findings(path, FIRST)
+        opened(path, FIRST)
 
 
 class Model:
@@ -331,12 +325,12 @@ def test_killed_after_any_step_the_file_holds_what_it_should(
     """A copy of the files has what each destination lacks."""
     model = Model()
     with TemporaryDirectory() as place:
-        path = Path(place) / "a" / "incidents.sqlite"
-        findings = Findings(path, FIRST)
+        path = Path(place) / "a" / "ledger.sqlite"
+        findings = opened(path, FIRST)
         for number, (step, n) in enumerate(steps):
             step(findings, model, n)
             copy = shutil.copytree(path.parent, Path(place) / f"copy-{number}")
-            reopened = Findings(copy / path.name, ALL)
+            reopened = opened(copy / path.name, ALL)
             for destination in Destination:
                 assert reopened.pending(destination, ALL) == model.pending(destination)
             reached = min(model.reached.values())

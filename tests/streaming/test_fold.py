@@ -31,9 +31,9 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import BLOB_VERSION, TapDigest, TapTotals
+from streaming.chunk import CLOCK_KEY, FORGET, REVIEW
 from streaming.fold import Fold
 from streaming.job import Job
-from streaming.keys import CLOCK_KEY, FORGET, REVIEW
 from tests.support.channel import digest_of
 from tests.support.frames import START_MS, FrameFactory, Record
 from tests.support.streaming.groups import STATE, tap_digest

@@ -14,12 +14,13 @@ from pyspark.sql import SparkSession
 from connectors.kafka.settings import KafkaSettings
 from sds_core.wire import Dialect, Frame, encode
 from streaming.batch_log import read_batch_log
+from streaming.chunk import FORGET
 from streaming.cli.serving import status_server
-from streaming.damage import VIEWS
+from streaming.damage import LEDGER
 from streaming.job import running_job
-from streaming.keys import FORGET
+from streaming.ledger.ledger import Ledger
+from streaming.ledger.view_register import ViewRegister
 from streaming.settings import HistorySettings
-from streaming.view_register import ViewRegister
 from tests.support.history.stored import in_files
 from tests.support.identities import assert_identities
 from tests.support.streaming.jobs import job_settings, wait_for_end, wait_until
@@ -143,16 +144,18 @@ def test_counters_of_other_never_fall_and_labels_become_free_at_a_start(
         }
 
     with live(kafka, label_budget=1) as job, status_server(job, "127.0.0.1", 0) as url:
-        wait_until(job, lambda: len(job.board.snapshot.channels) == 2)
+        wait_until(job, lambda: len(job.board.snapshot.views["sds"].totals) == 2)
         assert scraped(url) == {"east": 2, "other": 3}
         produce(kafka, late_ms, south=4)
-        wait_until(job, lambda: job.board.snapshot.channels.keys() == {"south"})
+        wait_until(
+            job, lambda: job.board.snapshot.views["sds"].totals.keys() == {"south"}
+        )
         # While the job runs, nobody gets the place of the forgotten one.
         assert scraped(url) == {"other": 7}
     with live(kafka, label_budget=1) as job, status_server(job, "127.0.0.1", 0) as url:
         assert scraped(url) == {"other": 7}
         produce(kafka, late_ms + 1_000, north=1)
-        wait_until(job, lambda: "north" in job.board.snapshot.channels)
+        wait_until(job, lambda: "north" in job.board.snapshot.views["sds"].totals)
         assert scraped(url) == {"north": 1, "other": 7}
         report = job.report(0)
     assert report["totals"]["messages"] == 10
@@ -167,16 +170,18 @@ def test_requested_channel_is_forgotten_by_a_running_job_and_at_a_start(
     kafka = topic()
     produce(kafka, T0, town=3, square=1)
     with live(kafka) as job:
-        wait_until(job, lambda: len(job.board.snapshot.channels) == 2)
-        register = ViewRegister(tmp_path / "a" / "monitor" / VIEWS)
+        wait_until(job, lambda: len(job.board.snapshot.views["sds"].totals) == 2)
+        register = ViewRegister(Ledger(tmp_path / "a" / "monitor" / LEDGER))
         assert register.keys() == ["sds:square", "sds:town"]
         register.request([("sds:town", FORGET)])
-        wait_until(job, lambda: job.board.snapshot.channels.keys() == {"square"})
+        wait_until(
+            job, lambda: job.board.snapshot.views["sds"].totals.keys() == {"square"}
+        )
         assert job.report(0)["totals"]["messages"] == 4
         assert_identities(job.report(0))
         produce(kafka, T0 + 5_000, town=1)
-        wait_until(job, lambda: "town" in job.board.snapshot.channels)
-        assert job.board.snapshot.channels["town"].messages == 1
+        wait_until(job, lambda: "town" in job.board.snapshot.views["sds"].totals)
+        assert job.board.snapshot.views["sds"].totals["town"].messages == 1
     assert messages_in(drain(kafka)) == {"town": 1, "square": 1}
     register.request([("sds:square", FORGET), ("sds:none", FORGET)])
     report = drain(kafka)
@@ -203,4 +208,4 @@ def test_fewer_days_hold_for_channels_that_are_silent_already(
         settings = job_settings(kafka, tmp_path / "a", forget_days=days)
         with running_job(spark, settings) as job:
             wait_for_end(job)
-            assert job.board.snapshot.channels.keys() == left
+            assert job.board.snapshot.views["sds"].totals.keys() == left

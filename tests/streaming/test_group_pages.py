@@ -14,8 +14,9 @@ from connectors.prometheus.collector import SnapshotCollector
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
+from streaming.ledger.verdicts import VerdictStore
 from streaming.lookup import Stored
-from streaming.verdicts import VerdictRecorder, VerdictStore
+from streaming.verdicts import VerdictRecorder
 from tests.support.toy.pipeline import Pipeline
 from tests.support.toy.season import BEGIN_MS, clock_of, season
 
@@ -37,13 +38,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     )
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(lambda: snapshot))
-    sources = Sources(
-        lambda: snapshot,
-        lambda _: [],
-        lambda *_: [],
-        Path(),
-        others=lambda: {"league": Stored(pipeline.store)},
-    )
+    league = Stored(pipeline.store)
+    sources = Sources(lambda: snapshot, lambda: {"league": league}, Path())
     app = create_app(sources, registry)
     with (
         WebServer(app, "127.0.0.1", 0) as server,

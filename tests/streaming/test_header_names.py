@@ -48,7 +48,7 @@ def test_record_is_one_dead_letter_and_the_job_goes_on(
     with live(kafka, client=client, until_caught_up=True) as job:
         wait_for_end(job)
         snapshot = job.board.snapshot
-    assert snapshot.channels["town"].messages == 2
+    assert snapshot.views["sds"].totals["town"].messages == 2
     assert snapshot.undecodable == {"bad_header": 1}
     assert snapshot.taps["tap"].missing_records == 0
     (letter,) = records(KafkaSettings(kafka.bootstrap, f"{kafka.topic}.dead-letter"))
@@ -58,5 +58,5 @@ def test_record_is_one_dead_letter_and_the_job_goes_on(
     with live(kafka, client=client, until_caught_up=True) as job:
         wait_for_end(job)
         snapshot = job.board.snapshot
-    assert snapshot.channels["town"].messages == 3
+    assert snapshot.views["sds"].totals["town"].messages == 3
     assert snapshot.undecodable == {"bad_header": 1}

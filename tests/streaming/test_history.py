@@ -24,8 +24,8 @@ from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.settings import Client, KafkaSettings
 from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.totals import ChannelTotals
-from streaming.findings import Destination
 from streaming.history import HistoryInUse, HistoryUnwritable
+from streaming.ledger.findings import Destination
 from tests.support.kafka import NOBODY, refused_sockets_stay_open
 from tests.support.streaming.history import (
     DAY_MS,
@@ -75,7 +75,7 @@ def test_rows_that_were_written_twice_count_once(checkpoint: Checkpoint) -> None
     checkpoint.findings.record_minutes({"town": minutes(3)})
     before = shutil.copytree(checkpoint.directory, checkpoint.directory / "before")
     checkpoint.export()
-    shutil.copy(before / "incidents.sqlite", checkpoint.directory)
+    shutil.copy(before / "ledger.sqlite", checkpoint.directory)
     checkpoint.restart()
     checkpoint.findings.record_incidents({"town": [lost("m", ended_ms=MONDAY_MS + 1)]})
     checkpoint.export()

@@ -36,21 +36,19 @@ from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapTotals
 from sds_core.simulation.truth import Truth
 from streaming.board import Board
+from streaming.chunk import CLOCK_KEY
 from streaming.cli.actions.simulate import start_of
 from streaming.cli.incidents import command
 from streaming.cli.output import wall_ms
 from streaming.cli.serving import status_server
-from streaming.details import DetailStore
-from streaming.findings import Findings
 from streaming.job import Job
-from streaming.keys import CLOCK_KEY
-from streaming.labels import open_ledgers
-from streaming.recent import RecentMinutes
+from streaming.ledger.findings import Findings
+from streaming.ledger.stores import Stores
 from streaming.settings import HistorySettings
 from streaming.sink import Sink
-from streaming.view_register import ViewRegister
 from tests.support.identities import assert_identities
 from tests.support.streaming.jobs import wait_for_end
+from tests.support.streaming.ledger import ledger_in
 
 EVERYTHING = IncidentQuery()
 
@@ -65,24 +63,17 @@ def lost(message_id: str, found_ms: int = 300_000, **known: Any) -> Incident:
 @pytest.fixture
 def findings(tmp_path: Path) -> Findings:
     """An empty file."""
-    return Findings(tmp_path / "monitor" / "incidents.sqlite", 1)
+    return Findings(ledger_in(tmp_path / "monitor"), CHANNELS)
 
 
 class Feed:
     """A sink with its stores, fed row by row."""
 
-    def __init__(self, directory: Path, findings: Findings) -> None:
-        self.details = DetailStore(directory / "details.sqlite")
-        self._sink = Sink(
-            Board(),
-            open_ledgers(directory, kinds_of(PROTOCOLS), 9),
-            None,
-            findings,
-            True,
-            self.details,
-            RecentMinutes(directory / "minutes.sqlite"),
-            ViewRegister(directory / "views.sqlite"),
-        )
+    def __init__(self, findings: Findings) -> None:
+        stores = Stores.of(findings.ledger, kinds_of(PROTOCOLS), 9, True)
+        assert stores.details is not None
+        self.details = stores.details
+        self._sink = Sink(Board(), stores, None, True, str)
         self._batches = itertools.count()
 
     def batch(
@@ -115,9 +106,9 @@ class Feed:
 
 
 @pytest.fixture
-def feed(tmp_path: Path, findings: Findings) -> Feed:
+def feed(findings: Findings) -> Feed:
     """The sink of a job that has just begun."""
-    return Feed(tmp_path, findings)
+    return Feed(findings)
 
 
 def test_each_kind_of_event_goes_to_its_store(feed: Feed, findings: Findings) -> None:
@@ -127,7 +118,7 @@ def test_each_kind_of_event_goes_to_its_store(feed: Feed, findings: Findings) ->
     assert findings.find_incidents(EVERYTHING) == [
         ChannelIncident("town", lost("m"), tap_hole=False)
     ]
-    assert feed.details.latencies() == {"town": [("n", 2)]}
+    assert feed.details.latencies("sds") == {"town": [("n", 2)]}
 
 
 def tap(last_seen_ms: int, *holes: tuple[int, int]) -> TapTotals:
@@ -179,7 +170,7 @@ def test_open_reader_delays_no_batch(
 ) -> None:
     """For example a shell that is left open."""
     feed.batch(400_000, [lost("m")])
-    path = tmp_path / "monitor" / "incidents.sqlite"
+    path = tmp_path / "monitor" / "ledger.sqlite"
     with closing(sqlite3.connect(path)) as connection:
         rows = connection.execute("SELECT * FROM incidents")
         rows.fetchone()

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from connectors.history.query import channel_minutes as query_minutes
 from connectors.history.schema import CHANNEL_MINUTES, NumberedMinute, Row, minute_row
+from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.producer import TopicRecord, partitions_of, write
 from connectors.kafka.settings import Client, KafkaSettings, RecordsLost
 from connectors.kafka.topics import ensure_frames_topic
@@ -26,7 +27,7 @@ from sds_core.simulation.comparison import compare
 from streaming.cli.output import wall_ms
 from streaming.cli.serving import status_server
 from streaming.failure import JobFailed
-from streaming.job import running_job
+from streaming.job import Job, running_job
 from streaming.settings import HistorySettings
 from tests.support.history.stored import in_files, in_topics
 from tests.support.streaming.jobs import job_settings, wait_for_end, wait_until
@@ -99,10 +100,11 @@ def test_figures_of_the_last_hour_are_those_of_the_history(
     at_ms = last_ms // 60_000 * 60_000 - 2 * 60_000
     alone = replace(settings, history=None)
     with running_job(spark, alone) as job:
-        found = job.find_recent(at_ms)
-        for channel in job.board.snapshot.channels:
+        stored = job.stored["sds"]
+        found = stored.find_recent(at_ms)
+        for channel in job.board.snapshot.views["sds"].totals:
             rows = query_minutes(history.directory, channel, 0, last_ms)
-            known = job.find_minutes(channel, 0, last_ms)
+            known = stored.find_minutes(channel, 0, last_ms)
             assert known
             names = known[-1].keys()
             whole = [{name: row[name] for name in names} for row in rows]
@@ -133,7 +135,7 @@ def test_last_minute_of_a_channel_has_the_figures_of_the_report(
     with live(recorded, until_caught_up=True, history=history) as job:
         wait_for_end(job)
         waited = job.board.snapshot.job.history_pending
-        channels = job.board.snapshot.channels
+        channels = job.board.snapshot.views["sds"].totals
         in_the_way.unlink()
     minutes = in_files(history.directory).minutes
     assert 0 < len(minutes) <= waited
@@ -251,15 +253,15 @@ def test_deadline_fires_in_a_silent_channel(topic: Topic, live: Live) -> None:
         heartbeat(T0 + 1_000, 1),
     )
     with live(kafka) as job:
-        wait_until(job, lambda: "town" in job.board.snapshot.channels)
-        assert job.board.snapshot.channels["town"].in_flight == 2
+        wait_until(job, lambda: "town" in job.board.snapshot.views["sds"].totals)
+        assert job.board.snapshot.views["sds"].totals["town"].in_flight == 2
         produce(kafka, heartbeat(T0 + 120_000, 0), heartbeat(T0 + 120_000, 1))
         wait_until(job, lambda: job.progress.fired_ms == T0 + 120_000)
         # An acknowledgement at exactly the deadline would still be in time.
-        assert job.board.snapshot.channels["town"].in_flight == 2
+        assert job.board.snapshot.views["sds"].totals["town"].in_flight == 2
         produce(kafka, heartbeat(T0 + 130_000, 0), heartbeat(T0 + 130_000, 1))
         wait_until(job, lambda: job.progress.fired_ms == T0 + 130_000)
-        totals = job.board.snapshot.channels["town"]
+        totals = job.board.snapshot.views["sds"].totals["town"]
         assert (totals.unacknowledged, totals.unwitnessed) == (1, 1)
 
 
@@ -268,13 +270,13 @@ def test_partitions_added_to_a_running_job_are_read(topic: Topic, live: Live) ->
     kafka = topic()
     produce(kafka, {"value": a_frame("a"), "timestamp_ms": T0})
     with live(kafka) as job:
-        wait_until(job, lambda: "town" in job.board.snapshot.channels)
+        wait_until(job, lambda: "town" in job.board.snapshot.views["sds"].totals)
         admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
         admin.create_partitions({kafka.topic: NewPartitions(3)})
         admin.close()
         value = a_frame("b", channel="village")
         produce(kafka, {"value": value, "timestamp_ms": T0 + 1, "partition": 2})
-        wait_until(job, lambda: "village" in job.board.snapshot.channels)
+        wait_until(job, lambda: "village" in job.board.snapshot.views["sds"].totals)
 
 
 def test_lost_records_stop_the_job_by_default(topic: Topic, drain: Drain) -> None:
@@ -334,3 +336,27 @@ def test_stopping_the_query_ends_the_job(topic: Topic, live: Live) -> None:
     with live(kafka) as job:
         job.query.stop()
         wait_for_end(job)
+
+
+def test_job_that_cannot_stop_its_query_is_ended_all_the_same(
+    topic: Topic, live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The board says so, and what it wrote to is closed."""
+    closed: list[DeadLetterWriter] = []
+    close = DeadLetterWriter.close
+
+    def note(writer: DeadLetterWriter) -> None:
+        closed.append(writer)
+        close(writer)
+
+    def fail(_: SparkSession, job: Job) -> None:
+        job.query.stop()
+        message = "Spark does not answer"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(DeadLetterWriter, "close", note)
+    monkeypatch.setattr("streaming.job._stop", fail)
+    with pytest.raises(RuntimeError, match="does not answer"), live(topic()) as job:
+        assert job.board.snapshot.job.running
+    assert not job.board.snapshot.job.running
+    assert len(closed) == 1

@@ -57,7 +57,7 @@ def test_checkpoint_is_for_one_job_and_one_topic(
     with live(kafka) as job:
         with pytest.raises(CheckpointInUse):
             drain(kafka)
-        wait_until(job, lambda: "town" in job.board.snapshot.channels)
+        wait_until(job, lambda: "town" in job.board.snapshot.views["sds"].totals)
     with pytest.raises(CheckpointMismatch, match=other.topic):
         drain(other)
     with pytest.raises(CheckpointMismatch, match="--report-detail"):

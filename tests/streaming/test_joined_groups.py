@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -22,15 +20,16 @@ from sds_core.observer.minutes import GroupMinute
 from sds_core.observer.protocols import kinds_of
 from sds_core.observer.record import RawRecord
 from sds_core.observer.report import build_report
-from sds_core.observer.sds.remains import remains_of
+from sds_core.observer.sds.totals import remains_of
 from sds_core.observer.snapshot import JobFigures
 from sds_core.observer.verdict import Verdict
 from streaming.cli.incidents import command
 from streaming.damage import DamagedCheckpoint
-from streaming.findings import Destination
-from streaming.group_minutes import GroupMinutes
 from streaming.history import HistoryExporter, Outbox
+from streaming.ledger.findings import Destination
+from streaming.ledger.group_minutes import GroupMinutes
 from streaming.settings import HistorySettings
+from tests.support.streaming.ledger import ledger_in
 from tests.support.toy.league import (
     LEAGUE,
     LEAGUES,
@@ -49,7 +48,7 @@ EVERYTHING = IncidentQuery()
 
 def leagues(pipeline: Pipeline) -> Mapping[str, Any]:
     """The totals on the board, by name of the league."""
-    return pipeline.board.snapshot.others["league"].totals
+    return pipeline.board.snapshot.views["league"].totals
 
 
 def run(pipeline: Pipeline, batches: Iterable[list[RawRecord]]) -> None:
@@ -133,16 +132,15 @@ def test_query_that_is_started_again_publishes_the_same(tmp_path: Path) -> None:
 def test_part_that_comes_late_counts_in_the_newest_minute(tmp_path: Path) -> None:
     """Minutes of a group never fall, although one view was slower than another."""
     kinds = kinds_of([LEAGUE])
-    minutes = GroupMinutes(tmp_path / "groups.sqlite", kinds)
-    minutes.begin(None)
+    minutes = GroupMinutes(ledger_in(tmp_path), kinds)
 
     def part(minute_ms: int, matches: int) -> LeagueMinute:
         return LeagueMinute(minute_ms, LeagueTotals(matches=matches), "north")
 
     first = [part(0, 1), part(MINUTE_MS, 2)]
-    assert _matches(minutes.join(0, LEAGUES, {"0": first})) == [(0, 1), (MINUTE_MS, 2)]
+    assert _matches(minutes.join(LEAGUES, {"0": first})) == [(0, 1), (MINUTE_MS, 2)]
     late = {"1": [part(0, 5)]}
-    assert _matches(minutes.join(1, LEAGUES, late)) == [(MINUTE_MS, 7)]
+    assert _matches(minutes.join(LEAGUES, late)) == [(MINUTE_MS, 7)]
 
 
 def _matches(found: Mapping[str, Iterable[GroupMinute[Any]]]) -> list[tuple[int, int]]:
@@ -152,13 +150,12 @@ def _matches(found: Mapping[str, Iterable[GroupMinute[Any]]]) -> list[tuple[int,
 
 def test_damaged_parts_are_reported_with_a_remedy(tmp_path: Path) -> None:
     """As other files of the checkpoint are."""
-    path = tmp_path / "groups.sqlite"
-    GroupMinutes(path, kinds_of([LEAGUE])).begin(None)
-    with closing(sqlite3.connect(path)) as connection, connection:
-        row = ("league", "north", "0", 0, 0, b"no part")
-        connection.execute("INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?)", row)
-    with pytest.raises(DamagedCheckpoint, match=r"groups\.sqlite.*minutes of a group"):
-        GroupMinutes(path, kinds_of([LEAGUE])).begin(0)
+    ledger = ledger_in(tmp_path)
+    with ledger.transaction() as connection:
+        row = ("league", "north", "0", 0, b"no part")
+        connection.execute("INSERT INTO parts VALUES (?, ?, ?, ?, ?)", row)
+    with pytest.raises(DamagedCheckpoint, match=r"ledger\.sqlite.*a part cannot"):
+        GroupMinutes(ledger, kinds_of([LEAGUE]))
 
 
 def test_minutes_of_a_group_grow_although_one_part_rests(tmp_path: Path) -> None:
@@ -187,9 +184,9 @@ def test_batch_joins_only_groups_that_it_touches(
     published: list[Any] = []
     publish = pipeline.board.publish
 
-    def note(fresh: Any, *rest: Any) -> None:
-        published.append(fresh["league"])
-        publish(fresh, *rest)
+    def note(following: Any) -> None:
+        published.append(following.changed["league"])
+        publish(following)
 
     monkeypatch.setattr(pipeline.board, "publish", note)
     last = [record(50, 300, "south", "m1", 4)]
@@ -201,7 +198,7 @@ def test_labels_are_given_to_groups(tmp_path: Path) -> None:
     """Never to views, and not beyond the budget."""
     pipeline = Pipeline(tmp_path, label_budget=1)
     run(pipeline, [season()])
-    views = pipeline.board.snapshot.others["league"]
+    views = pipeline.board.snapshot.views["league"]
     assert views.labels == ("north",)
     assert set(views.totals) == {"north", "south"}
 
@@ -213,13 +210,10 @@ def test_history_has_tables_of_the_groups(tmp_path: Path) -> None:
     _, minutes, incidents = outcome(pipeline)
     store = pipeline.store
     directory = tmp_path / "history"
-    none = Pipeline(tmp_path / "other").store.findings
     with HistoryExporter(
         HistorySettings(directory, has_topics=False),
-        none,
-        None,
+        [Outbox(store.findings, None, store.tables)],
         lambda: BEGIN_MS,
-        others=[Outbox(store.findings, None, store.tables)],
     ):
         pass
     rows = channel_minutes(directory, "north", 0, 1 << 50, tables=store.tables)
@@ -254,7 +248,7 @@ def test_group_is_blind_while_its_taps_are(tmp_path: Path) -> None:
     job = JobFigures(arrivals=Arrivals(0))
     snapshot = replace(pipeline.board.snapshot, clock_ms=BEGIN_MS, job=job).as_of(61)
     judged = judge_blindness(snapshot)
-    assert judged.others["league"].totals["north"].verdict is Verdict.BLIND
+    assert judged.views["league"].totals["north"].verdict is Verdict.BLIND
 
 
 def test_report_has_the_groups(tmp_path: Path) -> None:

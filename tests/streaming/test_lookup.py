@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,11 +26,11 @@ from sds_core.observer.incidents import (
     IncidentQuery,
 )
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
-from sds_core.observer.snapshot import Snapshot
-from streaming.findings import Findings
+from sds_core.observer.sds.kind import CHANNELS
 from streaming.history import RECENT_MS
-from streaming.lookup import find_incidents, find_minutes
+from streaming.ledger.findings import Findings
 from tests.support.properties import CAREFUL
+from tests.support.snapshots import snapshot_of
 from tests.support.streaming.history import (
     DAY_MS,
     EVERYTHING,
@@ -42,6 +41,8 @@ from tests.support.streaming.history import (
     lost,
     minutes,
 )
+from tests.support.streaming.ledger import ledger_in
+from tests.support.web.stored import stored
 
 
 def test_minutes_are_found_in_files_and_in_the_outbox(
@@ -50,10 +51,7 @@ def test_minutes_are_found_in_files_and_in_the_outbox(
     """Each minute once, in its newest version, and only in the range."""
 
     def found(since: int, until: int) -> list[int]:
-        rows = find_minutes(
-            checkpoint.findings,
-            checkpoint.recent,
-            checkpoint.settings,
+        rows = checkpoint.stored().find_minutes(
             "town",
             MONDAY_MS + since * MINUTE_MS,
             MONDAY_MS + until * MINUTE_MS,
@@ -74,13 +72,8 @@ def test_job_without_a_history_finds_the_minutes_of_the_last_hour(
 ) -> None:
     """With the figures of charts, and of no other channel."""
     checkpoint.recent.record({"town": minutes(3, 10), "village": minutes(9)})
-    rows = find_minutes(
-        checkpoint.findings,
-        checkpoint.recent,
-        None,
-        "town",
-        MONDAY_MS + MINUTE_MS,
-        MONDAY_MS + 9 * MINUTE_MS,
+    rows = checkpoint.stored(with_history=False).find_minutes(
+        "town", MONDAY_MS + MINUTE_MS, MONDAY_MS + 9 * MINUTE_MS
     )
     assert [row["minute"] for row in rows] == [
         MONDAY_MS + MINUTE_MS,
@@ -158,9 +151,11 @@ def test_missing_history_directory_is_an_error(checkpoint: Checkpoint) -> None:
     shutil.rmtree(checkpoint.settings.directory)
     with pytest.raises(NoHistory):
         checkpoint.incidents()
-    find = partial(find_incidents, checkpoint.findings, checkpoint.settings)
+    find = checkpoint.stored().find_incidents
     sources = Sources(
-        lambda: Snapshot(primed=True), find, lambda *asked: [], checkpoint.directory
+        lambda: snapshot_of(primed=True),
+        stored(find_incidents=find),
+        checkpoint.directory,
     )
     app = create_app(sources, CollectorRegistry())
     with WebServer(app, "127.0.0.1", 0) as server:
@@ -208,7 +203,7 @@ def test_lookups_find_what_a_file_that_forgets_nothing_has(
     clock_ms = MONDAY_MS
     with TemporaryDirectory() as place:
         job = Checkpoint(Path(place) / "monitor", Path(place) / "history")
-        whole = Findings(Path(place) / "whole.sqlite", 1)
+        whole = Findings(ledger_in(Path(place) / "whole"), CHANNELS)
         told: dict[tuple[str, IncidentKind, str], Incident] = {}
         for what, channel, kind, message_id, half_days in scenes:
             clock_ms += half_days * HALF_DAY_MS
@@ -224,5 +219,5 @@ def test_lookups_find_what_a_file_that_forgets_nothing_has(
             for findings in (job.findings, whole):
                 findings.record_incidents({channel: [incident]})
         for query in queries:
-            found = find_incidents(job.findings, job.settings, query)
+            found = job.stored().find_incidents(query)
             assert found == whole.find_incidents(query)

@@ -13,9 +13,13 @@ from sds_core.observer.histogram import Histogram
 from sds_core.observer.minutes import MINUTE_MS
 from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
 from streaming.damage import DamagedCheckpoint
-from streaming.recent import RECENT_MS, RecentMinutes
+from streaming.ledger.ledger import Ledger
+from streaming.ledger.recent import RECENT_MS, RecentMinutes
+from tests.support.streaming.ledger import ledger_in
+from tests.support.toy.league import LEAGUES, LeagueMinute, LeagueTotals
 
 MONDAY_MS = 1_786_276_800_000
 STEP_MS = 5 * MINUTE_MS
@@ -41,16 +45,21 @@ def every_minute(recent: RecentMinutes, channel: str) -> list[int]:
     return [(one["minute"] - MONDAY_MS) // MINUTE_MS + 1 for one in rows]
 
 
+def opened(path: Path) -> RecentMinutes:
+    """The minutes of channels in a file."""
+    return RecentMinutes(Ledger(path), CHANNELS)
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """Where the file is."""
-    return tmp_path / "monitor" / "minutes.sqlite"
+    return tmp_path / "monitor" / "ledger.sqlite"
 
 
 @pytest.fixture
 def recent(path: Path) -> RecentMinutes:
     """An empty store."""
-    return RecentMinutes(path)
+    return opened(path)
 
 
 def test_growth_is_counted_from_the_last_minute_before_a_moment(
@@ -160,10 +169,10 @@ def test_minutes_with_other_figures_are_dropped(
 ) -> None:
     """Values have no names, so those of another release would be misread."""
     recent.record({"a": [minute(0, 5)]})
-    assert every_minute(RecentMinutes(path, expected=True), "a") == [1]
+    assert every_minute(opened(path), "a") == [1]
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE fields SET names = 'messages'")
-    assert every_minute(RecentMinutes(path, expected=True), "a") == []
+    assert every_minute(opened(path), "a") == []
 
 
 @pytest.mark.parametrize(
@@ -181,6 +190,15 @@ def test_damaged_figures_are_named_with_their_file(
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE minutes SET figures = ?", (figures,))
     with pytest.raises(
-        DamagedCheckpoint, match=rf"minutes\.sqlite is damaged \({said}.*last hour"
+        DamagedCheckpoint, match=rf"ledger\.sqlite is damaged \({said}.*last hour"
     ):
         recent.at(MONDAY_MS + MINUTE_MS)
+
+
+def test_rows_name_the_view_as_its_kind_does(tmp_path: Path) -> None:
+    """A league is no channel."""
+    recent = RecentMinutes(ledger_in(tmp_path), LEAGUES)
+    recent.record({"north": [LeagueMinute(MONDAY_MS, LeagueTotals(), "north")]})
+    (row,) = recent.rows("north", 0, 1 << 62)
+    assert row["league"] == "north"
+    assert "channel" not in row

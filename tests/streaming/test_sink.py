@@ -4,32 +4,37 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from sds_core.observer import blob
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
 from streaming.board import Board
-from streaming.findings import Findings
-from streaming.labels import open_ledgers
-from streaming.recent import RecentMinutes
+from streaming.ledger.stores import Stores
 from streaming.sink import Sink
-from streaming.view_register import ViewRegister
+from tests.support.streaming.ledger import ledger_in
+from tests.support.toy.league import LEAGUE
 
 
 def test_table_decides_the_labels_of_channels_that_are_new(tmp_path: Path) -> None:
     """One that is in ``other`` stays there: no counter that is exported falls."""
     board = Board()
-    findings = Findings(tmp_path / "incidents.sqlite", 1)
-    register = ViewRegister(tmp_path / "views.sqlite")
-    ledgers = open_ledgers(tmp_path, kinds_of(PROTOCOLS), 0)
-    recent = RecentMinutes(tmp_path / "minutes.sqlite")
-    sink = Sink(board, ledgers, None, findings, False, None, recent, register)
+    stores = Stores.of(ledger_in(tmp_path), kinds_of(PROTOCOLS), 0, False)
+    sink = Sink(board, stores, None, False, str)
     sink.publish(_totals("known"))
-    assert board.snapshot.labels == ()
+    assert board.snapshot.views["sds"].labels == ()
     board.set_table(ChannelTable([ChannelEntry("*", label=True)]))
     sink.publish(_totals("known", "new"))
-    assert board.snapshot.labels == ("new",)
+    assert board.snapshot.views["sds"].labels == ("new",)
+
+
+def test_kind_without_a_store_is_refused(tmp_path: Path) -> None:
+    """Its incidents would be lost silently."""
+    stores = Stores.of(ledger_in(tmp_path), kinds_of(PROTOCOLS), 0, False)
+    with pytest.raises(ValueError, match=r"nothing stores the incidents .* league"):
+        Sink(Board(), stores, None, False, str, (*PROTOCOLS, LEAGUE))
 
 
 def _totals(*channels: str) -> dict[str, bytes]:

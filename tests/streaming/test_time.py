@@ -160,4 +160,4 @@ def test_idle_channel_is_not_called_again(
             write(heartbeats(T0 + hours * HOUR_MS), kafka)
             wait_until_fired(job, T0 + hours * HOUR_MS)
             assert set(called) == expected
-        assert job.board.snapshot.channels["town"].unwitnessed == 1
+        assert job.board.snapshot.views["sds"].totals["town"].unwitnessed == 1

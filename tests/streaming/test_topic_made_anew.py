@@ -102,7 +102,7 @@ def test_records_known_to_be_lost_with_the_topic_are_counted(
     write(messages("old", 100), kafka)
     settings = job_settings(kafka, tmp_path / "a", rows=40, until_caught_up=False)
     with running_job(spark, settings) as job:
-        wait_until(job, lambda: "old" in job.board.snapshot.channels)
+        wait_until(job, lambda: "old" in job.board.snapshot.views["sds"].totals)
     stop_after_first_batch(settings.checkpoint)
     position = read_batch_log(settings.checkpoint).position
     assert position is not None
@@ -142,7 +142,7 @@ def test_batch_that_was_planned_for_the_old_topic_is_not_read_from_the_new_one(
             return
         wait_until(job, lambda: has_read(job, "new", 300))
         wait_until(job, lambda: job.board.snapshot.job.records_lost == 100)
-        assert "old" not in job.board.snapshot.channels
+        assert "old" not in job.board.snapshot.views["sds"].totals
 
 
 def test_topic_made_anew_under_a_running_job_stops_it(
@@ -161,7 +161,7 @@ def test_topic_made_anew_under_a_running_job_stops_it(
             failure = failure_of(job)
     assert failure.final
     assert "was deleted and made anew" in str(failure)
-    assert "new" not in job.board.snapshot.channels
+    assert "new" not in job.board.snapshot.views["sds"].totals
 
 
 def test_topic_made_anew_under_a_running_job_is_read_with_skip_lost(
@@ -203,7 +203,7 @@ def test_topic_made_anew_under_a_running_job_is_read_with_skip_lost(
 
 def has_read(job: Job, channel: str, count: int) -> bool:
     """Whether a job has read so many messages of a channel."""
-    channels = job.board.snapshot.channels
+    channels = job.board.snapshot.views["sds"].totals
     return channel in channels and channels[channel].messages == count
 
 
@@ -231,7 +231,7 @@ def test_topic_made_anew_under_a_replay_gives_no_report(
         group=None,
     )
     with running_job(spark, settings) as job:
-        wait_until(job, lambda: "old" in job.board.snapshot.channels)
+        wait_until(job, lambda: "old" in job.board.snapshot.views["sds"].totals)
         thread = threading.Thread(
             target=make_anew, args=(kafka, messages("new", 2_000))
         )

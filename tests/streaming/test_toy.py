@@ -17,9 +17,11 @@ from connectors.history.schema import tables_of
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.settings import KafkaSettings
+from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.incidents import IncidentQuery
 from sds_core.observer.protocols import PROTOCOLS
 from sds_core.wire import encode
+from streaming.cli.actions.forget import forget
 from streaming.cli.serving import status_server
 from streaming.job import running_job
 from streaming.settings import HistorySettings
@@ -27,7 +29,7 @@ from tests.support.frames import START_MS, FrameFactory
 from tests.support.identities import assert_identities
 from tests.support.streaming.jobs import job_settings, wait_until
 from tests.support.toy.league import LEAGUE, LEAGUES
-from tests.support.toy.protocol import QUIET_MS, TOY
+from tests.support.toy.protocol import QUIET_MS, ROOMS, TOY
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -38,6 +40,9 @@ MOVES = (
     ("yard", b"yard/ada/5"),
     ("hall", b"yard/ada/6"),  # The key is another room: a dead letter.
     ("hall", b"no move"),
+)
+TABLE = ChannelTable(
+    [ChannelEntry("hall", "The hall", mute_until_ms=4_000_000_000_000)]
 )
 MATCHES = (b"north/m1/3", b"north/m2/4", b"south/m3/5", b"north/m4/0", b"south/m1/2")
 
@@ -100,6 +105,7 @@ class Seen:
         incidents: Incidents of leagues.
         history: Directory of the history.
         kafka: The topic of the records.
+        forgotten: The report after the yard was forgotten.
         restarted: The report of a second job on the same checkpoint, before its first
             batch.
     """
@@ -111,6 +117,7 @@ class Seen:
     incidents: list[dict[str, Any]]
     history: Path
     kafka: KafkaSettings
+    forgotten: dict[str, Any]
     restarted: dict[str, Any]
 
 
@@ -134,6 +141,7 @@ def seen(
     last_ms = records()[-1].timestamp_ms
     with running_job(spark, settings, protocols=protocols) as job:
         wait_until(job, lambda: job.board.snapshot.clock_ms == last_ms, 240)
+        job.board.set_table(TABLE)
         with status_server(job, "127.0.0.1", 0) as url:
             metrics, home, page = (
                 httpx.get(f"{url}{path}").raise_for_status().text
@@ -143,6 +151,11 @@ def seen(
             incidents = httpx.get(address).raise_for_status().json()["incidents"]
         report = job.report(0)
         assert_identities(report)
+        forget(checkpoint, ["yard"], ROOMS)
+        wait_until(
+            job, lambda: "yard" not in job.board.snapshot.views[ROOMS.prefix].totals
+        )
+        forgotten = job.report(0)
     with running_job(spark, settings, protocols=protocols) as job:
         yield Seen(
             report,
@@ -152,6 +165,7 @@ def seen(
             incidents=incidents,
             history=history.directory,
             kafka=kafka,
+            forgotten=forgotten,
             restarted=job.report(0),
         )
 
@@ -194,9 +208,30 @@ def test_rooms_have_a_page(seen: Seen) -> None:
         assert text in seen.page
 
 
+def test_rooms_follow_the_channel_table(seen: Seen) -> None:
+    """They have labels, names and muting, by the names of their kind."""
+    lines = seen.metrics.splitlines()
+    assert 'toy_room_info{name="The hall",room="hall"} 1.0' in lines
+    assert 'toy_room_info{name="yard",room="yard"} 1.0' in lines
+    until = 'toy_room_muted_until_timestamp_seconds{room="hall"} 4e+09'
+    assert until in lines
+    assert 'toy_rooms{verdict="quiet"} 2.0' in lines
+    assert "sds_monitor_dropped_label_rooms 0.0" in lines
+
+
+def test_forgotten_room_stays_in_the_sums(seen: Seen) -> None:
+    """As a channel does."""
+    rooms = seen.forgotten["views"]["toy"]
+    assert set(rooms["views"]) == {"hall"}
+    assert rooms["totals"] == seen.report["views"]["toy"]["totals"]
+    yard = seen.report["views"]["toy"]["views"]["yard"]
+    totals = {name: yard[name] for name in ("moves", "points")}
+    assert rooms["forgotten"] == {"count": 1, "totals": totals}
+
+
 def test_rooms_are_in_the_checkpoint(seen: Seen) -> None:
     """A restart shows what was counted before it."""
-    assert seen.restarted["views"] == seen.report["views"]
+    assert seen.restarted["views"] == seen.forgotten["views"]
 
 
 def test_parts_of_leagues_are_joined(seen: Seen) -> None:

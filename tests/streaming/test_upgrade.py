@@ -75,7 +75,7 @@ def test_checkpoint_of_an_older_release_continues(
     with running_job(spark, settings) as job:
         assert job.progress.position is not None
         assert job.progress.position.records == HALF
-        assert job.board.snapshot.channels
+        assert job.board.snapshot.views["sds"].totals
         wait_for_end(job)
         report = job.report(0)
         assert_identities(report)

@@ -23,10 +23,12 @@ from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 from streaming.board import Board
-from streaming.findings import Destination
-from streaming.lookup import find_verdicts
-from streaming.verdicts import VerdictRecorder, VerdictStore
+from streaming.ledger.findings import Destination
+from streaming.ledger.verdicts import VerdictStore
+from streaming.verdicts import VerdictRecorder
+from tests.support.snapshots import with_channels
 from tests.support.streaming.history import MONDAY_MS, Checkpoint
+from tests.support.streaming.ledger import show
 
 NOON_MS = MONDAY_MS + DAY_MS // 2
 
@@ -65,14 +67,12 @@ class Monitor:
             CHANNELS.key(name): blob.totals_part(blob.pack(one, None))
             for name, one in channels.items()
         }
-        self.board.set_totals(packed, gone=[CHANNELS.key(name) for name in gone])
+        show(self.board, packed, gone=[CHANNELS.key(name) for name in gone])
 
     def tap(self, last_seen_ms: int) -> None:
         """Publish the tap."""
         seen = TapTotals(last_seen_ms=last_seen_ms)
-        self.board.set_totals(
-            {TAPS.key("tap"): blob.totals_part(blob.pack(seen, None))}
-        )
+        show(self.board, {TAPS.key("tap"): blob.totals_part(blob.pack(seen, None))})
 
     def look(self, now_ms: int, clock_ms: int = 0, **job: object) -> Snapshot:
         """Look at what is shown, a second after the look before.
@@ -103,8 +103,8 @@ def test_what_is_stored_is_what_was_shown(monitor: Monitor) -> None:
     monitor.publish(town=totals())
     monitor.look(at(0), clock_ms=at(0))
     shown = monitor.look(at(1), clock_ms=at(1))
-    assert shown.channels["town"].verdict is Verdict.BLIND
-    assert monitor.board.snapshot.channels["town"].verdict is Verdict.OK
+    assert shown.views["sds"].totals["town"].verdict is Verdict.BLIND
+    assert monitor.board.snapshot.views["sds"].totals["town"].verdict is Verdict.OK
     assert monitor.rows() == [(0, "ok"), (1, "blind")]
     (_, row) = monitor.store.find(["town"], at(0), at(9))["town"]
     assert row.reason == "tap_hole"
@@ -216,7 +216,7 @@ def test_muted_channel_has_its_verdict(monitor: Monitor) -> None:
     """The page shows it too; only alerts and the sentence leave it out."""
     monitor.publish(town=totals(Verdict.FAILING))
     monitor.recorder.look(
-        replace(monitor.board.snapshot, muted=frozenset({"town"})), at(0)
+        with_channels(monitor.board.snapshot, muted=frozenset({"town"})), at(0)
     )
     assert monitor.rows() == [(0, "failing")]
 
@@ -236,7 +236,7 @@ def test_rows_wait_while_the_disk_fails(
 ) -> None:
     """And the job goes on."""
     monitor.publish(town=totals())
-    path = monitor.checkpoint.directory / "incidents.sqlite"
+    path = monitor.checkpoint.directory / "ledger.sqlite"
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("ALTER TABLE verdicts RENAME TO away")
     monitor.look(at(0))
@@ -270,7 +270,7 @@ def test_history_has_what_the_checkpoint_has_no_more(monitor: Monitor) -> None:
     assert findings.pending(Destination.PARQUET, 9) == []
     monitor.store.record([("town", ShownVerdict(at(1), "ok", "ok"))], at(4 * 1440))
     monitor.store.expire(at(4 * 1440))
-    found = find_verdicts(findings, history, ["town", "none"], at(0), at(9))
+    found = monitor.checkpoint.stored().find_verdicts(["town", "none"], at(0), at(9))
     assert found == {
         "town": [
             ShownVerdict(at(0), "failing", "why"),
@@ -280,9 +280,10 @@ def test_history_has_what_the_checkpoint_has_no_more(monitor: Monitor) -> None:
     }
     # The page's last day needs no history.
     shutil.rmtree(history.directory)
-    assert find_verdicts(findings, history, ["town"], at(3 * 1440), at(4 * 1440)) == {
-        "town": []
-    }
+    found = monitor.checkpoint.stored().find_verdicts(
+        ["town"], at(3 * 1440), at(4 * 1440)
+    )
+    assert found == {"town": []}
 
 
 def test_job_without_a_history_queues_nothing(monitor: Monitor) -> None:

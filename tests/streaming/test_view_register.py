@@ -9,7 +9,8 @@ import pytest
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
-from streaming.view_register import ForgottenView, ViewRegister
+from streaming.ledger.view_register import ForgottenView, ViewRegister
+from tests.support.streaming.ledger import ledger_in
 
 KINDS = kinds_of(PROTOCOLS)
 
@@ -17,7 +18,7 @@ KINDS = kinds_of(PROTOCOLS)
 @pytest.fixture
 def register(tmp_path: Path) -> ViewRegister:
     """A new file."""
-    return ViewRegister(tmp_path / "views.sqlite")
+    return ViewRegister(ledger_in(tmp_path))
 
 
 def ended(messages: int, in_other: bool = False) -> ForgottenView:
@@ -32,39 +33,21 @@ def messages(register: ViewRegister) -> tuple[int, int, int | None]:
     return one.views, one.totals.messages, other
 
 
-def test_repeated_batch_adds_once(register: ViewRegister, tmp_path: Path) -> None:
-    """Also after a restart, and if it forgets something else the second time."""
+def test_forgotten_views_add_to_the_sum(register: ViewRegister) -> None:
+    """Apart from those in `other`."""
     assert register.remainders(KINDS) == {}
-    register.record_batch(3, [], ["sds:a"], [ended(5)])
+    register.add_forgotten([ended(5)])
     assert messages(register) == (1, 5, None)
-    register.record_batch(7, [], [], [ended(10), ended(20, in_other=True)])
-    register.record_batch(7, [], [], [ended(10), ended(20, in_other=True)])
+    register.add_forgotten([ended(10), ended(20, in_other=True)])
     assert messages(register) == (3, 35, 20)
-    again = ViewRegister(tmp_path / "views.sqlite", expected=True)
-    again.record_batch(7, [], [], [ended(1)])
-    assert messages(again) == (2, 6, None)
-    again.record_batch(8, [], [], [ended(100, in_other=True)])
-    assert messages(again) == (3, 106, 100)
-
-
-def test_batch_that_was_not_committed_is_undone_at_a_start(
-    register: ViewRegister,
-) -> None:
-    """Its channels are in the state again, so they must not be in the sum too."""
-    register.record_batch(0, [], [], [ended(5)])
-    register.record_batch(1, [], [], [ended(7)])
-    register.begin(committed=1, taken=0)
-    assert messages(register) == (2, 12, None)
-    register.begin(committed=0, taken=0)
-    assert messages(register) == (1, 5, None)
-    register.begin(committed=None, taken=0)
-    assert register.remainders(KINDS) == {}
+    register.add_forgotten([ended(100, in_other=True)])
+    assert messages(register) == (4, 135, 120)
 
 
 def test_keys_follow_the_batches(register: ViewRegister) -> None:
     """A start sets them anew from the state."""
-    register.record_batch(0, ["sds:b", "sds:a"], [], [])
-    register.record_batch(1, ["sds:b", "sds:c"], ["sds:a"], [])
+    register.update_keys(["sds:b", "sds:a"], [])
+    register.update_keys(["sds:b", "sds:c"], ["sds:a"])
     assert register.keys() == ["sds:b", "sds:c"]
     register.set_keys(["sds:d"])
     assert register.keys() == ["sds:d"]
@@ -78,11 +61,11 @@ def test_taken_requests_are_removed_and_numbers_only_grow(
     register.request([("sds:c", b"3")])
     assert register.newest_request() == 3
     assert register.requests(1, 3) == [("sds:b", b"2"), ("sds:c", b"3")]
-    register.begin(committed=4, taken=2)
+    register.begin(taken=2)
     assert register.requests(0, 3) == [("sds:c", b"3")]
     register.request([("sds:d", b"4")])
     assert register.newest_request() == 4
-    new = ViewRegister(tmp_path / "new.sqlite")
-    new.begin(committed=4, taken=9)
+    new = ViewRegister(ledger_in(tmp_path / "new"))
+    new.begin(taken=9)
     new.request([("sds:a", b"1")])
     assert new.requests(9, new.newest_request()) == [("sds:a", b"1")]

@@ -77,7 +77,7 @@ class Watched:
         left_ms = round((self._end_ms - time_ms) / self._pace.speed)
         wall_ms = self._end_ms - self._pace.offset_ms - left_ms
         shown = current_snapshot(self.board, lambda: wall_ms, lambda: now_s)
-        for totals in shown.channels.values():
+        for totals in shown.views["sds"].totals.values():
             self.verdicts[totals.verdict, totals.verdict_reason] += 1
 
     def arrive(self, time_ms: int) -> None:
@@ -106,12 +106,12 @@ def watched(name: str, seed: int) -> Iterator[tuple[Pace, Watched]]:
         time_ms = max(last_but_one_ms, batch[-1].timestamp_ms)
         monitor.read(batch, clock_ms)
         found = monitor.snapshot
-        views = {CHANNELS.prefix: found.channels, TAPS.prefix: found.taps}
+        views = {CHANNELS.prefix: found.views["sds"].totals, TAPS.prefix: found.taps}
         for play in plays.values():
             play.arrive(last_but_one_ms)
             play.look(time_ms)
             play.arrive(time_ms)
-            play.board.publish(views)
+            play.board.publish(play.board.following(views))
             play.board.set_position(Position(clock_ms))
         before_ms = time_ms
     yield from plays.items()

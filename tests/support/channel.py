@@ -16,10 +16,10 @@ from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
 from sds_core.observer.sds.digest import Arrival, ChannelDigest, ChannelDigester
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
-from sds_core.observer.snapshot import Snapshot
 from sds_core.wire import Dialect, Frame, decode, encode
 from tests.support import identities
 from tests.support.frames import START_MS, FrameFactory, Record, running_clocks
+from tests.support.snapshots import snapshot_of
 
 START_LAMPORT = 100
 """L0 of a channel from `Channel.after_warm_up`, in both dialects."""
@@ -220,6 +220,6 @@ def parted(
 
 def assert_identities(totals: ChannelTotals) -> None:
     """Check what is true at every moment; see `tests.support.identities`."""
-    snapshot = Snapshot(channels={"channel": totals})
+    snapshot = snapshot_of(channels={"channel": totals})
     identities.assert_identities(build_report(snapshot, 0))
     assert (totals.oldest_in_flight_ms is None) == (totals.in_flight == 0)

@@ -13,6 +13,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
+from tests.support.snapshots import snapshot_of
 
 HOSTILE_IDS = (
     '<b>"quoted"\\',
@@ -57,7 +58,7 @@ def snapshot(
 ) -> Snapshot:
     """A primed snapshot; the first `labelled` channels have a label."""
     made = {name: totals(4 + number) for number, name in enumerate(channels)}
-    return Snapshot(
+    return snapshot_of(
         primed=True,
         channels=made,
         labels=tuple(made)[:labelled],

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from sds_core.audit.figures import AUDIT_METRICS
 from sds_core.metrics import Metric
 from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
-from sds_core.observer.mvds.figures import GROUP_FIGURES
-from sds_core.observer.sds.figures import CHANNEL_FIGURES
-from sds_core.observer.snapshot_metrics import SETTINGS_METRICS, SNAPSHOT_METRICS
-from sds_core.observer.tap_figures import TAP_FIGURES
+from sds_core.observer.protocols import PROTOCOLS
+from sds_core.observer.snapshot_metrics import settings_metrics, snapshot_metrics
+from sds_core.observer.tap_kind import TAP_FIGURES
+
+_KINDS = [protocol.kind for protocol in PROTOCOLS]
+_SETTINGS = {one.prefix: settings_metrics(one) for one in _KINDS}
+_OF_VIEWS = [[*one.published.metrics, *_SETTINGS[one.prefix]] for one in _KINDS]
+
+SETTINGS_METRICS = [*chain.from_iterable(_SETTINGS.values())]
+SNAPSHOT_METRICS = snapshot_metrics(_KINDS)
 
 ALL_METRICS: tuple[Metric[Any], ...] = (
-    *CHANNEL_FIGURES.metrics,
-    *GROUP_FIGURES.metrics,
-    *SETTINGS_METRICS,
+    *_OF_VIEWS[0],
     *TAP_FIGURES.metrics,
+    *chain.from_iterable(_OF_VIEWS[1:]),
     *SNAPSHOT_METRICS,
     *MIRROR_METRICS,
     *NODE_METRICS,

@@ -225,7 +225,7 @@ class Monitor:
         for key in unmarked:
             incident = self.incidents[key]
             if coincides_with_hole(
-                snapshot.channels[key[0]].observers,
+                snapshot.views["sds"].totals[key[0]].observers,
                 snapshot.taps,
                 incident.since_ms - DEFAULTS.tap_hole_ms,
                 incident.found_ms,

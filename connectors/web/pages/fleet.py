@@ -1,6 +1,6 @@
 """All views of one kind, by default the most troubled first.
 
-`/` has the channels of SDS, `/views/<prefix>` the views of another protocol, by default
+`/` has those of the kind at the root, `/views/<prefix>` those of any kind, by default
 with their figures of the last hour; since the first record if no minutes are stored.
 """
 
@@ -12,25 +12,31 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.web import words
+from connectors.web.alert_words import held_words
 from connectors.web.figures import Group, PageFigure, column_groups
-from connectors.web.held_words import LISTED_HELD, held_words
-from connectors.web.last_hour import LastHour, Lately, LatelyByName, Trend
-from connectors.web.naming import called, short_key, view_href
-from connectors.web.pages.layout import Layout, other_path
-from connectors.web.parameters import one_of
+from connectors.web.last_hour import LastHour, Lately, Trend, since_the_first_record
+from connectors.web.naming import (
+    called,
+    display_name,
+    json_href,
+    path_of,
+    settings_of,
+    short_key,
+    view_href,
+)
+from connectors.web.pages.layout import Layout
+from connectors.web.parameters import one_of, views_of
 from connectors.web.reasons import causes_in_brief, reason_of
-from connectors.web.sources import Sources, StoredViews
+from connectors.web.sources import Sources
 from connectors.web.strips import Strip, hour_strips
 from connectors.web.summary import names_by_trouble
-from sds_core.observer.figure_table import FigureTable, Names
+from sds_core.observer.figure_table import Names
 from sds_core.observer.kinds import AnyKind
-from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
@@ -97,7 +103,7 @@ class Order:
         snapshot: Snapshot,
         kind: AnyKind,
         names: Sequence[str],
-        figures: Mapping[str, Lately],
+        lately: Callable[[str], Lately],
     ) -> Sequence[str]:
         """Return names of views in this order; equal ones stay in theirs.
 
@@ -105,7 +111,7 @@ class Order:
             snapshot: Has the display names of the views.
             kind: Kind of the views.
             names: The names by trouble.
-            figures: Figures of the columns by name.
+            lately: Returns the figures of the columns of a view.
         """
         if self.key == _TROUBLE:
             return names[::-1] if self.reverse else names
@@ -115,7 +121,7 @@ class Order:
                 key=lambda name: called(snapshot, name, kind).casefold(),
                 reverse=self.reverse,
             )
-        return sorted(names, key=_rank(self.columns[self.key], self.reverse, figures))
+        return sorted(names, key=_rank(self.columns[self.key], self.reverse, lately))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,149 +159,95 @@ class Row:
     strip: Strip | None
 
 
-def routes(
-    layout: Layout, sources: Sources, table: FigureTable[Any]
-) -> list[BaseRoute]:
-    """The page of all channels, and one for the views of each other protocol.
+def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
+    """The page of all views of a kind.
 
     Args:
         layout: Makes the pages.
         sources: Source of the figures.
-        table: The figures of channels.
     """
 
-    # Synchronous, so Starlette runs them in its thread pool: they read all views.
-    def channels(request: Request) -> Response:
+    # Synchronous, so Starlette runs it in its thread pool: it reads all views.
+    def page(request: Request) -> Response:
         """Query parameters: `sort`, see `Order`; `find`, part of a name or id.
 
         `window=all` selects figures since the first record, instead of the last hour.
         """
+        given = request.query_params
         snapshot = sources.current()
-        if not snapshot.primed:
-            return layout.unread(request, snapshot, "Channels")
-        views = snapshot.views[CHANNELS.prefix]
-        window = one_of(request.query_params, "window", [_HOUR, _ALL])
-        hour = None
-        if window != _ALL:
-            hour = LastHour(sources, table, snapshot.clock_ms)
-        return _page(layout, request, snapshot, views, table, "", sources, hour)
-
-    def others(request: Request) -> Response:
-        """Query parameters as for channels."""
-        snapshot = sources.current()
-        views = snapshot.others.get(request.path_params["prefix"])
-        if views is None:
-            raise HTTPException(404)
-        title = views.figures.names.many.capitalize()
+        views = views_of(request, snapshot)
+        kind, table = views.kind, views.figures
+        title = kind.names.many.capitalize()
         if not snapshot.primed:
             return layout.unread(request, snapshot, title)
-        window = one_of(request.query_params, "window", [_HOUR, _ALL])
-        stored = sources.of(views.kind.prefix)
-        hour = None
+        window = one_of(given, "window", [_HOUR, _ALL])
+        stored, hour = sources.of(kind.prefix), None
         if stored is not None and window != _ALL:
-            hour = LastHour(stored, views.figures, snapshot.clock_ms)
-        return _page(
-            layout,
+            hour = LastHour(stored, table, snapshot.clock_ms)
+        groups: list[Group] = column_groups(table)
+        columns = {figure.key: figure for group in groups for figure in group.figures}
+        order = Order.requested(columns, given)
+        find = given.get("find", "")
+        wanted = find.strip().casefold()
+        found: Sequence[str] = [
+            name
+            for name in names_by_trouble(views)
+            if not wanted or _has(snapshot, kind, name, wanted)
+        ]
+        find_lately = since_the_first_record if hour is None else hour.lately
+
+        def lately(name: str) -> Lately:
+            return find_lately(name, views.totals[name])
+
+        found = order.sort(snapshot, kind, found, lately)
+        listed = {name: views.totals[name] for name in found[:LISTED_VIEWS]}
+        trends = {} if hour is None else hour.trends(listed)
+        strips = hour_strips(stored, listed)
+        begin_ms = None if hour is None else hour.begin_ms
+        rows = [
+            _row(
+                snapshot,
+                views,
+                name,
+                lately(name),
+                trends.get(name),
+                strips.get(name),
+                begin_ms,
+            )
+            for name in listed
+        ]
+        return layout.page(
             request,
             snapshot,
-            views,
-            views.figures,
-            title,
-            stored,
-            hour,
+            "fleet.html",
+            title="" if kind.at_root else title,
+            names=kind.names,
+            json=json_href(kind),
+            has_hour=stored is not None,
+            # The first page leads to those of the other kinds.
+            others=[
+                (
+                    one.kind.names.many.capitalize(),
+                    path_of(one.kind),
+                    _by_verdict(one.totals.values()),
+                )
+                for one in snapshot.views.values()
+                if kind.at_root and one is not views
+            ],
+            held=held_words(snapshot, [views]),
+            groups=groups,
+            order=order,
+            find=find,
+            rows=rows,
+            empty="" if found else _empty(kind.names, bool(views.totals)),
+            hidden=len(found) - len(rows),
+            by_verdict=_by_verdict(views.totals.values()),
+            is_hour=hour is not None,
+            windows=_windows(order, find),
+            since=_since(snapshot, hour),
         )
 
-    return [Route("/", channels), Route("/" + other_path("{prefix}"), others)]
-
-
-def _page(
-    layout: Layout,
-    request: Request,
-    snapshot: Snapshot,
-    views: Views[ViewTotals],
-    table: FigureTable[Any],
-    title: str,
-    stored: StoredViews | None,
-    hour: LastHour | None = None,
-) -> Response:
-    """The page of all views of one kind, with the columns of a table of figures.
-
-    Figures are those of an hour, or since the first record.
-    """
-    kind, names = views.kind, table.names
-    groups: list[Group] = column_groups(table)
-    columns = {figure.key: figure for group in groups for figure in group.figures}
-    order = Order.requested(columns, request.query_params)
-    find = request.query_params.get("find", "")
-    wanted = find.strip().casefold()
-    found: Sequence[str] = [
-        name
-        for name in names_by_trouble(snapshot, kind.prefix)
-        if not wanted or _has(snapshot, kind, name, wanted)
-    ]
-    figures = _since_the_first_record if hour is None else hour.of
-    lately = figures(views.totals)
-    found = order.sort(snapshot, kind, found, lately)
-    listed = {name: views.totals[name] for name in found[:LISTED_VIEWS]}
-    trends = {} if hour is None else hour.trends(listed)
-    strips = hour_strips(stored, listed)
-    rows = [
-        _row(
-            snapshot,
-            kind,
-            name,
-            totals,
-            lately[name],
-            trends.get(name),
-            strips.get(name),
-            None if hour is None else hour.begin_ms,
-        )
-        for name, totals in listed.items()
-    ]
-    is_channels = kind.prefix == CHANNELS.prefix
-    return layout.page(
-        request,
-        snapshot,
-        "fleet.html",
-        title=title,
-        names=names,
-        prefix=kind.prefix,
-        is_channels=is_channels,
-        has_hour=stored is not None,
-        others=_others(snapshot, kind),
-        held=held_words(snapshot, most=LISTED_HELD if is_channels else 0),
-        groups=groups,
-        order=order,
-        find=find,
-        rows=rows,
-        empty="" if found else _empty(names, bool(views.totals)),
-        hidden=len(found) - len(rows),
-        by_verdict=_by_verdict(views.totals.values()),
-        is_hour=hour is not None,
-        windows=_windows(order, find),
-        since=_since(snapshot, hour),
-    )
-
-
-def _others(snapshot: Snapshot, kind: AnyKind) -> list[tuple[str, str, str]]:
-    """Return name, address and verdicts of all views of each other kind.
-
-    Only the page of channels, which is the first, lists the other kinds.
-    """
-    if kind.prefix != CHANNELS.prefix:
-        return []
-    return [
-        (
-            views.figures.names.many.capitalize(),
-            other_path(prefix),
-            _by_verdict(views.totals.values()),
-        )
-        for prefix, views in snapshot.others.items()
-    ]
-
-
-def _since_the_first_record(views: Mapping[str, ViewTotals]) -> Mapping[str, Lately]:
-    return LatelyByName(views, lambda _, one: Lately(one, one.first_event_ms))
+    return [Route("/", page), Route("/views/{prefix}", page)]
 
 
 def _windows(order: Order, find: str) -> list[tuple[str, str, bool]]:
@@ -323,12 +275,12 @@ def _since(snapshot: Snapshot, hour: LastHour | None) -> str:
 
 
 def _rank(
-    figure: PageFigure, reverse: bool, figures: Mapping[str, Lately]
+    figure: PageFigure, reverse: bool, lately: Callable[[str], Lately]
 ) -> Callable[[str], float]:
     sign = 1 if figure.least_first is not reverse else -1
 
     def rank(name: str) -> float:
-        found = figures[name].figures
+        found = lately(name).figures
         value = None if found is None else figure.value(found)
         # Views without a value are last in both orders.
         return math.inf if value is None else sign * value
@@ -337,17 +289,14 @@ def _rank(
 
 
 def _has(snapshot: Snapshot, kind: AnyKind, name: str, wanted: str) -> bool:
-    texts = [name]
-    if kind.in_channel_table:
-        texts.append(snapshot.table.of(name).name)
+    texts = (name, display_name(snapshot, name, kind))
     return any(wanted in text.casefold() for text in texts)
 
 
 def _row(
     snapshot: Snapshot,
-    kind: AnyKind,
+    views: Views[Any],
     name: str,
-    totals: ViewTotals,
     lately: Lately,
     trend: Trend | None,
     strip: Strip | None,
@@ -357,29 +306,27 @@ def _row(
 
     Args:
         snapshot: Has names, taps and the clock.
-        kind: Kind of the view.
+        views: The views of its kind.
         name: Own name of the view.
-        totals: Its totals.
         lately: Its figures.
         trend: Its trend.
         strip: Its strip.
         begin_ms: Begin of the hour, Unix ms; None for figures since the first record.
     """
-    shown_name, own_id, muted = words.short(name), "", ""
-    if kind.in_channel_table:
-        settings = snapshot.table.of(name)
-        shown_name = called(snapshot, name)
-        own_id = words.short(name) if settings.name else ""
-        if name in snapshot.muted:
-            muted = f"Muted until {words.utc(settings.mute_until_ms)}"
+    kind, totals = views.kind, views.totals[name]
+    has_name = display_name(snapshot, name, kind)
+    muted = ""
+    if name in views.muted:
+        until_ms = settings_of(snapshot, name, kind).mute_until_ms
+        muted = f"Muted until {words.utc(until_ms)}"
     since_ms = totals.verdict_since_ms if totals.verdict in _TROUBLED else None
     return Row(
         short_key(name),
-        shown_name,
-        own_id,
+        called(snapshot, name, kind),
+        words.short(name) if has_name else "",
         view_href(kind, name),
         totals.verdict,
-        reason_of(snapshot, totals),
+        reason_of(snapshot, totals, kind),
         causes_in_brief(snapshot, totals, kind),
         _trouble_since(snapshot, totals.verdict, since_ms) if since_ms else "",
         muted,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
@@ -12,18 +13,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from connectors.web.incident_places import ListedIncident
-from connectors.web.incident_words import KINDS, IncidentWords, incident_words
+from connectors.web.incident_words import (
+    KINDS,
+    IncidentWords,
+    incident_words,
+)
 from connectors.web.lacks import READ_INCIDENTS, Lacks, group_words, is_participant
 from connectors.web.lookups import Lookups
-from connectors.web.naming import is_key
+from connectors.web.naming import is_key, json_href, label_of
 from connectors.web.pages.layout import Layout
-from connectors.web.paging import PageRequest, next_page
-from connectors.web.parameters import incident_query
+from connectors.web.paging import ListedIncident, PageRequest, next_after
+from connectors.web.parameters import incident_query, views_of
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable
 from connectors.web.sources import Sources
-from sds_core.observer.incidents import ChannelIncident, IncidentQuery
-from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
+from sds_core.observer.snapshot import Snapshot, Views
 
 LISTED_INCIDENTS = 50
 """Incidents on a page of the list."""
@@ -57,7 +61,7 @@ class _List:
 
 
 def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute]:
-    """The list of incidents."""
+    """The list of incidents of the views of a kind."""
 
     # Synchronous, so Starlette runs it in its thread pool: it reads files.
     def page(request: Request) -> Response:
@@ -67,13 +71,15 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
         """
         given = {name: text for name, text in request.query_params.items() if text}
         snapshot = sources.current()
+        views = views_of(request, snapshot)
+        kind, label = views.kind, label_of(views.kind)
         if not snapshot.primed:
             return layout.unread(request, snapshot, "Incidents")
-        query = incident_query(given, snapshot)
+        query = incident_query(given, label, views.totals)
         participant = given.get("participant", "")
         place = PageRequest(LISTED_INCIDENTS, given.get("after")).place(_Place)
         try:
-            found = _read(lookups, snapshot, query, participant, place)
+            found = _read(lookups, snapshot, views, query, participant, place)
         except (HistoryBusy, HistoryUnreadable) as error:
             found = _List(problem=str(error))
         chosen = {name: text for name, text in given.items() if name != "after"}
@@ -84,33 +90,41 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
             "incidents.html",
             title="Incidents",
             poll_s=_POLL_S,
+            names=kind.names,
+            label=label,
+            by_participant=IncidentKind.UNDELIVERED in kind.personal,
             query=query,
-            channel=given.get("channel", ""),
+            view_name=given.get(label, ""),
             key=given.get("key", ""),
             participant=participant,
             kinds=KINDS,
             found=found,
             others=[
-                views.figures.names.many
-                for views in snapshot.others.values()
-                if views.totals
+                one.kind.names.many
+                for one in snapshot.views.values()
+                if kind.at_root and one is not views and one.totals
             ],
             is_first=place is None,
             first=_address(chosen),
             next=_address(chosen | {"after": found.next}) if found.next else "",
-            json=f"api/v1/{_address(for_api)}",
+            json=f"{json_href(kind, what='incidents')}?{_query(for_api)}",
         )
 
-    return [Route("/incidents", page)]
+    return [Route("/incidents", page), Route("/views/{prefix}/incidents", page)]
 
 
 def _address(chosen: dict[str, str]) -> str:
-    return f"incidents?{urlencode(chosen, errors='surrogatepass')}"
+    return f"incidents?{_query(chosen)}"
+
+
+def _query(chosen: dict[str, str]) -> str:
+    return urlencode(chosen, errors="surrogatepass")
 
 
 def _read(
     lookups: Lookups,
     snapshot: Snapshot,
+    views: Views[Any],
     query: IncidentQuery,
     participant: str,
     place: _Place | None,
@@ -119,7 +133,8 @@ def _read(
 
     Args:
         lookups: Source of incidents.
-        snapshot: Has the names of channels.
+        snapshot: Has the names of views.
+        views: The views whose incidents are meant.
         query: Selected incidents.
         participant: A participant whose messages are selected, or its key; empty for
             all messages.
@@ -128,23 +143,26 @@ def _read(
     Raises:
         HistoryBusy: Too many other requests wait.
         HistoryUnreadable: The history is missing or damaged.
-        WrongParameter: The channel of the place does not exist any more.
+        WrongParameter: The view of the place does not exist any more.
     """
+    kind = views.kind
+    find = partial(lookups.incidents, kind.prefix)
     shown: list[ChannelIncident] = []
     lacks = None
-    after = None if place is None else place.incident.find(snapshot.channels)
+    after = None if place is None else place.incident.find(views.totals)
     if participant:
         # Only unresolved incidents name who lacks a message.
-        query = msgspec.structs.replace(
-            query, standing=True, participant=_named(lookups, query, participant)
-        )
+        query = msgspec.structs.replace(query, standing=True)
+        named = _named(find, query, participant)
+        query = msgspec.structs.replace(query, participant=named)
     if place is None or not place.resolved:
-        wanted = msgspec.structs.replace(query, standing=True, after=after)
         # One more than is grouped, to know whether there are more.
-        wanted = msgspec.structs.replace(wanted, limit=READ_INCIDENTS + 1)
-        shown = list(lookups.incidents(wanted))
+        limit = READ_INCIDENTS + 1
+        shown += find(
+            msgspec.structs.replace(query, standing=True, after=after, limit=limit)
+        )
         if place is None:
-            lacks = group_words(snapshot, shown, participant)
+            lacks = group_words(snapshot, kind, shown, participant)
     if len(shown) <= LISTED_INCIDENTS and not query.standing:
         ended = msgspec.structs.replace(
             query,
@@ -152,16 +170,20 @@ def _read(
             after=after if place is not None and place.resolved else None,
             limit=LISTED_INCIDENTS + 1 - len(shown),
         )
-        shown += lookups.incidents(ended)
+        shown += find(ended)
     listed = shown[:LISTED_INCIDENTS]
     return _List(
         lacks,
-        [incident_words(snapshot, one) for one in listed],
-        _next(listed) if len(shown) > LISTED_INCIDENTS else "",
+        [incident_words(snapshot, one, kind) for one in listed],
+        next_after(listed, len(shown) > LISTED_INCIDENTS, _place_of) or "",
     )
 
 
-def _named(lookups: Lookups, query: IncidentQuery, participant: str) -> str:
+def _named(
+    find: Callable[[IncidentQuery], Sequence[ChannelIncident]],
+    query: IncidentQuery,
+    participant: str,
+) -> str:
     """Return the id of a participant, given this or its key.
 
     Only long ids have keys, and addresses have these instead. The id is looked for in
@@ -169,16 +191,12 @@ def _named(lookups: Lookups, query: IncidentQuery, participant: str) -> str:
     """
     if not is_key(participant):
         return participant
-    standing = msgspec.structs.replace(query, standing=True)
-    for one in lookups.incidents(standing):
+    for one in find(query):
         for name in one.incident.lacking:
             if is_participant(name, participant):
                 return name
     return participant
 
 
-def _next(listed: Sequence[ChannelIncident]) -> str:
-    last = listed[-1]
-    return next_page(
-        _Place(last.incident.ended_ms is not None, ListedIncident.of(last))
-    )
+def _place_of(one: ChannelIncident) -> _Place:
+    return _Place(one.incident.ended_ms is not None, ListedIncident.of(one))

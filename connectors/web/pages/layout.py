@@ -14,19 +14,13 @@ from starlette.staticfiles import StaticFiles
 
 from connectors.prometheus.firing import FiringAlerts
 from connectors.web import words
-from connectors.web.firing_words import firing_words
-from connectors.web.reasons import reason_of, runbook_of
+from connectors.web.alert_words import firing_words
+from connectors.web.naming import path_of
 from connectors.web.summary import summarise
 from sds_core.observer.snapshot import Snapshot
 
-VIEWS = (
-    ("", "Channels"),
-    ("incidents", "Incidents"),
-    ("taps", "Taps"),
-    ("monitor", "Monitor"),
-    ("runbooks", "Runbooks"),
-)
-"""Path and name of each page in the navigation."""
+_PAGES = ("Incidents", "Taps", "Monitor", "Runbooks")
+"""Names of the pages in the navigation after the lists of views."""
 
 _HERE = Path(__file__).parent.parent
 
@@ -60,9 +54,7 @@ class Layout:
             lstrip_blocks=True,
             undefined=StrictUndefined,
         )
-        self._environment.globals.update(
-            words=words, reason_of=reason_of, runbook_of=runbook_of
-        )
+        self._environment.globals["words"] = words
 
     def page(
         self,
@@ -132,19 +124,13 @@ class Layout:
         return Mount("/static", StaticFiles(directory=_HERE / "static"))
 
 
-def other_path(prefix: str) -> str:
-    """Return the path of the page with the views of a protocol other than SDS."""
-    return f"views/{prefix}"
-
-
 def _navigation(snapshot: Snapshot) -> list[tuple[str, str]]:
-    """Return path and name of each link: `VIEWS`, and pages of other protocols."""
-    others = [
-        (other_path(prefix), views.figures.names.many.capitalize())
-        for prefix, views in snapshot.others.items()
+    """Return path and name of each link: lists of views, then the other pages."""
+    lists = [
+        (path_of(views.kind), views.kind.names.many.capitalize())
+        for views in snapshot.views.values()
     ]
-    channels, *rest = VIEWS
-    return [channels, *others, *rest]
+    return [*lists, *((name.lower(), name) for name in _PAGES)]
 
 
 def _root(request: Request) -> str:

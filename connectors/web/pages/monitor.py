@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.web import words
 from connectors.web.pages.layout import Layout
+from connectors.web.parameters import views_of
 from connectors.web.sources import Sources
 from connectors.web.summary import stopped
 from sds_core.observer.clock import ClockFigures, ClockLevel
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.settings_table import changed
-from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.snapshot import JobFigures, Snapshot, Views
 
 _Facts = list[tuple[str, str]]
 
@@ -36,7 +39,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             groups=[
                 ("Progress", _progress(snapshot)),
                 ("Batches", _batches(snapshot)),
-                ("State", _storage(snapshot)),
+                ("State", _storage(snapshot, views_of(request, snapshot))),
                 ("Clock", _clock(snapshot.job.clock)),
                 ("Settings of the model", _settings(snapshot)),
             ],
@@ -97,14 +100,17 @@ def _batches(snapshot: Snapshot) -> _Facts:
     ]
 
 
-def _storage(snapshot: Snapshot) -> _Facts:
-    remainder = snapshot.remainder
-    unlabelled = len(snapshot.channels.keys() - set(snapshot.labels))
+def _storage(snapshot: Snapshot, views: Views[Any]) -> _Facts:
+    remainder = views.remainder
+    many = views.kind.names.many.capitalize()
     return [
         ("State", words.size(snapshot.job.state_bytes)),
-        ("Channels", words.number(len(snapshot.channels))),
-        ("Channels forgotten", words.number(remainder.views if remainder else 0)),
-        ("Channels not shown separately in Prometheus", words.number(unlabelled)),
+        (many, words.number(len(views.totals))),
+        (f"{many} forgotten", words.number(remainder.views if remainder else 0)),
+        (
+            f"{many} not shown separately in Prometheus",
+            words.number(views.unlabelled),
+        ),
         ("Rows of history pending", words.number(snapshot.job.history_pending)),
     ]
 

@@ -15,14 +15,12 @@ from connectors.web.drawing import draw
 from connectors.web.incident_words import IncidentWords, incident_words
 from connectors.web.lacks import READ_INCIDENTS, Lacks, group_words
 from connectors.web.lookups import Lookups
+from connectors.web.naming import settings_of
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable, NoRecord
-from connectors.web.trends import Trend
-from sds_core.observer.channel_table import ChannelSettings, ChannelTable
-from sds_core.observer.figure_table import FigureTable
+from sds_core.observer.channel_table import DEFAULT_SETTINGS
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
 from sds_core.observer.kinds import AnyKind
-from sds_core.observer.sds.kind import CHANNELS
-from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.snapshot import Snapshot, Views
 
 LISTED_INCIDENTS = 5
 """Single incidents of each kind, those that stand first; `/incidents` has more."""
@@ -40,7 +38,7 @@ class History:
         no_charts: Why charts cannot be drawn; empty if they can.
         lacks: Who lacks what since when; None if incidents cannot be listed.
         incidents: Single incidents, those that stand first, of them the gravest.
-        more_incidents: Whether the channel has further incidents.
+        more_incidents: Whether the view has further incidents.
         no_incidents: Why incidents cannot be listed; empty if they can.
     """
 
@@ -55,79 +53,57 @@ class History:
 
 
 def history_of(
-    lookups: Lookups,
-    table: FigureTable[Any],
-    snapshot: Snapshot,
-    channel: str,
-    chosen_hours: int,
-    kind: AnyKind = CHANNELS,
+    lookups: Lookups, snapshot: Snapshot, views: Views[Any], name: str, hours: int
 ) -> History:
     """Read charts and incidents of a view.
 
     Args:
         lookups: Source of both.
-        table: The figures of its kind.
-        snapshot: Has its totals.
-        channel: Channel id, or the name of another view or group.
-        chosen_hours: A key of `connectors.web.trends.HOURS`.
-        kind: Its kind.
+        snapshot: Has the clock, and the settings of the view.
+        views: The views of its kind.
+        name: Own name of the view.
+        hours: A key of `connectors.web.trends.HOURS`.
     """
-    found: dict[str, Any] = {"heading": _last_hours(chosen_hours)}
+    found: dict[str, Any] = {"heading": f"The last {words.counted(hours, 'hour')}"}
     try:
-        trend = lookups.trend(table, snapshot, channel, chosen_hours, kind.prefix)
+        trend = lookups.trend(snapshot, views, name, hours)
     except (HistoryBusy, HistoryUnreadable, NoRecord) as error:
         found["no_charts"] = str(error)
     else:
-        charts = charts_of(
-            table, trend, settings_of(snapshot, channel, kind), snapshot.observer
-        )
+        settings = DEFAULT_SETTINGS
+        if views.kind.has_objectives:
+            settings = settings_of(snapshot, name, views.kind)
+        charts = charts_of(views.figures, trend, settings, snapshot.observer)
         found["charts"] = [
             (chart, Markup() if chart.is_empty else draw(chart)) for chart in charts
         ]
-        found |= _span(trend, snapshot, channel, chosen_hours, kind)
+        known = ""
+        if len(trend.growth) * trend.step_ms < hours * 3_600_000:
+            begin = words.since(trend.begin_ms, snapshot.clock_ms)
+            found["heading"] = f"Since {begin}"
+            if (views.totals[name].first_event_ms or 0) < trend.begin_ms:
+                known = "; earlier minutes are not stored"
+        found["intervals"] = f"intervals of {words.duration(trend.step_ms)}{known}"
     try:
-        found |= _incidents(lookups, snapshot, channel, kind)
+        found |= _incidents(lookups, snapshot, views.kind, name)
     except (HistoryBusy, HistoryUnreadable) as error:
         found["no_incidents"] = str(error)
     return History(**found)
 
 
-def settings_of(snapshot: Snapshot, name: str, kind: AnyKind) -> ChannelSettings:
-    """Return the operator's settings of a view; defaults if its kind has none."""
-    return (snapshot.table if kind.in_channel_table else ChannelTable()).of(name)
-
-
-def _last_hours(chosen_hours: int) -> str:
-    return f"The last {words.counted(chosen_hours, 'hour')}"
-
-
-def _span(
-    trend: Trend, snapshot: Snapshot, channel: str, chosen_hours: int, kind: AnyKind
-) -> dict[str, str]:
-    """Return heading and length of intervals of the charts of a channel."""
-    heading, known = _last_hours(chosen_hours), ""
-    if len(trend.growth) * trend.step_ms < chosen_hours * 3_600_000:
-        heading = f"Since {words.since(trend.begin_ms, snapshot.clock_ms)}"
-        first_ms = snapshot.views[kind.prefix].totals[channel].first_event_ms or 0
-        if first_ms < trend.begin_ms:
-            known = "; earlier minutes are not stored"
-    step = words.duration(trend.step_ms)
-    return {"heading": heading, "intervals": f"intervals of {step}{known}"}
-
-
 def _incidents(
-    lookups: Lookups, snapshot: Snapshot, channel: str, kind: AnyKind
+    lookups: Lookups, snapshot: Snapshot, kind: AnyKind, name: str
 ) -> dict[str, Any]:
-    """Read the incidents of a channel; returns attributes of `History`.
+    """Read the incidents of a view; returns attributes of `History`.
 
     Raises:
         HistoryBusy: Too many other requests wait.
         HistoryUnreadable: The history is missing or damaged.
     """
-    query = IncidentQuery(channel, standing=True, limit=READ_INCIDENTS + 1)
-    standing = lookups.incidents(query, kind.prefix)
-    query = IncidentQuery(channel, resolved=True, limit=LISTED_INCIDENTS + 1)
-    ended = lookups.incidents(query, kind.prefix)
+    query = IncidentQuery(name, standing=True, limit=READ_INCIDENTS + 1)
+    standing = lookups.incidents(kind.prefix, query)
+    query = IncidentQuery(name, resolved=True, limit=LISTED_INCIDENTS + 1)
+    ended = lookups.incidents(kind.prefix, query)
     listed: list[ChannelIncident] = []
     # Many incidents of one kind must not hide another.
     for problem in IncidentKind:
@@ -135,7 +111,7 @@ def _incidents(
         listed += islice(of_kind, LISTED_INCIDENTS)
     listed += ended[:LISTED_INCIDENTS]
     return {
-        "lacks": group_words(snapshot, standing, kind=kind),
+        "lacks": group_words(snapshot, kind, standing),
         "incidents": [incident_words(snapshot, one, kind) for one in listed],
         "more_incidents": len(standing) + len(ended) > len(listed),
     }

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.prometheus.firing import SEVERITIES
-from connectors.web.held_words import held_words
+from connectors.web.alert_words import held_words
 from connectors.web.pages.layout import Layout
 from connectors.web.sources import Sources
 
@@ -56,7 +56,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             request,
             snapshot,
             "runbooks.html",
-            held=held_words(snapshot, most=_LISTED_HELD),
+            held=held_words(snapshot, snapshot.views.values(), most=_LISTED_HELD),
             title="Runbooks",
             poll_s=_POLL_S,
             runbooks=_entries(sources.runbooks),

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.web import words
+from connectors.web.extras import extras_of
 from connectors.web.last_hour import LastHour
-from connectors.web.missed import Missed, missed_by_tap
 from connectors.web.naming import short_key
 from connectors.web.pages.layout import Layout
+from connectors.web.parameters import views_of
+from connectors.web.sds.missed import Missed
 from connectors.web.sources import Sources
-from connectors.web.summary import channels_by_tap
+from connectors.web.summary import views_by_tap
 from sds_core.observer.clock import NOTABLE_MS
-from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
@@ -54,12 +55,12 @@ class Tap:
     verdict: Verdict
     state: str
     clock: str
-    last_seen: str
-    missed: str
-    missing: str
-    channels: str
-    holes: list[str]
-    hidden: int
+    last_seen: str = words.NOTHING
+    missed: str = words.NOTHING
+    missing: str = words.NOTHING
+    channels: str = "0"
+    holes: Sequence[str] = ()
+    hidden: int = 0
 
 
 _WRONG_CLOCK, _INCOMPLETE = "Wrong clock", "Incomplete"
@@ -68,10 +69,8 @@ _WRONG_CLOCK, _INCOMPLETE = "Wrong clock", "Incomplete"
 _RANK = (Verdict.BLIND, Verdict.DEGRADED, Verdict.OK)
 
 
-def routes(
-    layout: Layout, sources: Sources, table: FigureTable[Any]
-) -> list[BaseRoute]:
-    """The list of taps, with what each missed by the figures of channels."""
+def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
+    """The list of taps, with what each missed by the figures of the kind at root."""
 
     # Synchronous, so Starlette runs it in its thread pool: it reads all channels.
     def page(request: Request) -> Response:
@@ -79,9 +78,11 @@ def routes(
         snapshot = sources.current()
         if not snapshot.primed:
             return layout.unread(request, snapshot, "Taps")
-        channels = channels_by_tap(snapshot)
-        hour = LastHour(sources, table, snapshot.clock_ms)
-        missed = missed_by_tap(snapshot, hour)
+        views = views_of(request, snapshot)
+        channels = views_by_tap(views)
+        stored = sources.of(views.kind.prefix)
+        hour = LastHour(stored, views.figures, snapshot.clock_ms)
+        missed = extras_of(views.kind).missed(snapshot, views, hour)
         taps = [
             _tap(snapshot, observer, tap, channels[observer], missed[observer])
             for observer, tap in sorted(snapshot.taps.items())
@@ -151,12 +152,6 @@ def _refused(observer: str, offset_ms: int) -> Tap:
         verdict=Verdict.DEGRADED,
         state="its records are refused: see the dead letters",
         clock=_clock(offset_ms),
-        last_seen=words.NOTHING,
-        missed=words.NOTHING,
-        missing=words.NOTHING,
-        channels="0",
-        holes=[],
-        hidden=0,
     )
 
 

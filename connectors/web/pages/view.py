@@ -1,27 +1,64 @@
-"""`/views/<prefix>/one?id=…`: figures, charts and incidents of one view or group."""
+"""`/channel?id=…` and `/views/<prefix>/one?id=…`: all about one view or group."""
 
 from __future__ import annotations
 
-from starlette.exceptions import HTTPException
+from dataclasses import dataclass
+from functools import partial
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.web import parameters, words
+from connectors.web.alert_words import held_words
+from connectors.web.extras import extras_of
 from connectors.web.figures import page_groups
 from connectors.web.lookups import Lookups
-from connectors.web.naming import called, channel_query, view_href
-from connectors.web.pages.layout import Layout, other_path
+from connectors.web.naming import (
+    called,
+    incidents_href,
+    json_href,
+    settings_of,
+    view_href,
+)
+from connectors.web.pages.layout import Layout
 from connectors.web.pages.past import history_of
-from connectors.web.parameters import hours, one_of
+from connectors.web.parameters import hours, one_of, views_of
 from connectors.web.reasons import likely_causes, reason_of
 from connectors.web.sources import Sources
 from connectors.web.strips import shown_of
 from connectors.web.trends import HOURS
+from sds_core.observer.figures import Proportion
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A share that the view should reach, and its value since the first record.
+
+    Attributes:
+        name: Name of the share.
+        target: The share that should be reached.
+        reached: The share that was reached.
+        verdict: `met` or `missed`; empty if there is nothing to judge.
+    """
+
+    name: str
+    target: str
+    reached: str
+    verdict: str
+
+    @classmethod
+    def of(cls, name: str, target: float, reached: Proportion) -> Objective:
+        """Compare a share with its target."""
+        value = reached.value
+        verdict = "" if value is None else "met" if value >= target else "missed"
+        return cls(
+            name, words.percent(target), words.share(*reached, decimals=2), verdict
+        )
 
 
 def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute]:
-    """The page of a view of each protocol other than SDS."""
+    """The page of a view."""
 
     # Synchronous, so Starlette runs it in its thread pool: it reads files.
     def page(request: Request) -> Response:
@@ -30,41 +67,55 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
         chosen_hours = hours(given)
         with_history = one_of(given, "history", ["true", "false"]) != "false"
         snapshot = sources.current()
-        prefix = request.path_params["prefix"]
-        views = snapshot.others.get(prefix)
-        if views is None:
-            raise HTTPException(404)
-        names = views.figures.names
+        views = views_of(request, snapshot)
+        kind, names = views.kind, views.kind.names
         if not snapshot.primed:
             return layout.unread(request, snapshot, names.one.capitalize())
-        name = parameters.view(given, "id", views.totals) or ""
+        name = parameters.view(given, "id", views.totals)
+        if name is None:
+            sentence = f"No {names.one} was asked for."
+            return layout.problem(request, snapshot, 404, sentence)
         totals = views.totals.get(name)
         if totals is None:
             sentence = f"No {names.one} has the id {words.short(name)}."
             return layout.problem(request, snapshot, 404, sentence)
-        stores = with_history and sources.of(prefix) is not None
+        stored, extras = sources.of(kind.prefix), extras_of(kind)
+        settings = settings_of(snapshot, name, kind)
         return layout.page(
             request,
             snapshot,
             "view.html",
-            title=called(snapshot, name, views.kind),
+            title=called(snapshot, name, kind),
             light="history=false",
+            kind=kind,
             names=names,
-            href=view_href(views.kind, name),
-            json=f"api/v1/views/{prefix}",
-            as_id=channel_query(name),
+            name=name,
+            href=view_href(kind, name),
+            incidents=incidents_href(kind, name),
+            json=partial(json_href, kind, name),
             totals=totals,
-            reason=reason_of(snapshot, totals),
-            shown=shown_of(sources.of(prefix), name),
-            causes=likely_causes(snapshot, totals, views.kind),
+            reason=reason_of(snapshot, totals, kind),
+            shown=shown_of(stored, name),
+            held=held_words(snapshot, [views], name, most=None),
+            causes=likely_causes(snapshot, totals, kind),
+            objectives=[
+                Objective.of(
+                    share.objective.heading,
+                    getattr(settings, share.objective.setting),
+                    share.of_totals(totals),
+                )
+                for share in views.figures.shares
+                if kind.has_objectives and share.objective is not None
+            ],
+            extras=extras,
+            muted=settings.mute_until_ms if name in views.muted else None,
             groups=page_groups(views.figures),
             choices=HOURS,
             hours=chosen_hours,
-            history=history_of(
-                lookups, views.figures, snapshot, name, chosen_hours, views.kind
-            )
-            if stores
+            history=history_of(lookups, snapshot, views, name, chosen_hours)
+            if with_history and stored is not None
             else None,
+            **extras.values(snapshot, totals),
         )
 
-    return [Route("/" + other_path("{prefix}") + "/one", page)]
+    return [Route("/channel", page), Route("/views/{prefix}/one", page)]

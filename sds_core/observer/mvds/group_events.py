@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 
+import msgspec
+
+from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.incidents import GroupIncident, Incident
-from sds_core.observer.minutes import GroupMinute
-from sds_core.observer.mvds.totals import GroupTotals
+from sds_core.observer.minutes import MINUTE_MS, GroupMinute
+from sds_core.observer.mvds.groups import Groups
+from sds_core.observer.mvds.totals import GroupTotals, as_of
+from sds_core.observer.mvds.window import Window
 from sds_core.observer.settings import ObserverSettings
 from sds_core.text import counted
 
 _FEW_NAMES = 3
+_ENCODER = msgspec.msgpack.Encoder()
 
 
 class MvdsMinute(GroupMinute[GroupTotals], array_like=True, tag="MvdsMinute"):
@@ -40,3 +47,28 @@ def explain(incident: Incident, settings: ObserverSettings) -> str:
         f"{senders} sent it, and within {seconds:g} seconds "
         f"{', '.join(names) or 'its receivers'} sent payloads, but no acknowledgement"
     )
+
+
+def ended_minutes(
+    groups: Groups, end_ms: int, emitted: dict[str, int]
+) -> Iterator[MvdsMinute]:
+    """Yield the minutes of the groups whose figures have changed.
+
+    Args:
+        groups: The groups; their figures are as of the end of the minute.
+        end_ms: End of the minute, Unix ms.
+        emitted: Fingerprint of the figures of the minute emitted last, by group; it is
+            brought up to date.
+    """
+    for name in groups.names():
+        part = as_of(groups.copy_of(name), end_ms)
+        figures = _fingerprint(part)
+        if figures != emitted.get(name):
+            emitted[name] = figures
+            yield MvdsMinute(end_ms - MINUTE_MS, part, name)
+
+
+def _fingerprint(totals: GroupTotals) -> int:
+    """Fingerprint of the figures, without what belongs to the moment."""
+    figures = msgspec.structs.replace(totals, clock_ms=0, observers=[], window=Window())
+    return fingerprint(_ENCODER.encode(figures))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from sds_core.observer.causes import Cause, Surroundings
 from sds_core.observer.incidents import GroupIncident, IncidentKind
 from sds_core.observer.kinds import Grouping, Kind, Outlet, TrafficProtocol
-from sds_core.observer.mvds.causes import causes_of
 from sds_core.observer.mvds.digest import ShardDigest, ShardDigester
 from sds_core.observer.mvds.figures import GROUP_FIGURES
 from sds_core.observer.mvds.frame import decode, fits_key, pair_name
@@ -27,6 +28,34 @@ from sds_core.observer.mvds.totals import (
     groups_of,
     join,
 )
+from sds_core.observer.verdict import Verdict
+from sds_core.text import counted
+
+LEAST = 5
+"""Unacknowledged pairs of a message and a receiver, at least."""
+
+
+def causes_of(totals: GroupTotals, around: Surroundings) -> Sequence[Cause]:
+    """Return the likely causes of a bad verdict."""
+    unacknowledged = sum(totals.window.unacknowledged.values())
+    if (
+        unacknowledged < LEAST
+        or totals.records_ack
+        or totals.verdict is Verdict.BLIND
+        # The taps may have missed the acknowledgements.
+        or around.excused is not None
+    ):
+        return ()
+    return (
+        Cause(
+            "no_acknowledgements",
+            "no node of the group acknowledges: not one acknowledgement since the "
+            f"first record, of {counted(totals.addressed, 'addressed message')}",
+            "nobody acknowledges",
+            (),
+            {"unacknowledged": unacknowledged, "addressed": totals.addressed},
+        ),
+    )
 
 
 def changed_groups(view: ShardView) -> ShardTotals:
@@ -41,6 +70,7 @@ SHARD_VIEWS: Kind[ShardDigest, ShardTotals, GroupEvent] = Kind(
     totals=ShardTotals,
     blob_version=BLOB_VERSION,
     label_file="mvds-labels.json",
+    in_channel_table=True,
     outlets={GroupIncident: Outlet.INCIDENTS, MvdsMinute: Outlet.MINUTES},
     figures=GROUP_FIGURES,
     grouping=Grouping(
@@ -54,6 +84,7 @@ SHARD_VIEWS: Kind[ShardDigest, ShardTotals, GroupEvent] = Kind(
     explain=explain,
     runbooks={IncidentKind.UNACKNOWLEDGED: "MvdsMessagesUnacknowledged"},
     causes=causes_of,
+    personal=frozenset({IncidentKind.UNACKNOWLEDGED}),
 )
 """A view for each shard of message ids; groups are published."""
 

@@ -13,7 +13,6 @@ from operator import attrgetter
 from sds_core.native import native
 from sds_core.observer import blob
 from sds_core.observer.minutes import MINUTE_MS
-from sds_core.observer.mvds import minutes
 from sds_core.observer.mvds.digest import (
     SeenPayload,
     SeenPeer,
@@ -21,7 +20,7 @@ from sds_core.observer.mvds.digest import (
     heard_in,
     payloads_of,
 )
-from sds_core.observer.mvds.group_events import GroupEvent, MvdsMinute
+from sds_core.observer.mvds.group_events import GroupEvent, MvdsMinute, ended_minutes
 from sds_core.observer.mvds.groups import Groups
 from sds_core.observer.mvds.shard_model import ShardModel
 from sds_core.observer.mvds.shard_state import BLOB_VERSION, ShardState
@@ -138,7 +137,7 @@ class ShardView:
             self._model.pass_to(end_ms)
             # Verdicts change without a payload.
             self._changed.update(self._groups.names())
-            ended += minutes.ended(self._groups, end_ms, self._state.emitted)
+            ended += ended_minutes(self._groups, end_ms, self._state.emitted)
         self._model.pass_to(clock_ms)
         return ended
 

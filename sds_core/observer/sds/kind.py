@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sds_core.observer.forgotten import Forgotten
-from sds_core.observer.incidents import Incident
+from sds_core.observer.incidents import Incident, IncidentKind
 from sds_core.observer.kinds import Kind, Outlet, TrafficProtocol
 from sds_core.observer.record import DEFAULT_PROTOCOL, Headers
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
@@ -12,10 +12,10 @@ from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_state import BLOB_VERSION, CHECKSUM_SINCE
 from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
 from sds_core.observer.sds.digest import ChannelDigest, ChannelDigester
+from sds_core.observer.sds.excused import excused_findings
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.outline_reader import OutlineReader
-from sds_core.observer.sds.remains import remains_of
-from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.sds.totals import ChannelTotals, remains_of
 from sds_core.wire import Frame, decode
 
 CHANNELS: Kind[ChannelDigest, ChannelTotals, ChannelEvent] = Kind(
@@ -35,7 +35,17 @@ CHANNELS: Kind[ChannelDigest, ChannelTotals, ChannelEvent] = Kind(
     },
     figures=CHANNEL_FIGURES,
     remains=remains_of,
+    runbooks={
+        IncidentKind.LOST: "SdsMessagesLost",
+        IncidentKind.UNDELIVERED: "SdsDeliveryBudgetBurn",
+        IncidentKind.UNACKNOWLEDGED: "SdsAcknowledgementBudgetBurn",
+    },
     causes=causes_of,
+    personal=frozenset({IncidentKind.UNDELIVERED}),
+    at_root=True,
+    has_objectives=True,
+    is_audited=True,
+    excused=excused_findings,
 )
 """A view for each SDS channel, by its id."""
 

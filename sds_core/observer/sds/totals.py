@@ -21,7 +21,7 @@ from sds_core.observer.sds.evidence import Evidence
 from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.suspects import Suspects
 from sds_core.observer.settings import ObserverSettings
-from sds_core.observer.summing import greatest, least
+from sds_core.observer.summing import counted_part, greatest, least
 from sds_core.observer.verdict import Verdict
 from sds_core.wire import estimated_ids, false_positive_rate
 
@@ -262,3 +262,31 @@ class ChannelTotals(msgspec.Struct, array_like=True):
         return sum(
             count for key, count in self.frames.items() if key.partition(".")[0] == kind
         )
+
+
+_GAUGES = (
+    "in_flight",
+    "gaps_open",
+    "participants",
+    "participants_lately",
+    "segmented_open",
+)
+
+
+def remains_of(totals: ChannelTotals) -> ChannelTotals:
+    """Return the counts of a forgotten channel that stay in sums over all channels.
+
+    Its first and last event time stay too.
+
+    What has not ended can no longer be observed. It ends as if it had been evicted
+    (docs/figures.md, 2): messages in flight as unwitnessed, open gaps as tap gaps,
+    messages whose segments are missing as incomplete.
+    """
+    return msgspec.structs.replace(
+        counted_part(totals, _GAUGES),
+        first_event_ms=totals.first_event_ms,
+        last_event_ms=totals.last_event_ms,
+        unwitnessed=totals.unwitnessed + totals.in_flight,
+        gaps_tap_gap=totals.gaps_tap_gap + totals.gaps_open,
+        segmented_incomplete=totals.segmented_incomplete + totals.segmented_open,
+    )

@@ -24,8 +24,8 @@ from sds_core.prolly.errors import BadFrame, UnexpectedMessage
 from sds_core.prolly.frames import Frame, frame_of, message_in
 from sds_core.prolly.hashing import MAX_LEVEL
 from sds_core.prolly.item import HASH_BYTES, unpack
-from sds_core.prolly.limits import DEFAULT_LIMITS, Allowance, Limits
 from sds_core.prolly.node import Node
+from sds_core.prolly.outcome import DEFAULT_LIMITS, Allowance, Limits
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 

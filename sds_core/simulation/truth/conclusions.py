@@ -7,12 +7,96 @@ accurate the rules in docs/figures.md are.
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from sds_core.simulation.truth.deliveries import Delivery, deliveries_of
 from sds_core.simulation.truth.gaps import Gap, Outcome, gaps_of
-from sds_core.simulation.truth.repair import Episodes, episodes_of
-from sds_core.simulation.truth.tap_view import TapView
+from sds_core.simulation.truth.tap_view import SeenFrame, TapView, window_end_ms
+
+
+@dataclass(slots=True)
+class Episodes:
+    """Outcomes of the repair requests of a channel.
+
+    Attributes:
+        response_times_ms: response times of the answered episodes.
+        expired: number of episodes that were not answered.
+        responses: frames that answered an episode, or that arrived during its window.
+    """
+
+    response_times_ms: list[int] = field(default_factory=list)
+    expired: int = 0
+    responses: list[SeenFrame] = field(default_factory=list)
+
+
+def episodes_of(view: TapView, end_ms: int) -> Episodes:
+    """Return the episodes of a channel when the clock is at `end_ms`."""
+    episodes = Episodes()
+    for message_id in view.requests:
+        _follow(message_id, view, end_ms, episodes)
+    return episodes
+
+
+def repair_in(view: TapView, episodes: Episodes) -> dict[str, Any]:
+    """Return the figures of a channel."""
+    asked = [
+        (frame.composition.filter, message_id)
+        for frame in view.frames
+        for message_id in frame.composition.requests
+    ]
+    for_received = [
+        message_id
+        for known, message_id in asked
+        if known is not None and known.holds(message_id)
+    ]
+    answered = len(episodes.response_times_ms)
+    return {
+        "repair": {
+            "requests": len(asked),
+            "requests_for_received": len(for_received),
+            "answered": answered,
+            "expired": episodes.expired,
+            "responses": len(episodes.responses),
+            "redundant": len(episodes.responses) - answered,
+        },
+        "repair_response_ms": {
+            "count": answered,
+            "sum": sum(episodes.response_times_ms),
+        },
+    }
+
+
+def _follow(message_id: str, view: TapView, end_ms: int, episodes: Episodes) -> None:
+    """Go through the requests and copies of one id in topic order."""
+    copies = set(view.copies.get(message_id, ()))
+    requests = set(view.requests[message_id])
+    first: SeenFrame | None = None
+    latest: SeenFrame | None = None
+    for frame in sorted(copies | requests, key=attrgetter("index")):
+        if (
+            first is not None
+            and latest is not None
+            and _is_over(latest, frame.clock_ms)
+        ):
+            episodes.expired += 1
+            first = None
+        is_live = latest is not None and not _is_over(latest, frame.clock_ms)
+        if frame in copies and is_live:
+            episodes.responses.append(frame)
+            if first is not None:
+                episodes.response_times_ms.append(max(0, frame.at_ms - first.at_ms))
+                first = None
+        if frame in requests:
+            first = first or frame
+            latest = frame
+    if first is not None and latest is not None and _is_over(latest, end_ms):
+        episodes.expired += 1
+
+
+def _is_over(latest: SeenFrame, clock_ms: int) -> bool:
+    return clock_ms > window_end_ms(latest)
 
 
 class Conclusions:

@@ -7,11 +7,10 @@ from typing import Any
 
 from sds_core.message_channel.events import Cause
 from sds_core.simulation.truth.acknowledgements import acknowledgements_in
-from sds_core.simulation.truth.capacity import capacity_in
-from sds_core.simulation.truth.conclusions import Conclusions
+from sds_core.simulation.truth.composition import capacity_in
+from sds_core.simulation.truth.conclusions import Conclusions, repair_in
 from sds_core.simulation.truth.deliveries import deliveries_in
 from sds_core.simulation.truth.gaps import gaps_in
-from sds_core.simulation.truth.repair import repair_in
 from sds_core.simulation.truth.tap_view import Copy, SeenFrame, TapView
 from sds_core.wire import FrameKind
 

@@ -15,8 +15,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from sds_core.message_channel.events import Cause
-from sds_core.simulation.truth.capacity import Sizes
-from sds_core.simulation.truth.composition import Composition
+from sds_core.simulation.truth.composition import Composition, Sizes
 from sds_core.wire import Dialect, FrameKind
 
 HORIZON_MS = 3_600_000
@@ -34,7 +33,7 @@ class Copy(enum.Enum):
     COLLISION = enum.auto()
 
 
-class TopicRecord(NamedTuple):
+class ShownRecord(NamedTuple):
     """One record of the topic.
 
     Attributes:
@@ -98,7 +97,7 @@ class TapView:
         requests: frames that request an id, by id.
     """
 
-    def __init__(self, records: Iterable[TopicRecord]) -> None:
+    def __init__(self, records: Iterable[ShownRecord]) -> None:
         """Go through the records in the order in which they were written."""
         self.began_ms: int | None = None
         self.kinds: Counter[FrameKind] = Counter()
@@ -160,7 +159,7 @@ class TapView:
         latest = self.latest_request(frame.composition.message_id, frame)
         return latest is not None and frame.clock_ms <= window_end_ms(latest)
 
-    def _take(self, record: TopicRecord) -> None:
+    def _take(self, record: ShownRecord) -> None:
         composition = record.composition
         self.kinds[composition.kind] += 1
         self.sizes.append(composition.sizes)

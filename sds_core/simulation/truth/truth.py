@@ -21,7 +21,7 @@ from sds_core.simulation.truth.composition import Composition, Compositions
 from sds_core.simulation.truth.conclusions import Conclusions
 from sds_core.simulation.truth.figures import figures_of, totals_of
 from sds_core.simulation.truth.messages import Messages
-from sds_core.simulation.truth.tap_view import TapView, TopicRecord
+from sds_core.simulation.truth.tap_view import ShownRecord, TapView
 
 SCHEMA = 1
 
@@ -45,7 +45,7 @@ class Truth:
         self._compositions = Compositions()
         self._messages = Messages()
         self._composed: dict[int, Composition] = {}
-        self._shown: defaultdict[str, list[TopicRecord]] = defaultdict(list)
+        self._shown: defaultdict[str, list[ShownRecord]] = defaultdict(list)
         self._gaps: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
         self._beat_ms = 0
         self._first_ms: int | None = None
@@ -125,7 +125,7 @@ class Truth:
         shown = self._shown[transmission.channel_id]
         before_ms = shown[-1].clock_ms if shown else 0
         shown.append(
-            TopicRecord(
+            ShownRecord(
                 sighting.at_ms,
                 max(before_ms, self._beat_ms, sighting.at_ms),
                 transmission.number,

@@ -22,8 +22,8 @@ from connectors.sync_tcp.client import Peer
 from connectors.waku_rest.connection import BadSettings
 from connectors.waku_rest.errors import BadAnswer, NodeError, NodeRefused
 from connectors.waku_rest.store_query import in_parts
-from connectors.web.audit_app import create_audit_app
 from connectors.web.server import AddressUnusable, PortInUse, WebServer
+from connectors.web.side_apps import create_audit_app
 from sds_core.audit.figures import AuditFigures
 from sds_core.audit.result import AuditedMessage, AuditResult
 from sds_core.prolly.errors import SyncError
@@ -32,12 +32,12 @@ from sds_core.waku import BadContentTopic
 from streaming.cli import FINDING, UNREACHABLE
 from streaming.cli.actions.audit_sides import Copied, PeerSide, Side, StoreSide
 from streaming.cli.actions.mirror import node_settings, topics_to_mirror
-from streaming.cli.audit import AuditSpan
 from streaming.cli.log import logger
 from streaming.cli.node_options import NodeOptions, TrafficOptions
 from streaming.cli.output import print_json, wall_ms
 from streaming.cli.serving_options import Address as WebAddress
 from streaming.cli.signals import end_requested, ending_signals
+from streaming.cli.window_options import AuditSpan
 
 _NS = 1_000_000
 """Nanoseconds in a millisecond."""
@@ -186,23 +186,23 @@ class Audit:
         start_ns, end_ns = self._span.bounds_ns(wall_ms())
         since_ms = max(0, start_ns // _NS - _AHEAD_MS)
         mirror = await asyncio.to_thread(read_mirrored, self._kafka, since_ms)
-        found = await self._side.compare(mirror, start_ns, end_ns)
+        differences = await self._side.compare(mirror, start_ns, end_ns)
         missing_here: list[AuditedMessage] = []
         skipped = remirrored = 0
-        for hashes in in_parts(found.missing_here, self._side.part):
+        for hashes in in_parts(differences.missing_here, self._side.part):
             copied = await self._side.copy(hashes)
             skipped += len(hashes) - len(copied)
-            missing_here += [one.message for one in copied]
+            missing_here += [copy.message for copy in copied]
             if self._fix:
                 remirrored += await asyncio.to_thread(self._write, copied)
         return AuditResult(
             self._side.name,
             start_ns,
             end_ns,
-            found.here,
-            found.there - skipped,
+            differences.here,
+            differences.there - skipped,
             sorted(missing_here),
-            found.missing_there,
+            differences.missing_there,
             mirror.unidentified,
             remirrored,
             mirror.begin_ms,
@@ -217,14 +217,14 @@ class Audit:
             partitions = len(offsets.partitions())
         records = [
             TopicRecord(
-                partition_of(one.key or one.message.message_hash, partitions),
+                partition_of(copy.key or copy.message.message_hash, partitions),
                 wall_ms(),
-                one.key,
-                one.value,
-                one.headers,
+                copy.key,
+                copy.value,
+                copy.headers,
             )
-            for one in copied
-            if one.value is not None
+            for copy in copied
+            if copy.value is not None
         ]
         return write(records, self._kafka)
 
@@ -243,13 +243,13 @@ def _lines(result: AuditResult) -> Iterator[str]:
         ("missing here", result.missing_here),
         ("missing there", result.missing_there),
     ):
-        for one in messages:
+        for message in messages:
             facts = [
                 side,
-                iso_time(one.timestamp_ns // _NS) if one.timestamp_ns else "-",
-                f"0x{one.message_hash.hex()}",
-                printable(one.content_topic) or "-",
-                printable(one.channel) or "-",
+                iso_time(message.timestamp_ns // _NS) if message.timestamp_ns else "-",
+                f"0x{message.message_hash.hex()}",
+                printable(message.content_topic) or "-",
+                printable(message.channel) or "-",
             ]
             yield "  ".join(facts)
     if result.unidentified:
@@ -272,8 +272,8 @@ def _document(result: AuditResult) -> dict[str, object]:
         "to_ns": result.end_ns,
         "is_complete": result.is_complete,
         "messages": {"here": result.here, "there": result.there},
-        "missing_here": [_message(one) for one in result.missing_here],
-        "missing_there": [_message(one) for one in result.missing_there],
+        "missing_here": [_message(message) for message in result.missing_here],
+        "missing_there": [_message(message) for message in result.missing_there],
         "remirrored": result.remirrored,
         "unidentified_records": result.unidentified,
         "mirror_begin_ms": result.mirror_begin_ms,
@@ -281,11 +281,11 @@ def _document(result: AuditResult) -> dict[str, object]:
     }
 
 
-def _message(one: AuditedMessage) -> dict[str, object]:
+def _message(message: AuditedMessage) -> dict[str, object]:
     return {
-        "timestamp_ns": one.timestamp_ns,
-        "waku_hash": f"0x{one.message_hash.hex()}",
-        "pubsub_topic": one.pubsub_topic,
-        "content_topic": one.content_topic,
-        "channel": one.channel,
+        "timestamp_ns": message.timestamp_ns,
+        "waku_hash": f"0x{message.message_hash.hex()}",
+        "pubsub_topic": message.pubsub_topic,
+        "content_topic": message.content_topic,
+        "channel": message.channel,
     }

@@ -92,8 +92,8 @@ class MirrorIndex:
         until = {p: min(ends[p], starts[p] + _READ_AT_ONCE) for p in starts}
         since_ns = (wall_ms() - self._keep_ms) * _NS
         if any(until[p] > position.get(p, 0) for p in until):
-            found = read_between(self._kafka, starts, until)
-            self._add(found, since_ns, {"topic": topic.id, "offsets": until})
+            mirrored = read_between(self._kafka, starts, until)
+            self._add(mirrored, since_ns, {"topic": topic.id, "offsets": until})
         self._stored.prune(since_ns)
         return any(ends[p] > until[p] for p in until)
 
@@ -101,7 +101,7 @@ class MirrorIndex:
         """Return the records of messages; those that the topic still has."""
         values = self._stored.values(message_hashes)
         places = [_PLACE.unpack(value) for value in values.values()]
-        found = {}
+        by_hash = {}
         for record in read_places(self._kafka, places):
             try:
                 message = mirrored_message(record)
@@ -113,23 +113,29 @@ class MirrorIndex:
                 pb.Header(name=name, value=value or b"")
                 for name, value in record.headers
             ]
-            found[message.item.message_hash] = pb.Record(
+            by_hash[message.item.message_hash] = pb.Record(
                 message_hash=message.item.message_hash,
                 key=record.key,
                 value=record.value or b"",
                 headers=headers,
             )
-        return [found[one] for one in message_hashes if one in found]
+        return [
+            by_hash[message_hash]
+            for message_hash in message_hashes
+            if message_hash in by_hash
+        ]
 
     def close(self) -> None:
         """Close the file."""
         self._stored.close()
 
-    def _add(self, found: Mirrored, since_ns: int, position: dict[str, object]) -> None:
+    def _add(
+        self, mirrored: Mirrored, since_ns: int, position: dict[str, object]
+    ) -> None:
         fresh = {
-            one.item: _PLACE.pack(one.partition, one.offset)
-            for one in found.messages.values()
-            if one.item.timestamp_ns >= since_ns
+            message.item: _PLACE.pack(message.partition, message.offset)
+            for message in mirrored.messages.values()
+            if message.item.timestamp_ns >= since_ns
         }
         self._stored.store(
             self.tree.changed(insert=fresh),

@@ -109,21 +109,21 @@ class StoreSide:
         self._pubsub_topic_of = there
         self._skipped &= there.keys()
         here = sorted(
-            one
-            for one in mirror.messages.values()
-            if start_ns <= one.item.timestamp_ns < end_ns
-            and is_selected(one, self._topics)
+            message
+            for message in mirror.messages.values()
+            if start_ns <= message.item.timestamp_ns < end_ns
+            and is_selected(message, self._topics)
         )
         missing_there = [
-            audited(one)
-            for one in here
+            audited(message)
+            for message in here
             # Stores never have ephemeral messages.
-            if one.item.message_hash not in there and not one.is_ephemeral
+            if message.item.message_hash not in there and not message.is_ephemeral
         ]
         missing_here = [
-            one
-            for one in there
-            if one not in mirror.messages and one not in self._skipped
+            message_hash
+            for message_hash in there
+            if message_hash not in mirror.messages and message_hash not in self._skipped
         ]
         count = len(there) - len(self._skipped)
         return Differences(len(here), count, missing_here, missing_there)
@@ -134,17 +134,19 @@ class StoreSide:
         Raises:
             NodeError: A node cannot be reached, refuses, or answers with nonsense.
         """
-        left = {one: self._pubsub_topic_of[one] for one in hashes}
+        left = {each: self._pubsub_topic_of[each] for each in hashes}
         copied: list[Copied] = []
         for listing in self._listings:
-            for message_hash, found in (await listing.messages(left)).items():
+            for message_hash, stored in (await listing.messages(left)).items():
                 del left[message_hash]
-                of_mirror = self._copied(*found)
+                of_mirror = self._copied(*stored)
                 if not of_mirror:
                     self._skipped.add(message_hash)
                 copied += of_mirror
         # A store that lists a message and does not give it: the mirror lacks it.
-        copied += [Copied(AuditedMessage(0, one, topic)) for one, topic in left.items()]
+        copied += [
+            Copied(AuditedMessage(0, each, topic)) for each, topic in left.items()
+        ]
         return copied
 
     def _copied(self, pubsub_topic: str, message: WakuMessage) -> list[Copied]:
@@ -188,15 +190,15 @@ class PeerSide:
             SyncError: The peer does not follow the protocol, or refuses.
         """
         tree = ProllyTree(
-            one.item
-            for one in mirror.messages.values()
-            if start_ns <= one.item.timestamp_ns < end_ns
+            message.item
+            for message in mirror.messages.values()
+            if start_ns <= message.item.timestamp_ns < end_ns
         )
         client = BatchedClient(tree, os.urandom, start_ns, end_ns)
         outcome = (await self._peer.synchronise(client)).outcome
-        self._items = {one.message_hash: one for one in outcome.only_there}
+        self._items = {item.message_hash: item for item in outcome.only_there}
         missing_there = [
-            audited(mirror.messages[one.message_hash]) for one in outcome.only_here
+            audited(mirror.messages[item.message_hash]) for item in outcome.only_here
         ]
         there = len(tree) - len(missing_there) + len(outcome.only_there)
         return Differences(len(tree), there, list(self._items), missing_there)
@@ -209,12 +211,13 @@ class PeerSide:
             SyncError: The peer does not follow the protocol, or refuses.
         """
         copied = {
-            one.message_hash: _copied(one) for one in await self._peer.records(hashes)
+            record.message_hash: _copied(record)
+            for record in await self._peer.records(hashes)
         }
         return [
-            copied.get(one)
-            or Copied(AuditedMessage(self._items[one].timestamp_ns, one))
-            for one in hashes
+            copied.get(each)
+            or Copied(AuditedMessage(self._items[each].timestamp_ns, each))
+            for each in hashes
         ]
 
 
@@ -228,5 +231,5 @@ def _copied(record: pb.Record) -> Copied | None:
         return None
     if message is None or message.item.message_hash != record.message_hash:
         return None
-    kept = tuple(one for one in headers if one[0] not in _OF_ONE_TAP)
+    kept = tuple(pair for pair in headers if pair[0] not in _OF_ONE_TAP)
     return Copied(audited(message), key, record.value, (("source", b"replay"), *kept))

@@ -68,14 +68,14 @@ class _Listed(NamedTuple):
 
 
 def list_letters(
-    kafka: KafkaSettings, topic: str, wanted: LetterFilter, limit: int, as_json: bool
+    kafka: KafkaSettings, topic: str, selection: LetterFilter, limit: int, as_json: bool
 ) -> None:
     """Print dead letters, the one written last first.
 
     Args:
         kafka: Cluster.
         topic: Topic of the dead letters.
-        wanted: Selected dead letters.
+        selection: Selected dead letters.
         limit: Most dead letters to print.
         as_json: Whether to print JSON.
 
@@ -87,7 +87,7 @@ def list_letters(
     newest: deque[_Listed] = deque(maxlen=limit)
     try:
         for letter in reader:
-            if wanted.matches(letter):
+            if selection.matches(letter):
                 counts[letter.reason] += 1
                 newest.append(_listed(letter))
     except TopicMissing as error:

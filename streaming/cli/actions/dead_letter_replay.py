@@ -55,7 +55,7 @@ class Replay:
     found: set[RecordSource] = field(default_factory=set)
     refused: int = 0
 
-    def run(self, wanted: Wanted) -> None:
+    def run(self, selection: Wanted) -> None:
         """Write the records, and print what was written.
 
         Raises:
@@ -64,9 +64,9 @@ class Replay:
         letters = (
             letter
             for letter in DeadLetterReader(self.kafka, self.dead_letter_topic)
-            if wanted is None
-            or letter.reason == wanted
-            or (isinstance(wanted, frozenset) and letter.source in wanted)
+            if selection is None
+            or letter.reason == selection
+            or (isinstance(selection, frozenset) and letter.source in selection)
         )
         written = 0
         for target, records in groupby(
@@ -74,8 +74,8 @@ class Replay:
         ):
             written += self._write(records, target)
         missing: list[RecordSource] = []
-        if isinstance(wanted, frozenset):
-            missing = sorted(wanted - self.found)
+        if isinstance(selection, frozenset):
+            missing = sorted(selection - self.found)
         if missing:
             logger.warning("%s", not_found(missing, self.dead_letter_topic))
         verb = "would be written" if self.dry_run else "written"

@@ -64,20 +64,22 @@ def print_letter(
         click.exceptions.Exit: The record still cannot be used.
     """
     reader = DeadLetterReader(kafka, topic)
-    letter = next((one for one in reader if one.source == source), None)
+    letter = next(
+        (candidate for candidate in reader if candidate.source == source), None
+    )
     if letter is None:
         raise click.UsageError(not_found([source], topic))
     record = whole_record(kafka, letter)
-    found = inspect_record(record or letter.record, wall_ms())
+    inspection = inspect_record(record or letter.record, wall_ms())
     if record is None:
-        found["reason"] = letter.reason
-        found["error"] = (
+        inspection["reason"] = letter.reason
+        inspection["error"] = (
             f"the dead letter is cut ({described(letter.cut_sizes)}), and "
             f"{printable(source.topic)} has lost the record"
         )
     known = ADVICE.get(Reason(letter.reason)) if letter.reason in set(Reason) else None
     advice = known or "update the monitor: this version does not know the reason"
-    if not found["reason"]:
+    if not inspection["reason"]:
         advice = "it can be used now: replay it"
     if as_json:
         about = {
@@ -86,13 +88,13 @@ def print_letter(
             "advice": advice,
             "cut": letter.cut_sizes,
         }
-        print_json(found | about)
+        print_json(inspection | about)
     else:
         facts = [("dead letter of", str(source)), ("for", printable(letter.reason))]
         if letter.cut_sizes:
             facts.append(("cut in it", described(letter.cut_sizes)))
-        print_facts([*facts, *inspection_facts(found), ("what to do", advice)])
-    if found["reason"]:
+        print_facts([*facts, *inspection_facts(inspection), ("what to do", advice)])
+    if inspection["reason"]:
         raise click.exceptions.Exit(FINDING)
 
 

@@ -237,13 +237,13 @@ class Demo:
 
     def _compare(self, job: Job, console: Console, url: str | None) -> bool:
         """Print and write what the job found; returns whether it equals the truth."""
-        found = job.report(wall_ms())
+        report = job.report(wall_ms())
         if self.report is not None:
             write_report(job, self.report)
         same = show_comparison(
-            console, self.traffic.title, list(compare(self.traffic.truth, found))
+            console, self.traffic.title, list(compare(self.traffic.truth, report))
         )
-        if lost := lost_line(found["totals"]["gaps"], url):
+        if lost := lost_line(report["totals"]["gaps"], url):
             click.echo(lost)
         return same
 
@@ -264,14 +264,16 @@ def lost_line(gaps: Mapping[str, int], url: str | None) -> str:
     lost, later = gaps["lost"], gaps["retracted"]
     if not lost:
         return ""
-    one = lost == 1
+    is_single = lost == 1
     after = f", of which {number(later)} came later" if later else ""
-    if one and later:
+    if is_single and later:
         after = ", and came later"
     where = f"{url}/incidents?kind=lost"
     if not url:
-        where = f"--keep leaves the page up, which names {'it' if one else 'them'}"
-    verb = "was" if one else "were"
+        where = (
+            f"--keep leaves the page up, which names {'it' if is_single else 'them'}"
+        )
+    verb = "was" if is_single else "were"
     return f"{counted(lost, 'message')} {verb} lost{after}: {where}"
 
 
@@ -287,29 +289,30 @@ def show_comparison(
         ("same?", "left"),
     ):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
-    for one in comparisons:
-        if not one.channel:
-            table.add_row(*_row(one))
+    for comparison in comparisons:
+        if not comparison.channel:
+            table.add_row(*_row(comparison))
     console.print(table)
-    by_channel = [one for one in comparisons if one.channel]
-    channels = {one.channel for one in by_channel}
-    equal = sum(one.same for one in by_channel)
+    by_channel = [comparison for comparison in comparisons if comparison.channel]
+    channels = {comparison.channel for comparison in by_channel}
+    equal = sum(comparison.same for comparison in by_channel)
     console.print(
         f"by channel: {equal} of {len(by_channel)} figures of {len(channels)} "
         "channels are the same"
     )
-    for one in by_channel:
-        if not one.same:
+    for comparison in by_channel:
+        if not comparison.same:
             console.print(
-                f"  {one.channel}: {one.figure} is {one.found}, truth {one.truth}",
+                f"  {comparison.channel}: {comparison.figure} is {comparison.found}, "
+                f"truth {comparison.truth}",
                 markup=False,
             )
-    return all(one.same for one in comparisons)
+    return all(comparison.same for comparison in comparisons)
 
 
-def _row(one: Comparison) -> tuple[Any, ...]:
-    same = "yes" if one.same else "[bold red]NO[/]"
-    return one.figure, _number(one.truth), _number(one.found), same
+def _row(comparison: Comparison) -> tuple[Any, ...]:
+    same = "yes" if comparison.same else "[bold red]NO[/]"
+    return comparison.figure, _number(comparison.truth), _number(comparison.found), same
 
 
 def _number(value: object) -> str:

@@ -7,26 +7,28 @@ from pathlib import Path
 
 import click
 
-from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.kinds import AnyKind
 from sds_core.text import did_you_mean, printable, shown
 from streaming.checkpoint import own_files
-from streaming.damage import VIEWS, DamagedCheckpoint
-from streaming.keys import FORGET
-from streaming.view_register import ViewRegister
+from streaming.chunk import FORGET
+from streaming.damage import LEDGER, DamagedCheckpoint
+from streaming.ledger.ledger import Ledger
+from streaming.ledger.view_register import ViewRegister
 
 
-def forget(checkpoint: Path, channels: Sequence[str]) -> None:
+def forget(checkpoint: Path, channels: Sequence[str], kind: AnyKind) -> None:
     """Add a request for each channel, or for none if one is unknown.
 
     Args:
         checkpoint: Directory of the checkpoint; a job may run on it.
-        channels: Channel ids.
+        channels: Names of views, of channels their ids.
+        kind: Their kind.
 
     Raises:
         click.UsageError: A channel is unknown, or the checkpoint is damaged or has no
             list of channels.
     """
-    path = own_files(checkpoint) / VIEWS
+    path = own_files(checkpoint) / LEDGER
     if not path.exists():
         message = (
             f"{path} does not exist: start the monitor once on this checkpoint, so "
@@ -34,15 +36,15 @@ def forget(checkpoint: Path, channels: Sequence[str]) -> None:
         )
         raise click.UsageError(message)
     try:
-        register = ViewRegister(path, expected=True)
+        register = ViewRegister(Ledger(path, expected=True))
         keys = register.keys()
     except DamagedCheckpoint as error:
         raise click.UsageError(str(error)) from error
-    known = {key.partition(":")[2] for key in keys if key.startswith(CHANNELS.key(""))}
+    known = {key.partition(":")[2] for key in keys if key.startswith(kind.key(""))}
     for channel in channels:
         if channel not in known:
             message = f"no such channel: {shown(channel)}{did_you_mean(channel, known)}"
             raise click.UsageError(message)
-    register.request((CHANNELS.key(channel), FORGET) for channel in channels)
+    register.request((kind.key(channel), FORGET) for channel in channels)
     for channel in channels:
         click.echo(f"channel {printable(channel)} is forgotten with the next batch")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -15,10 +16,13 @@ import httpx
 import msgspec
 
 from connectors.history.errors import DamagedHistory, NoHistory
-from sds_core.observer.incidents import IncidentKind, IncidentQuery, incident_object
+from sds_core.observer.incidents import IncidentKind, IncidentQuery
+from sds_core.observer.kinds import AnyKind, UnknownKind
+from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND, kinds_of
+from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.text import did_you_mean, printable, shown
 from streaming.cli import UNREACHABLE
-from streaming.cli.incidents import DEFAULT_API, IncidentFilter, IncidentSource
+from streaming.cli.incident_options import DEFAULT_API, IncidentFilter, IncidentSource
 from streaming.cli.log import logger
 
 if TYPE_CHECKING:
@@ -73,11 +77,14 @@ class ReadIncidents(NamedTuple):
             history and monitors up to 0.12 have none.
         clock_ms: Event time of the source, Unix ms: a report's at its end, a monitor's
             now; of a history, the time now.
+        settings: Settings of the model that found them; the defaults if the source
+            does not give them, as a history and monitors up to 0.15.
     """
 
     incidents: list[Incident]
     causes: dict[str, list[Cause]]
     clock_ms: int
+    settings: ObserverSettings = DEFAULTS
 
 
 class _Answer(msgspec.Struct):
@@ -86,6 +93,7 @@ class _Answer(msgspec.Struct):
     # Monitors up to 0.8 do not say.
     clock: _Time | None = None
     causes: dict[str, list[Cause]] = {}
+    observer: dict[str, int | float] = {}
 
 
 class _Refusal(msgspec.Struct):
@@ -110,6 +118,7 @@ class _Report(msgspec.Struct):
     window: _Span = msgspec.field(default_factory=_Span)
     channels: dict[str, _View] = msgspec.field(default_factory=dict)
     views: dict[str, _Section] = msgspec.field(default_factory=dict)
+    observer: dict[str, int | float] = {}
 
 
 class _Channel(msgspec.Struct):
@@ -183,23 +192,33 @@ def _section(report: _Report, path: Path, views: str) -> _Section:
 def _channels_of_history(directory: Path, views: str | None) -> list[str]:
     from connectors.history.query import channels
 
-    with _history_errors(directory):
+    with history_errors(directory):
         return channels(directory, _tables(views))
 
 
 def _tables(views: str | None) -> KindTables:
     """Return the tables of the history for a kind of view."""
-    from connectors.history.schema import CHANNEL_TABLES, tables_of
-    from sds_core.observer.kinds import UnknownKind
-    from sds_core.observer.protocols import PROTOCOLS, kinds_of
+    from connectors.history.schema import tables_of
 
+    return tables_of(kind_of(views))
+
+
+def kind_of(views: str | None) -> AnyKind:
+    """Return the kind of view that is meant; see `IncidentSource.views`.
+
+    Raises:
+        click.UsageError: There is none.
+    """
     if views is None:
-        return CHANNEL_TABLES
+        return ROOT_KIND
     try:
-        return tables_of(kinds_of(PROTOCOLS).of(views))
-    except (UnknownKind, ValueError) as error:
+        kind = kinds_of(PROTOCOLS).of(views)
+    except UnknownKind:
+        kind = None
+    if kind is None or kind.figures is None:
         message = f"--views: there are no views {shown(views)}"
-        raise click.UsageError(message) from error
+        raise click.UsageError(message)
+    return kind
 
 
 def _channels_of_monitor(url: str, channel: str) -> list[str]:
@@ -223,17 +242,17 @@ def _channels_of_monitor(url: str, channel: str) -> list[str]:
 def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
     channel, since_ms, standing = wanted
     if source.report is not None:
-        found, causes, clock_ms = _incidents_of_report(source.report, source.views)
+        read = _incidents_of_report(source.report, source.views)
         selected = [
             one
-            for one in found
+            for one in read.incidents
             if channel in (None, one.channel)
             and (one.is_standing or not standing)
             and (since_ms is None or one.is_standing or one.found >= since_ms)
         ]
         names = {one.channel for one in selected}
-        causes = {name: some for name, some in causes.items() if name in names}
-        return ReadIncidents(selected, causes, clock_ms)
+        causes = {name: some for name, some in read.causes.items() if name in names}
+        return read._replace(incidents=selected, causes=causes)
     if source.history is not None:
         query = IncidentQuery(channel, since_ms=since_ms, standing=standing)
         return ReadIncidents(
@@ -243,7 +262,15 @@ def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
     parameters = {name: channel, "since": since_ms, "standing": standing or None}
     url = DEFAULT_API if source.api is None else source.api
     page = _query_monitor(url, parameters, source.views)
-    return ReadIncidents(page.incidents, page.causes, page.clock or _now_ms())
+    settings = _settings_of(page.observer)
+    clock_ms = page.clock or _now_ms()
+    return ReadIncidents(page.incidents, page.causes, clock_ms, settings)
+
+
+def _settings_of(values: dict[str, int | float]) -> ObserverSettings:
+    """Return the settings with these values; other releases may have further ones."""
+    known: dict[str, Any] = {k: v for k, v in values.items() if hasattr(DEFAULTS, k)}
+    return replace(DEFAULTS, **known)
 
 
 def _now_ms() -> int:
@@ -263,7 +290,8 @@ def _incidents_of_report(path: Path, views: str | None) -> ReadIncidents:
     times = [one.found if one.ended is None else one.ended for one in found]
     clock_ms = max([report.window.last_event or 0, *times])
     causes = {name: one.causes for name, one in of.items() if one.causes}
-    return ReadIncidents(sorted(found, key=lambda one: -one.found), causes, clock_ms)
+    found.sort(key=lambda one: -one.found)
+    return ReadIncidents(found, causes, clock_ms, _settings_of(report.observer))
 
 
 def _read_report(path: Path) -> _Report:
@@ -281,19 +309,28 @@ def _read_history(
     directory: Path, query: IncidentQuery, views: str | None
 ) -> list[Incident]:
     # Imports DuckDB, which takes half a second and the other sources do not need.
-    from connectors.history.query import find_incidents
+    from connectors.history.query import incident_rows
 
     tables = _tables(views)
-    with _history_errors(directory):
-        found = find_incidents(directory, query, tables)
+    with history_errors(directory):
+        rows = incident_rows(directory, query, tables)
+    # `why` is as it was stored, by the settings of the monitor that found it.
     return [
-        msgspec.convert(incident_object(one, why=tables.kind.explain), Incident)
-        for one in found
+        msgspec.convert(
+            row
+            | {
+                "channel": row[tables.label],
+                # Rows of releases before 0.7 have none.
+                "lacking_others": row.get("lacking_others") or 0,
+            },
+            Incident,
+        )
+        for row in rows
     ]
 
 
 @contextmanager
-def _history_errors(directory: Path) -> Iterator[None]:
+def history_errors(directory: Path) -> Iterator[None]:
     """Turn errors of reading a history into errors of wrong use."""
     try:
         yield

@@ -15,7 +15,7 @@ from sds_core.observer.incidents import IncidentKind
 from sds_core.text import counted, iso_time, printable
 from streaming.cli import FINDING
 from streaming.cli.actions.incident_sources import Cause, Incident, read_incidents
-from streaming.cli.incidents import IncidentFilter, IncidentSource
+from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from streaming.cli.output import print_json
 
 _STYLES = {
@@ -26,101 +26,109 @@ _STYLES = {
 
 
 def list_incidents(
-    source: IncidentSource, wanted: IncidentFilter, table: ChannelTable, as_json: bool
+    source: IncidentSource,
+    selection: IncidentFilter,
+    table: ChannelTable,
+    as_json: bool,
 ) -> None:
     """Print incidents, those found last first.
 
     Args:
         source: Source to read from.
-        wanted: Selected incidents.
+        selection: Selected incidents.
         table: Names of channels, before those that the source gives.
         as_json: Whether to print JSON.
 
     Raises:
         click.exceptions.Exit: There are incidents.
     """
-    found, causes, _ = read_incidents(source, wanted)
-    for one in found:
-        one.channel_name = table.of(one.channel).name or one.channel_name
-    _print(found, as_json)
+    read = read_incidents(source, selection)
+    incidents = read.incidents
+    for incident in incidents:
+        incident.channel_name = table.of(incident.channel).name or incident.channel_name
+    _print(incidents, as_json)
     if not as_json:
-        print_causes(causes)
-    if found:
+        print_causes(read.causes)
+    if incidents:
         raise click.exceptions.Exit(FINDING)
 
 
-def _print(found: list[Incident], as_json: bool) -> None:
+def _print(incidents: list[Incident], as_json: bool) -> None:
     console = Console()
-    for one in found:
+    for incident in incidents:
         if as_json:
-            print_json(msgspec.to_builtins(one))
+            print_json(msgspec.to_builtins(incident))
         elif console.is_terminal:
-            _print_block(console, one)
+            _print_block(console, incident)
         else:
-            click.echo(_line(one))
-    if not (found or as_json):
+            click.echo(_line(incident))
+    if not (incidents or as_json):
         click.echo("no incidents")
 
 
-def _print_block(console: Console, one: Incident) -> None:
+def _print_block(console: Console, incident: Incident) -> None:
     """Print an incident on a terminal: its title, and below it the other facts."""
-    console.print(Text(_title(one), _STYLES[one.kind] if one.is_standing else "dim"))
+    console.print(
+        Text(
+            _title(incident), _STYLES[incident.kind] if incident.is_standing else "dim"
+        )
+    )
     facts = Table.grid(padding=(0, 2))
-    for word, value in _facts(one).items():
+    for word, value in _facts(incident).items():
         # Folded, not cut off, so that people can copy ids.
         facts.add_row(Text(f"  {word}", "dim"), Text(value, overflow="fold"))
     console.print(facts)
     console.print()
 
 
-def _line(one: Incident) -> str:
+def _line(incident: Incident) -> str:
     """Return an incident in one line."""
-    facts = (f"{word} {value}" for word, value in _facts(one).items())
-    return "; ".join([_title(one), *facts])
+    facts = (f"{word} {value}" for word, value in _facts(incident).items())
+    return "; ".join([_title(incident), *facts])
 
 
-def _title(one: Incident) -> str:
-    if one.ended is None:
-        return one.kind.value
-    return f"{one.kind.value}, ended {iso_time(one.ended)}"
+def _title(incident: Incident) -> str:
+    if incident.ended is None:
+        return incident.kind.value
+    return f"{incident.kind.value}, ended {iso_time(incident.ended)}"
 
 
-def _facts(one: Incident) -> dict[str, str]:
+def _facts(incident: Incident) -> dict[str, str]:
     """Return the facts of an incident as word -> value, without empty ones."""
     facts = {
-        "message": printable(one.message_id),
-        "channel": printable(one.channel),
-        "channel name": printable(one.channel_name or ""),
-        "sender": printable(one.sender or ""),
-        "lacked by": _lacking(one),
-        "named by": ", ".join(map(printable, one.named_by)),
-        "since": iso_time(one.since),
-        "found": iso_time(one.found),
-        "Waku hash": printable(one.waku_hash or ""),
-        "retrieval hint": printable(one.retrieval_hint or ""),
-        "why": printable(one.why),
+        "message": printable(incident.message_id),
+        "channel": printable(incident.channel),
+        "channel name": printable(incident.channel_name or ""),
+        "sender": printable(incident.sender or ""),
+        "lacked by": _lacking(incident),
+        "named by": ", ".join(map(printable, incident.named_by)),
+        "since": iso_time(incident.since),
+        "found": iso_time(incident.found),
+        "Waku hash": printable(incident.waku_hash or ""),
+        "retrieval hint": printable(incident.retrieval_hint or ""),
+        "why": printable(incident.why),
         "note": "the taps were interrupted meanwhile: they may have missed it"
-        if one.tap_hole
+        if incident.tap_hole
         else "",
     }
     return {word: value for word, value in facts.items() if value}
 
 
-def _lacking(one: Incident) -> str:
-    if one.lacking:
+def _lacking(incident: Incident) -> str:
+    if incident.lacking:
         named = [
             f"{printable(who)} since {iso_time(since_ms)}"
-            for who, since_ms in one.lacking.items()
+            for who, since_ms in incident.lacking.items()
         ]
-        if one.lacking_others:
-            named.append(counted(one.lacking_others, "other"))
+        if incident.lacking_others:
+            named.append(counted(incident.lacking_others, "other"))
         return ", ".join(named)
-    return "nobody that a filter shows" if one.is_standing else ""
+    return "nobody that a filter shows" if incident.is_standing else ""
 
 
 def print_causes(causes: Mapping[str, Sequence[Cause]]) -> None:
     """Print likely causes by channel, one line each."""
     for channel, some in causes.items():
-        for one in some:
-            sentence = printable(one.sentence)
+        for cause in some:
+            sentence = printable(cause.sentence)
             click.echo(f"likely cause; channel {printable(channel)}; {sentence}")

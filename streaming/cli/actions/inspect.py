@@ -47,9 +47,9 @@ def inspect(
         record = _read_topic(kafka, source)
     else:
         record = _read_file(place, is_hex)
-    found = inspect_record(record, wall_ms())
-    print_inspection(found, as_json)
-    if found["reason"]:
+    inspection = inspect_record(record, wall_ms())
+    print_inspection(inspection, as_json)
+    if inspection["reason"]:
         raise click.exceptions.Exit(FINDING)
 
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 import click
 
 from sds_core.observer.channel_table import ChannelTable
-from sds_core.observer.lacking import (
-    OF_CHANNELS,
-    OF_PEERS,
-    Lack,
-    StandingIncident,
-    is_followed,
-    lacks_of,
-)
-from sds_core.observer.settings import DEFAULTS
+from sds_core.observer.lacking import Lack, StandingIncident, is_followed, lacks_of
 from sds_core.text import iso_time, printable
 from streaming.cli import FINDING
-from streaming.cli.actions.incident_sources import Incident, read_incidents
+from streaming.cli.actions.incident_sources import (
+    Incident,
+    ReadIncidents,
+    kind_of,
+    read_incidents,
+)
 from streaming.cli.actions.incidents import print_causes
-from streaming.cli.incidents import IncidentFilter, IncidentSource
+from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from streaming.cli.output import print_json
 
 
@@ -36,10 +33,10 @@ def list_lacks(
     Raises:
         click.exceptions.Exit: There are unresolved incidents.
     """
-    found, causes, clock_ms = read_incidents(source, wanted._replace(standing=True))
-    names = {one.channel: one.channel_name or "" for one in found}
-    personal = OF_CHANNELS if source.views is None else OF_PEERS
-    lacks = lacks_of((_standing(one, clock_ms) for one in found), personal)
+    read = read_incidents(source, wanted._replace(standing=True))
+    names = {one.channel: one.channel_name or "" for one in read.incidents}
+    standing = (_standing(one, read) for one in read.incidents)
+    lacks = lacks_of(standing, kind_of(source.views).personal)
     for one in lacks:
         name = table.of(one.channel).name or names[one.channel]
         if as_json:
@@ -47,14 +44,14 @@ def list_lacks(
         else:
             click.echo(_line(one, name))
     if lacks and not as_json:
-        print_causes(causes)
+        print_causes(read.causes)
     if not (lacks or as_json):
         click.echo("no unresolved incidents")
     if lacks:
         raise click.exceptions.Exit(FINDING)
 
 
-def _standing(one: Incident, clock_ms: int) -> StandingIncident:
+def _standing(one: Incident, read: ReadIncidents) -> StandingIncident:
     return StandingIncident(
         one.channel,
         one.kind,
@@ -63,7 +60,7 @@ def _standing(one: Incident, clock_ms: int) -> StandingIncident:
         one.lacking,
         one.lacking_others or 0,
         one.tap_hole,
-        is_followed(one.since, clock_ms, DEFAULTS),
+        is_followed(one.since, read.clock_ms, read.settings),
     )
 
 

@@ -26,8 +26,8 @@ from connectors.waku_rest.spool import (
     open_spool,
 )
 from connectors.waku_rest.writer import FrameWriter
-from connectors.web.mirror_app import create_mirror_app
 from connectors.web.server import AddressUnusable, PortInUse, WebServer
+from connectors.web.side_apps import create_mirror_app
 from sds_core.mirror.figures import MirrorFigures
 from sds_core.waku import BadContentTopic, autosharded_topic
 from streaming.cli.log import logger

@@ -10,7 +10,6 @@ import click
 import httpx
 import msgspec
 
-from sds_core.observer.sds.kind import CHANNELS
 from sds_core.planning.fleet import HourlyRows
 from sds_core.planning.hours import HOUR_MS
 from sds_core.text import printable, shown
@@ -57,22 +56,21 @@ class _Unreachable(click.ClickException):
 _Answer = TypeVar("_Answer")
 
 
-def read_monitor(url: str, source: PlanSource, many: str) -> MonitorHours:
+def read_monitor(url: str, prefix: str, source: PlanSource, many: str) -> MonitorHours:
     """Read the hours of all views, or of the one that the source names.
 
     Args:
         url: Address of the monitor.
+        prefix: Prefix of the kind of view.
         source: Which views.
         many: Word for views of this kind.
 
     Raises:
         click.ClickException: The monitor is unreachable, or refuses.
     """
-    prefix = quote(source.views or CHANNELS.prefix, "")
-    listed = "channels" if source.views is None else f"views/{prefix}"
     names: dict[str, str] = {}
     if source.channel is None:
-        views = list(_views(url, listed, many))
+        views = list(_views(url, prefix, many))
         names = {one.id: one.name for one in views if one.name}
         wanted = [one.id for one in views]
     else:
@@ -81,7 +79,7 @@ def read_monitor(url: str, source: PlanSource, many: str) -> MonitorHours:
     clock_ms = 0
     for name in wanted:
         given = {"id": name, "days": source.days}
-        found = _get(url, f"views/{prefix}/hours", given, _Hours)
+        found = _get(url, f"views/{quote(prefix, '')}/hours", given, _Hours)
         if any(row.get("minute") is None for row in found.hours):
             message = f"{url} gives an hour without a minute: is it sds-monitor's?"
             raise _Unreachable(message)
@@ -90,12 +88,12 @@ def read_monitor(url: str, source: PlanSource, many: str) -> MonitorHours:
     return MonitorHours(rows, clock_ms // HOUR_MS * HOUR_MS, names)
 
 
-def _views(url: str, listed: str, many: str) -> Iterator[_View]:
-    """Yield all views of a list of the API, page by page."""
+def _views(url: str, prefix: str, many: str) -> Iterator[_View]:
+    """Yield all views of a kind, page by page."""
     after: str | None = None
     while True:
         given = {} if after is None else {"after": after}
-        page = _get(url, listed, given, dict[str, msgspec.Raw])
+        page = _get(url, f"views/{quote(prefix, '')}", given, dict[str, msgspec.Raw])
         try:
             yield from msgspec.json.decode(page.get(many, b""), type=list[_View])
             after = msgspec.json.decode(page.get("next", b"null"), type=str | None)

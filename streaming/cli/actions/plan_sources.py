@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import click
 
-from connectors.history.errors import DamagedHistory, NoHistory
 from connectors.history.query import channels, hourly_rows, newest_minute_ms
-from connectors.history.schema import CHANNEL_TABLES, KindTables, figures_of, tables_of
-from sds_core.observer.kinds import UnknownKind
-from sds_core.observer.protocols import PROTOCOLS, kinds_of
+from connectors.history.schema import KindTables, tables_of
 from sds_core.planning.fleet import HourlyRows
 from sds_core.planning.hours import CLOCK_MS, DAY_MS, last_hour_ms
 from sds_core.planning.measures import Measures, measures_of
 from sds_core.text import did_you_mean, shown
+from streaming.cli.actions.incident_sources import history_errors, kind_of
 from streaming.cli.actions.plan_api import read_monitor
 from streaming.cli.plan_options import DEFAULT_API, PlanSource
 
@@ -55,29 +52,19 @@ def read_hours(source: PlanSource, now_ms: int) -> ReadHours:
     Raises:
         click.ClickException: The source cannot be read, or does not know the view.
     """
-    tables = _tables(source.views)
-    figures = figures_of(tables.kind)
-    measures = measures_of(figures)
-    names = figures.names
+    tables = tables_of(kind_of(source.views))
+    names = tables.kind.names
+    measures = measures_of(tables.kind.published)
     if source.history is None:
-        found = read_monitor(source.api or DEFAULT_API, source, names.many)
+        found = read_monitor(
+            source.api or DEFAULT_API, tables.kind.prefix, source, names.many
+        )
         return ReadHours(
             found.rows, found.end_ms, found.names, measures, names.one, names.many
         )
     rows, newest_ms = _of_history(source.history, source, tables, measures, now_ms)
     end_ms = last_hour_ms(newest_ms)
     return ReadHours(rows, end_ms, {}, measures, names.one, names.many)
-
-
-def _tables(views: str | None) -> KindTables:
-    """Return the tables of the history for a kind of view."""
-    if views is None:
-        return CHANNEL_TABLES
-    try:
-        return tables_of(kinds_of(PROTOCOLS).of(views))
-    except (UnknownKind, ValueError) as error:
-        message = f"--views: there are no views {shown(views)}"
-        raise click.UsageError(message) from error
 
 
 def _of_history(
@@ -88,7 +75,7 @@ def _of_history(
     now_ms: int,
 ) -> tuple[HourlyRows, int]:
     """Return the rows, and the newest minute of any view, Unix ms."""
-    with _history_errors(directory):
+    with history_errors(directory):
         rows = hourly_rows(
             directory,
             source.channel,
@@ -107,16 +94,3 @@ def _of_history(
         message = f"no such channel: {shown(source.channel)}{guess}"
         raise click.UsageError(message)
     return {source.channel: []}, newest_ms
-
-
-@contextmanager
-def _history_errors(directory: Path) -> Iterator[None]:
-    """Turn errors of reading a history into errors of wrong use."""
-    try:
-        yield
-    except (NoHistory, DamagedHistory) as error:
-        message = f"--history: {error}"
-        raise click.UsageError(message) from error
-    except OSError as error:
-        message = f"--history: {directory} cannot be read: {error.strerror}"
-        raise click.UsageError(message) from error

@@ -10,6 +10,7 @@ import click
 
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import KafkaSettings
+from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.snapshot import Snapshot
 from sds_core.text import iso_time
 from streaming.cli.log import logger
@@ -105,7 +106,8 @@ def _job_settings(
 
 def _is_empty(snapshot: Snapshot) -> bool:
     """Return whether the job has read no record at all, not even an undecodable one."""
-    return not (snapshot.channels or snapshot.taps or snapshot.undecodable)
+    channels = snapshot.views[ROOT_KIND.prefix].totals
+    return not (channels or snapshot.taps or snapshot.undecodable)
 
 
 def _warn_of_deleted_records(kafka: KafkaSettings, first_ms: int) -> None:
@@ -132,5 +134,5 @@ def _progress_line(snapshot: Snapshot) -> str:
     time = iso_time(snapshot.clock_ms) if snapshot.clock_ms else "nothing yet"
     return (
         f"{snapshot.job.records:,} records read, up to {time}, "
-        f"{len(snapshot.channels):,} channels"
+        f"{len(snapshot.views[ROOT_KIND.prefix].totals):,} channels"
     )

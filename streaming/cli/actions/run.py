@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from pathlib import Path
 
 import click
 from rich.console import Console
@@ -17,6 +15,7 @@ from connectors.web.audit_poll import AuditPoll
 from connectors.web.server import AddressUnusable, PortInUse
 from sds_core.observer.blob import UnknownBlobVersion
 from sds_core.observer.kinds import UnknownKind
+from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.snapshot import Snapshot
 from sds_core.text import counted
 from streaming.checkpoint import (
@@ -26,18 +25,16 @@ from streaming.checkpoint import (
 )
 from streaming.cli.channels import reload_on_hangup
 from streaming.cli.live import progress_display
-from streaming.cli.log import LogFormat
 from streaming.cli.output import wall_ms
+from streaming.cli.run_options import RunSettings
 from streaming.cli.serving import PendingJob, current_snapshot, status_server
-from streaming.cli.serving_options import Address
 from streaming.cli.silence import SilenceLog
 from streaming.cli.starting import as_click_error, started_spark, write_report
 from streaming.cli.supervising import Supervisor
 from streaming.damage import DamagedCheckpoint
 from streaming.failure import JobFailed
 from streaming.history import HistoryInUse, HistoryUnwritable
-from streaming.preflight import check_start
-from streaming.settings import JobSettings, SessionSettings
+from streaming.open_checkpoint import check_start
 
 _REFUSALS = (
     CheckpointInUse,
@@ -52,36 +49,6 @@ _REFUSALS = (
     PortInUse,
 )
 """Errors of a start that another start would repeat."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunSettings:
-    """Settings of a monitor that runs.
-
-    Attributes:
-        job: Settings of the job.
-        session: Settings of Spark.
-        address: Address of page and metrics.
-        log_format: Format of the log.
-        retry_for_s: See `streaming.retries.Retries`.
-        prometheus: URL of the Prometheus that evaluates the alerts; None if there is
-            none.
-        audit: URL of a repeated audit of the mirror; None if there is none.
-        report: File for the report at the end; None to write none.
-        channels: File of channels, read again on SIGHUP; None if there is none.
-        writes_heartbeats: Whether to write heartbeats to the topic.
-    """
-
-    job: JobSettings
-    session: SessionSettings
-    address: Address
-    log_format: LogFormat
-    retry_for_s: float | None
-    prometheus: str | None
-    audit: str | None
-    report: Path | None
-    channels: Path | None
-    writes_heartbeats: bool
 
 
 def run(settings: RunSettings) -> None:
@@ -115,8 +82,11 @@ def _supervised(settings: RunSettings) -> Iterator[Supervisor]:
         reload_on_hangup(settings.channels) as table_file,
         # Before Spark starts, which takes so long that people open the page.
         status_server(pending, *address, prometheus=settings.prometheus) as url,
-        started_spark(settings.session, kafka, pending.board) as (spark, ending),
-        heartbeats(kafka) if settings.writes_heartbeats else nullcontext(),
+        started_spark(settings.reading.session, kafka, pending.board) as (
+            spark,
+            ending,
+        ),
+        heartbeats(kafka) if settings.heartbeat else nullcontext(),
         AuditPoll(settings.audit) as newest_audit,
         progress_display(
             Console(), settings.log_format, url, _progress_line
@@ -145,7 +115,7 @@ def _progress_line(snapshot: Snapshot) -> str:
     lag = "nothing read yet" if lag_s is None else f"{lag_s:.1f} s behind in event time"
     line = (
         f"{job.records:,} records read, {job.records_behind:,} to read, {lag}, "
-        f"{counted(len(snapshot.channels), 'channel')}"
+        f"{counted(len(snapshot.views[ROOT_KIND.prefix].totals), 'channel')}"
     )
     if job.kafka.is_stale:
         return f"{words.no_answer(job.kafka)}; {line}"

@@ -12,12 +12,11 @@ import pytest
 
 from connectors.event_loop.mvds import NodeDriver, unix_s
 from connectors.storage.mvds import SqliteNodeStorage
-from sds_core.mvds.errors import NotAPayload
 from sds_core.mvds.events import Acknowledged, Delivered, Event
 from sds_core.mvds.node import Node
 from sds_core.mvds.node_errors import UnknownGroup
 from sds_core.mvds.options import Mode, Options
-from sds_core.mvds.payload import decode
+from sds_core.mvds.payload import NotAPayload, decode
 from tests.support.mvds.network import GROUP, group_of
 
 BATCH = Options(mode=Mode.BATCH)

@@ -24,7 +24,8 @@ from sds_core.observer.incidents import (
     IncidentPlace,
     IncidentQuery,
 )
-from streaming.findings import Findings
+from sds_core.observer.sds import kind as sds
+from streaming.ledger.findings import Findings
 from tests.support.history.rows import (
     DAY_MS,
     MONDAY_MS,
@@ -34,6 +35,7 @@ from tests.support.history.rows import (
     minute,
 )
 from tests.support.properties import CAREFUL
+from tests.support.streaming.ledger import ledger_in
 
 pytestmark = pytest.mark.slow
 
@@ -98,7 +100,7 @@ def test_history_finds_what_the_store_beside_the_checkpoint_finds(
 ) -> None:
     """For any order of writes and compactions, also with repeated rows."""
     with TemporaryDirectory() as place:
-        findings = Findings(Path(place) / "incidents.sqlite", 1)
+        findings = Findings(ledger_in(Path(place)), sds.CHANNELS)
         for one in told:
             findings.record_incidents({one.channel: [one.incident]})
         directory = Path(place) / "history"

@@ -25,11 +25,14 @@ from sds_core.observer.channel_table import (
 )
 from sds_core.observer.figures import Figure, Unit
 from sds_core.observer.figures import histogram as histogram_of
+from sds_core.observer.mvds.kind import SHARD_VIEWS
+from sds_core.observer.mvds.totals import GroupTotals
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.snapshot import JobFigures, Snapshot
-from sds_core.observer.snapshot_metrics import SETTINGS_METRICS, SNAPSHOT_METRICS
-from sds_core.observer.tap_figures import TAP_FIGURES
+from sds_core.observer.snapshot import JobFigures, Snapshot, Views
+from sds_core.observer.snapshot_metrics import settings_metrics, snapshot_metrics
+from sds_core.observer.tap_kind import TAP_FIGURES
 from sds_core.observer.verdict import Verdict
 from sds_core.reason import Reason
 from tests.support.exported import (
@@ -39,6 +42,7 @@ from tests.support.exported import (
     registry_of,
     snapshot,
 )
+from tests.support.snapshots import snapshot_of, with_channels
 
 
 class Chosen(Collector):
@@ -63,7 +67,7 @@ def test_text_of_every_type_of_metric_is_exact() -> None:
         "sds_monitor_build",
     }
     exported = snapshot(["chat"])
-    exported.channels["chat"].definite_latency = histogram(250, 251, 600_001)
+    exported.views["sds"].totals["chat"].definite_latency = histogram(250, 251, 600_001)
 
     registry = CollectorRegistry()
     registry.register(Chosen(SnapshotCollector(lambda: exported), names))
@@ -121,11 +125,31 @@ def test_metric_names_are_those_declared() -> None:
         metric.name + ("_info" if metric.kind is MetricKind.INFO else "")
         for metric in (
             *CHANNEL_FIGURES.metrics,
-            *SETTINGS_METRICS,
+            *settings_metrics(CHANNELS),
             *TAP_FIGURES.metrics,
-            *SNAPSHOT_METRICS,
+            *snapshot_metrics([CHANNELS]),
         )
     ]
+
+
+def test_groups_have_the_names_and_muting_of_the_table() -> None:
+    """No objectives: no alert on groups has any."""
+    table = ChannelTable([ChannelEntry("g", "Team G", mute_until_ms=5_000)])
+    groups = {"mvds": Views(SHARD_VIEWS, dict.fromkeys("gh", GroupTotals()), ("g",))}
+    exported = snapshot_of(primed=True, others=groups, table=table)
+    families = {
+        family.name: family.samples
+        for family in registry_of(lambda: exported).collect()
+        if family.name.startswith("mvds_group")
+    }
+    names = [one.labels for one in families["mvds_group"]]
+    assert names == [
+        {"channel": "g", "name": "Team G"},
+        {"channel": "other", "name": "other"},
+    ]
+    (muted,) = families["mvds_group_muted_until_timestamp_seconds"]
+    assert (muted.labels, muted.value) == ({"channel": "g"}, 5.0)
+    assert "mvds_group_objective_ratio" not in families
 
 
 def test_channels_have_the_names_and_objectives_of_the_table() -> None:
@@ -162,7 +186,7 @@ def test_every_label_set_exists_from_the_start() -> None:
 
 def test_gauge_without_a_value_is_absent() -> None:
     """For example with nothing in flight and before the first batch."""
-    exported = Snapshot(primed=True, channels={"a": ChannelTotals()}, labels=("a",))
+    exported = snapshot_of(primed=True, channels={"a": ChannelTotals()}, labels=("a",))
     families = families_of(exported)
     assert families["sds_oldest_unacknowledged_timestamp_seconds"].samples == []
     assert families["sds_monitor_event_time_lag_seconds"].samples == []
@@ -199,7 +223,7 @@ def test_monitor_ok_is_one_if_nothing_is_wrong(
     """No channel failing or blind, the job not behind, and something is known."""
     channels = {str(n): ChannelTotals(verdict=v) for n, v in enumerate(verdicts)}
     job = JobFigures(running=True, event_time_lag_seconds=lag_s)
-    exported = replace(snapshot(), channels=channels, job=job)
+    exported = with_channels(replace(snapshot(), job=job), totals=channels)
     assert families_of(exported)["sds_monitor_ok"].samples[0].value == ok
     stopped = replace(exported, job=replace(job, running=False))
     assert families_of(stopped)["sds_monitor_ok"].samples[0].value == 0
@@ -231,7 +255,8 @@ def test_sample_of_the_wrong_type_is_refused() -> None:
     slip = Figure(
         "clock_ms", Unit.COUNT, "The clock.", series=(histogram_of("sds_slip").of(),)
     )
-    wrong = SnapshotCollector(snapshot, CHANNEL_FIGURES.with_entries(slip))
+    kind = replace(CHANNELS, figures=CHANNEL_FIGURES.with_entries(slip))
+    wrong = SnapshotCollector(lambda: with_channels(snapshot(), kind=kind))
     with pytest.raises(TypeError, match="sds_slip: a histogram cannot hold"):
         list(wrong.collect())
 
@@ -251,8 +276,8 @@ def test_openmetrics_text_has_the_same_series() -> None:
 @pytest.mark.parametrize(
     "exported",
     [
-        pytest.param(Snapshot(), id="unprimed"),
-        pytest.param(Snapshot(primed=True), id="empty"),
+        pytest.param(snapshot_of(), id="unprimed"),
+        pytest.param(snapshot_of(primed=True), id="empty"),
         pytest.param(snapshot(HOSTILE_IDS, labelled=5), id="hostile-ids"),
     ],
 )

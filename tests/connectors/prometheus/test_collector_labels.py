@@ -19,6 +19,7 @@ from tests.support.exported import (
     snapshot,
     totals,
 )
+from tests.support.snapshots import snapshot_of, with_channels
 
 
 def test_channels_without_a_label_are_exported_together() -> None:
@@ -53,7 +54,7 @@ def test_channel_called_other_is_merged_into_other() -> None:
 
 def test_label_without_figures_is_left_out() -> None:
     """A label in the ledger makes no series if its channel has no state."""
-    exported = replace(snapshot(["a"]), labels=("gone", "a"))
+    exported = with_channels(snapshot(["a"]), labels=("gone", "a"))
     samples = families_of(exported)["sds_messages"].samples
     assert [sample.labels["channel"] for sample in samples] == ["a"]
 
@@ -62,8 +63,8 @@ def test_label_without_figures_is_left_out() -> None:
 def test_counters_add_up_over_channels_whatever_the_budget(labelled: int) -> None:
     """Each event is exported exactly once."""
     exported = snapshot(labelled=labelled)
-    whole = {"all": CHANNEL_FIGURES.sum(exported.channels.values())}
-    expected = counters_of(replace(exported, channels=whole, labels=("all",)))
+    whole = {"all": CHANNEL_FIGURES.sum(exported.views["sds"].totals.values())}
+    expected = counters_of(with_channels(exported, totals=whole, labels=("all",)))
     found: dict[tuple[object, ...], float] = {}
     for (name, *labels), value in counters_of(exported).items():
         merged = (
@@ -116,17 +117,20 @@ def test_other_keeps_what_its_forgotten_channels_had_counted() -> None:
     Its counts would look like an increase of the others.
     """
     remainder = Remainder(2, totals=totals(30), other=totals(10))
-    snapshot = Snapshot(
+    snapshot = snapshot_of(
         primed=True,
         channels={"town": totals(1), "unlabelled": totals(5)},
         labels=("town", "forgotten"),
         remainder=remainder,
     )
-    for channels, count in ((snapshot.channels, 15), ({"town": totals(1)}, 10)):
-        found = samples(replace(snapshot, channels=channels), "sds_messages_total")
+    for channels, count in (
+        (snapshot.views["sds"].totals, 15),
+        ({"town": totals(1)}, 10),
+    ):
+        found = samples(with_channels(snapshot, totals=channels), "sds_messages_total")
         assert found == {"town": 1, "other": count}
     labelled = replace(remainder, other=None)
-    only = replace(snapshot, channels={"town": totals(1)}, remainder=labelled)
+    only = with_channels(snapshot, totals={"town": totals(1)}, remainder=labelled)
     assert samples(only, "sds_messages_total") == {"town": 1}
 
 

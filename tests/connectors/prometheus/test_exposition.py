@@ -25,8 +25,8 @@ from connectors.prometheus.collector import (
 from sds_core.audit.figures import AuditFigures
 from sds_core.mirror.figures import MirrorFigures
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
+from tests.support.snapshots import snapshot_of
 
 PROMETHEUS = (
     "application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.3"
@@ -56,7 +56,7 @@ class Families(Collector):
         yield info
 
 
-MONITOR = Snapshot(
+MONITOR = snapshot_of(
     primed=True,
     channels={name: ChannelTotals() for name in ("a", *NASTY)},
     labels=("a",),

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from connectors.reliable_channel import ReliableChannel, create_reliable_channel
-from connectors.reliable_channel.channel import Clock
+from connectors.reliable_channel.channel import SteadyClock
 from connectors.storage.reliable_channel import SqliteChannelStorage
 from connectors.waku_rest.channel_node import RestNode
 from connectors.waku_rest.client import NodeClient
@@ -416,7 +416,7 @@ def test_clock_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     wall_ms, passed_ms = 1_000_000, 0
     monkeypatch.setattr(time, "time_ns", lambda: wall_ms * 1_000_000)
     monkeypatch.setattr(time, "monotonic_ns", lambda: passed_ms * 1_000_000)
-    clock = Clock()
+    clock = SteadyClock()
     assert clock() == 1_000_000
     wall_ms, passed_ms = 400_000, 50
     assert clock() == 1_000_050

@@ -22,7 +22,7 @@ from sds_core.prolly.errors import (
 )
 from sds_core.prolly.frames import Frame, Kind, frame_of
 from sds_core.prolly.item import Item
-from sds_core.prolly.limits import DEFAULT_LIMITS, Limits
+from sds_core.prolly.outcome import DEFAULT_LIMITS, Limits
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 from tests.support.prolly.sessions import BATCHED, BOTH, Protocol

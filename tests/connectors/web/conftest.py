@@ -27,6 +27,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.shown_verdicts import ShownVerdict
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.verdict import Verdict
+from tests.support.snapshots import snapshot_of
 from tests.support.web.browser import browser, complaints, page
 from tests.support.web.busy import busy
 
@@ -52,7 +53,7 @@ def make_snapshot(
         "rules": "compiled",
     }
     channels = channels or {}
-    return Snapshot(
+    return snapshot_of(
         primed=True,
         clock_ms=CLOCK_MS,
         channels=channels,
@@ -96,14 +97,9 @@ class Stage:
         registry.register(SnapshotCollector(lambda: self.snapshot))
         sources = Sources(
             lambda: self.snapshot,
-            self.find_incidents,
-            self.find_minutes,
+            lambda: {"sds": self},
             self.runbooks,
-            self.find_recent,
-            self.find_steps,
             lambda: self.firing,
-            find_verdicts=self.find_verdicts,
-            verdicts_until_ms=self.verdicts_until_ms,
         )
         return create_app(sources, registry)
 

@@ -30,6 +30,7 @@ from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 from sds_core.times import with_utc
+from tests.support.snapshots import snapshot_of, with_channels
 
 MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]
@@ -93,7 +94,7 @@ def test_fleet_object_has_its_form_before_there_are_figures(
     client: httpx.Client, stage: Any
 ) -> None:
     """A monitor that is starting answers in the same form."""
-    stage.snapshot = Snapshot()
+    stage.snapshot = snapshot_of()
     fleet = client.get("/api/v1/channels").json()
     assert (fleet["level"], fleet["clock"], fleet["channels"]) == ("starting", None, [])
 
@@ -284,7 +285,7 @@ def test_api_is_not_ready_before_figures_are_read(
     client: httpx.Client, stage: Any, path: str
 ) -> None:
     """A starting monitor must not answer that there are no incidents."""
-    stage.snapshot = Snapshot()
+    stage.snapshot = snapshot_of()
     answer = client.get(path)
     assert answer.status_code == 503
     assert "the figures have not been read yet" in answer.json()["error"]
@@ -349,9 +350,11 @@ def test_alerts_that_are_held_back_are_told(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
     """In the list of channels, and with their channel."""
-    lost = ExcusedFindings("lost", Excuse("tap_hole", 5, 9), 7, 0, True)
+    lost = ExcusedFindings(
+        "lost", Excuse("tap_hole", 5, 9), 7, 0, True, "SdsMessagesLost"
+    )
     other = lost._replace(kind="undelivered", holds_back=False)
-    stage.snapshot = replace(
+    stage.snapshot = with_channels(
         snapshot({"a": totals(), "b": totals()}), excused={"a": (lost, other)}
     )
     told = {

@@ -12,6 +12,7 @@ import pytest
 from connectors.web import words
 from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.snapshot import Snapshot
+from tests.support.snapshots import snapshot_of
 
 MakeSnapshot = Callable[..., Snapshot]
 
@@ -43,7 +44,7 @@ def test_process_is_healthy_whatever_the_query_does(
     client: httpx.Client, stage: Any
 ) -> None:
     """A restart would not help a query that waits for its broker."""
-    stage.snapshot = Snapshot()
+    stage.snapshot = snapshot_of()
     assert client.get("/healthz").status_code == 200
 
 

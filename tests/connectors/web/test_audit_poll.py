@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from connectors.web.audit_app import create_audit_app
 from connectors.web.audit_poll import AuditPoll
 from connectors.web.server import WebServer
+from connectors.web.side_apps import create_audit_app
 from sds_core.audit.figures import AuditFigures
 from sds_core.audit.result import AuditedMessage, AuditResult
 from sds_core.observer.mirror_audit import NO_AUDIT

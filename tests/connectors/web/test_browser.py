@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from sds_core.observer.growth import Recorded, counted_values
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
+from tests.support.snapshots import with_channels
 from tests.support.web.busy import ESCAPED
 from tests.support.web.reading import HASH, lost
 
@@ -39,7 +39,7 @@ def test_figures_since_the_first_record_stay_chosen(
     page.get_by_role("button", name="Messages").click()
     page.get_by_label("Name or id").fill("a")
     expect(page.locator("tbody tr")).to_have_count(1)
-    stage.snapshot.channels["a"].messages = 1_043
+    stage.snapshot.views["sds"].totals["a"].messages = 1_043
     expect(messages).to_have_text("1,043")
     expect(page.locator(".bars")).to_have_count(0)
     page.get_by_role("link", name="Last hour").click()
@@ -95,7 +95,7 @@ def test_one_click_leads_from_the_fleet_to_the_lost_message(
     page.locator("figure summary").first.click()
     incident.locator("code.whole").first.click()
     assert page.evaluate("String(getSelection())") == HASH
-    busy.snapshot.channels["/waku/1"].gaps_tap_gap = 4_321
+    busy.snapshot.views["sds"].totals["/waku/1"].gaps_tap_gap = 4_321
     expect(page.get_by_text("4,321", exact=True)).to_be_visible()
     # The charts, and the strip of verdicts.
     assert page.locator("svg").count() == 6
@@ -110,8 +110,8 @@ def test_red_banner_leads_to_who_lacks_what_and_to_the_runbook(
 ) -> None:
     """In one click and in two, on a phone too; without scrolling past charts."""
     page.set_viewport_size({"width": width, "height": 844})
-    channels = {"/waku/1": busy.snapshot.channels["/waku/1"]}
-    busy.snapshot = replace(busy.snapshot, channels=channels)
+    channels = {"/waku/1": busy.snapshot.views["sds"].totals["/waku/1"]}
+    busy.snapshot = with_channels(busy.snapshot, totals=channels)
     page.goto("/")
     page.locator(".sentence").get_by_role("link", name="Town").click()
     lack = page.locator(

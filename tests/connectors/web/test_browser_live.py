@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from connectors.web.server import WebServer
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
+from tests.support.snapshots import snapshot_of, with_channels
 from tests.support.web.busy import HOSTILE
 from tests.support.web.reading import HASH, lost
 
@@ -87,7 +87,7 @@ def test_unreachable_monitor_is_reported_until_it_returns(
             re.compile(r"^No answer from the monitor since \d\d:\d\d:\d\d$"),
             timeout=60_000,
         )
-        known, stage.snapshot = stage.snapshot, Snapshot()
+        known, stage.snapshot = stage.snapshot, snapshot_of()
         server = WebServer(stage.app, port=port)
         server.start()
         sentence = page.locator(".sentence")
@@ -95,7 +95,7 @@ def test_unreachable_monitor_is_reported_until_it_returns(
         expect(silence).to_be_hidden()
         messages = page.get_by_text("Messages", exact=True).first.locator("..")
         expect(messages).to_contain_text("7")
-        stage.snapshot = replace(known, channels={"a": totals(messages=8)})
+        stage.snapshot = with_channels(known, totals={"a": totals(messages=8)})
         expect(messages).to_contain_text("8")
         expect(sentence).to_have_text("Everything is fine")
     finally:
@@ -115,7 +115,7 @@ def test_error_of_the_monitor_is_distinguished_from_no_answer(
         re.compile(r"^The monitor answers with an error \(500\) since \d\d:\d\d:\d\d$")
     )
     expect(page.locator("tbody th a")).to_have_text(["a"])
-    stage.snapshot = Snapshot()
+    stage.snapshot = snapshot_of()
     expect(page.locator(".sentence")).to_contain_text("Starting")
     assert page.evaluate("window.same")
     stage.snapshot = snapshot({"a": totals()}, version="1.2.4")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -14,6 +13,7 @@ from sds_core.observer.mvds.window import Window
 from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.verdict import Verdict
 from tests.support.causes import RECIPIENT, explained_channel
+from tests.support.snapshots import with_others
 from tests.support.web.reading import lost, text_of
 
 MakeSnapshot = Callable[..., Snapshot]
@@ -81,7 +81,7 @@ def test_group_of_another_protocol_has_its_causes(
         window=Window(unacknowledged={CLOCK_MS: 5}),
     )
     others = {"mvds": Views(SHARD_VIEWS, {"g": group})}
-    stage.snapshot = replace(snapshot({}), others=others)
+    stage.snapshot = with_others(snapshot({}), others)
     sentence = (
         "no node of the group acknowledges: not one acknowledgement since the first "
         "record, of 7 addressed messages"

@@ -11,21 +11,20 @@ from connectors.web.drawing import draw
 from connectors.web.trends import Growth, Trend
 from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.figures import Scale
-from sds_core.observer.histogram import BUCKETS_MS
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
-NOTHING = Growth.zero(CHANNEL_FIGURES)
+NOTHING = Growth()
 NOON_MS = 1_786_276_800_000
 MINUTE_MS = 60_000
 
 
 def growth(latency_bucket: int | None = None, **counts: int) -> Growth:
     """Growth of some figures, and one acknowledgement in a bucket."""
-    buckets = [0] * (len(BUCKETS_MS) + 1)
+    made = Growth(counts)
     if latency_bucket is not None:
-        buckets[latency_bucket] = 1
-    return Growth({**NOTHING.counts, **counts}, {"definite_latency": buckets})
+        made["definite_latency", latency_bucket] = 1
+    return made
 
 
 def charts(
@@ -35,7 +34,7 @@ def charts(
 ) -> dict[str, Chart]:
     """The charts of a trend from noon on."""
     settings = ChannelSettings(delivery_objective=0.999)
-    trend = Trend(NOON_MS, step_ms, found, NOTHING)
+    trend = Trend(NOON_MS, step_ms, found)
     made = charts_of(CHANNEL_FIGURES, trend, settings, observer)
     return {chart.key: chart for chart in made}
 

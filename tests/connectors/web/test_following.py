@@ -12,19 +12,21 @@ import httpx
 import pytest
 from rich.console import Console
 
-from connectors.web.following import follows
-from connectors.web.incident_places import ListedIncident
+from connectors.web.incident_words import follows
 from connectors.web.lacks import group_words
-from connectors.web.paging import PageRequest, next_page
+from connectors.web.paging import ListedIncident, PageRequest, next_page
 from sds_core.observer.forgotten import Remainder
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from streaming.cli.live import live_view
-from streaming.findings import Findings
+from streaming.ledger.findings import Findings
 from tests.support.channel import Channel
 from tests.support.frames import START_MS
 from tests.support.observer.deliveries import T0, lose
+from tests.support.snapshots import with_channels
+from tests.support.streaming.ledger import ledger_in
 from tests.support.web.reading import Tags, lost, text_of
 
 MakeSnapshot = Callable[..., Snapshot]
@@ -33,9 +35,11 @@ MakeTotals = Callable[..., ChannelTotals]
 
 def sentences(snapshot: Snapshot, channel: Channel, at: int) -> tuple[list[str], ...]:
     """What bob lacks, and what was not seen to reach him, at a time since the start."""
-    shown = replace(snapshot, channels={"c": channel.totals}, clock_ms=START_MS + at)
+    shown = with_channels(
+        replace(snapshot, clock_ms=START_MS + at), totals={"c": channel.totals}
+    )
     found = [ChannelIncident("c", one, False) for one in channel.incidents.values()]
-    lacks = group_words(shown, found)
+    lacks = group_words(shown, CHANNELS, found)
     return tuple(
         [one.sentence for one in groups.groups if "bob" in one.sentence]
         for groups in (lacks.now, lacks.past)
@@ -126,14 +130,14 @@ def test_channel_that_has_returned_is_a_new_one(
     one = lost()
     for first_ms, is_followed in ((-1, True), (1, False)):
         figures = totals(first_event_ms=one.incident.found_ms + first_ms)
-        assert follows(snapshot({"c": figures}), one) is is_followed
+        assert follows(snapshot({"c": figures}), one, CHANNELS) is is_followed
 
 
 def test_list_goes_on_after_a_channel_with_a_long_id_that_has_ended(
     tmp_path: Path,
 ) -> None:
     """Only channels that exist are found by their key."""
-    findings = Findings(tmp_path / "incidents.sqlite", 1)
+    findings = Findings(ledger_in(tmp_path), CHANNELS)
     for channel in ("x" * 200, "y"):
         findings.record_incidents({channel: [lost(channel).incident]})
     first, second = findings.find_incidents(IncidentQuery())
@@ -148,7 +152,7 @@ def test_all_is_well_after_all_channels_have_ended(
     client: httpx.Client, stage: Any, snapshot: MakeSnapshot, totals: MakeTotals
 ) -> None:
     """The monitor does not wait for a first channel then."""
-    ended = replace(snapshot(), remainder=Remainder(1, totals()))
+    ended = with_channels(snapshot(), remainder=Remainder(1, totals()))
     assert not snapshot().ok
     assert ended.ok
     stage.snapshot = ended

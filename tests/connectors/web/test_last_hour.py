@@ -140,7 +140,7 @@ def test_trend_of_a_channel_that_came_back_counts_from_zero(
     channel = totals(first_event_ms=BEGIN_MS + 20 * 60_000, messages=4)
     hour = LastHour(stage, CHANNEL_FIGURES, BEGIN_MS + HOUR_MS)
     assert hour.trends({"c": channel})["c"].text.endswith(" 0, 4")
-    assert hour.of({"c": channel})["c"].figures.messages == 4
+    assert hour.lately("c", channel).figures.messages == 4
 
 
 def test_trouble_says_since_when(

@@ -13,6 +13,7 @@ from connectors.web.refusals import HistoryBusy
 from connectors.web.sources import Sources
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.snapshot import Snapshot
+from tests.support.web.stored import stored
 
 QUERY = IncidentQuery()
 
@@ -27,17 +28,19 @@ def test_third_simultaneous_query_waits_and_is_then_refused(tmp_path: Path) -> N
         assert end.wait(60)
         return []
 
-    sources = Sources(Snapshot, find, lambda *asked: [], tmp_path)
+    sources = Sources(Snapshot, stored(find_incidents=find), tmp_path)
     lookups = Lookups(sources, patience_s=0.05)
-    threads = [threading.Thread(target=lookups.incidents, args=[QUERY]) for _ in "12"]
+    threads = [
+        threading.Thread(target=lookups.incidents, args=["sds", QUERY]) for _ in "12"
+    ]
     for thread in threads:
         thread.start()
     try:
         assert all(under_way.acquire(timeout=30) for _ in threads)
         with pytest.raises(HistoryBusy):
-            lookups.incidents(QUERY)
+            lookups.incidents("sds", QUERY)
     finally:
         end.set()
         for thread in threads:
             thread.join()
-    assert lookups.incidents(QUERY) == []
+    assert lookups.incidents("sds", QUERY) == []

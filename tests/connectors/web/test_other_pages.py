@@ -25,6 +25,7 @@ from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
+from tests.support.snapshots import with_channels
 from tests.support.web.reading import Tags, keys, lost, text_of
 
 MakeSnapshot = Callable[..., Snapshot]
@@ -209,12 +210,12 @@ def test_alerts_that_are_held_back_are_on_first_page_channel_and_runbooks(
     """With the reason, and until when messages may be missing; not if muted."""
     now_ms = snapshot().clock_ms
     span = Excuse("tap_hole", now_ms - 400_000, now_ms - 130_000)
-    lost = ExcusedFindings("lost", span, 7, 0, True)
+    lost = ExcusedFindings("lost", span, 7, 0, True, "SdsMessagesLost")
     channels = {f"c{n}": totals() for n in range(8)}
-    stage.snapshot = replace(
+    stage.snapshot = with_channels(
         snapshot(channels), excused=dict.fromkeys([*channels, "muted"], (lost,))
     )
-    stage.snapshot = replace(stage.snapshot, muted=frozenset({"muted"}))
+    stage.snapshot = with_channels(stage.snapshot, muted=frozenset({"muted"}))
     why = "held back: blind 11:56 to 12:01 (tap_hole), 7 findings"
     first = text_of(client, "/")
     assert first.count(f"of c4 {why}") == 1
@@ -303,10 +304,9 @@ def test_monitor_page_has_the_state_of_the_job(
         state_bytes=34_567_890,
         history_pending=22,
     )
-    stage.snapshot = replace(
-        shown,
+    stage.snapshot = with_channels(
+        replace(shown, undecodable={"too_large": 0, "protobuf_error": 2}),
         labels=("a",),
-        undecodable={"too_large": 0, "protobuf_error": 2},
         remainder=Remainder(3, totals()),
     )
     text = text_of(client, "/monitor")

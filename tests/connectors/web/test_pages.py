@@ -16,6 +16,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
+from tests.support.snapshots import snapshot_of
 from tests.support.web.reading import Tags, lost, text_of
 
 MakeSnapshot = Callable[..., Snapshot]
@@ -126,7 +127,7 @@ def test_monitor_page_says_that_kafka_has_not_answered_since_the_start(
 ) -> None:
     """With the cause; there are no older figures."""
     kafka = Freshness(None, 1.0, 15.1, "no broker", 1_786_276_990_123)
-    stage.snapshot = Snapshot(job=JobFigures(kafka=kafka))
+    stage.snapshot = snapshot_of(job=JobFigures(kafka=kafka))
     text = text_of(client, "/monitor")
     assert "The monitor waits for Kafka, and then starts the query." in text
     assert (
@@ -140,7 +141,7 @@ def test_starting_monitor_says_so_on_every_page(
     client: httpx.Client, stage: Any, path: str
 ) -> None:
     """It does not report missing figures as zero."""
-    stage.snapshot = Snapshot()
+    stage.snapshot = snapshot_of()
     text = text_of(client, path)
     assert "Starting Spark, about 10 s" in text
     if path not in ("/monitor", "/runbooks"):

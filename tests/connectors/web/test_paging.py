@@ -23,6 +23,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
+from tests.support.snapshots import with_channels
 
 MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]
@@ -81,7 +82,7 @@ def test_list_of_channels_is_limited_by_default(
         assert answer["next"]
     found = pages(client, "channels")
     assert [len(page) for page in found] == [PAGE_LIMIT, PAGE_LIMIT, 1]
-    assert sorted(ids(found)) == sorted(stage.snapshot.channels)
+    assert sorted(ids(found)) == sorted(stage.snapshot.views["sds"].totals)
 
 
 @pytest.mark.parametrize("limit", [1, 7, 46, 47, 48])
@@ -111,11 +112,11 @@ def test_channel_that_changes_its_place_hides_no_other(
         parameters["after"] = answer["next"]
         # Some go to the front, others to the end.
         verdict = (Verdict.FAILING, Verdict.OK)[turn % 2]
-        channels = dict(stage.snapshot.channels)
+        channels = dict(stage.snapshot.views["sds"].totals)
         for name in changing[turn % 3 :: 3]:
             channels[name] = ChannelTotals(verdict=verdict)
         channels[f"new{turn}"] = ChannelTotals(verdict=verdict)
-        stage.snapshot = replace(stage.snapshot, channels=channels)
+        stage.snapshot = with_channels(stage.snapshot, totals=channels)
     steady = set(many) - set(changing)
     assert sorted(name for name in seen if name in steady) == sorted(steady)
 

@@ -9,11 +9,12 @@ from typing import Any
 import httpx
 import pytest
 
-from connectors.web.participants import table_of
 from connectors.web.reasons import reason_of
+from connectors.web.sds.participants import table_of
 from connectors.web.words import NOTHING
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
 from sds_core.observer.sds.evidence import Evidence, Found
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.participant_figures import (
     ParticipantFigures,
 )
@@ -207,7 +208,7 @@ def test_verdict_says_whom_messages_did_not_reach(
         lacking_others=others,
     )
     figures = totals(Verdict.DEGRADED, verdict_reason="undelivered", evidence=found)
-    found_reason = reason_of(snapshot({"c": figures}), figures)
+    found_reason = reason_of(snapshot({"c": figures}), figures, CHANNELS)
     assert found_reason.partition(" (")[0] == sentence
 
 
@@ -236,7 +237,7 @@ def test_verdict_names_nobody_who_lacks_only_older_messages(
     bob, *_ = table_of(channel.totals).participants
     assert (bob.name, bob.undelivered) == ("bob", 8)
     shown = snapshot({"c": channel.totals})
-    assert reason_of(shown, channel.totals).startswith(
+    assert reason_of(shown, channel.totals, CHANNELS).startswith(
         "1 message did not reach carol in the last 10 min (1 of "
     )
 
@@ -249,7 +250,7 @@ def test_verdict_says_how_many_messages_were_lost_to_everybody(
     figures = totals(Verdict.FAILING, verdict_reason="lost", evidence=found)
     shown = snapshot({"c": figures})
     sentence = "3 messages reached nobody but their senders in the last 10 min"
-    assert reason_of(shown, figures) == sentence
+    assert reason_of(shown, figures, CHANNELS) == sentence
 
 
 @pytest.mark.parametrize(
@@ -281,7 +282,7 @@ def test_reason_leaves_out_what_a_hole_of_the_taps_excuses(
     holes = [(now_ms - 450_000, now_ms - 440_000)]
     taps = {"t": TapTotals(now_ms, 1, now_ms - 440_000, holes)}
     shown = replace(snapshot({"c": figures}), taps=taps)
-    assert reason_of(shown, figures) == sentence
+    assert reason_of(shown, figures, CHANNELS) == sentence
 
 
 @pytest.mark.parametrize(
@@ -301,4 +302,4 @@ def test_blind_channel_says_when_there_is_a_verdict_again(
     tap = TapTotals(now_ms - silent_ms, 1, now_ms - 60_000, holes)
     later = TapTotals(now_ms - silent_ms, 1, now_ms - 1_000, holes)
     shown = replace(snapshot({"c": figures}), taps={"t1": tap, "t2": later})
-    assert reason_of(shown, figures) == sentence
+    assert reason_of(shown, figures, CHANNELS) == sentence

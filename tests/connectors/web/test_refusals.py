@@ -15,7 +15,9 @@ from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
 from sds_core.observer.snapshot import Snapshot
+from tests.support.snapshots import snapshot_of
 from tests.support.web.reading import Tags
+from tests.support.web.stored import stored
 
 
 @pytest.mark.parametrize(
@@ -71,14 +73,14 @@ class SlowSnapshot:
         """Wait and give it."""
         self.asked.set()
         assert self.end.wait(60)
-        return Snapshot(primed=True)
+        return snapshot_of(primed=True)
 
 
 @pytest.fixture
 def slow(server: WebServer, switch: Any, tmp_path: Path) -> Iterator[SlowSnapshot]:
     """What the server shows."""
     current = SlowSnapshot()
-    sources = Sources(current, lambda query: [], lambda *asked: [], tmp_path)
+    sources = Sources(current, stored(), tmp_path)
     switch.app = create_app(sources, CollectorRegistry())
     yield current
     current.end.set()

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from connectors.web.summary import Level, by_trouble, summarise
+from connectors.web.summary import Level, names_by_trouble, summarise
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.clock import ClockFigures
 from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
+from tests.support.snapshots import with_channels
 
 MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]
@@ -207,7 +208,7 @@ def test_summary_agrees_with_sds_monitor_ok(
         running=running,
         clock=ClockFigures(behind_ms),
     )
-    shown = replace(shown, muted=frozenset({"chat"} if muted else ()))
+    shown = with_channels(shown, muted=frozenset({"chat"} if muted else ()))
     assert shown.ok == (summarise(shown).level in (Level.FINE, Level.WARNING))
 
 
@@ -235,8 +236,8 @@ def test_most_troubled_channels_come_first(
     channels = {verdict.value: totals(verdict) for verdict in Verdict}
     channels["also failing"] = totals(Verdict.FAILING)
     channels["muted"] = totals(Verdict.FAILING)
-    shown = replace(snapshot(channels), muted=frozenset({"muted"}))
-    assert [channel for channel, _ in by_trouble(shown)] == [
+    shown = with_channels(snapshot(channels), muted=frozenset({"muted"}))
+    assert names_by_trouble(shown.views["sds"]) == [
         "also failing",
         "failing",
         "blind",

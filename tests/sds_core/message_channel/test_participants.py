@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sds_core.message_channel import Profile
-from sds_core.message_channel.participants import Participants
+from sds_core.message_channel.repairer import Participants
 
 SPEC = Profile.spec()
 

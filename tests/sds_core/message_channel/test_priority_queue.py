@@ -13,8 +13,11 @@ from typing import Any
 import pytest
 
 from sds_core.message_channel import AfterRequest, Eviction, Profile
-from sds_core.message_channel.priority_queue import PriorityQueue
-from sds_core.message_channel.repair import RepairRequests, RepairResponses
+from sds_core.message_channel.repair import (
+    PriorityQueue,
+    RepairRequests,
+    RepairResponses,
+)
 from sds_core.wire import HistoryEntry
 from tests.support.frames import START_MS, FrameFactory
 from tests.support.participants import CHANNEL, SPEC, participant, receive

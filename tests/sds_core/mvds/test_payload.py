@@ -8,19 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sds_core.mvds.errors import (
-    MalformedPayload,
-    NoRecord,
-    NotAPayload,
-    TooManyRecords,
-    WrongIdLength,
-)
 from sds_core.mvds.payload import (
     MAX_RECORDS,
     GroupOffer,
+    MalformedPayload,
     Message,
     Metadata,
+    NoRecord,
+    NotAPayload,
     Payload,
+    TooManyRecords,
+    WrongIdLength,
     decode,
     decode_first,
     encode,
@@ -59,7 +57,6 @@ def test_what_is_written_is_read(payload: Payload) -> None:
     assert decode(encode(payload)) == payload
 
 
-@pytest.mark.rule("mvds-payload-schema")
 @given(payloads, st.integers(0, 12))
 def test_first_records_are_those_that_are_read_first(
     payload: Payload, most: int
@@ -86,6 +83,7 @@ def test_records_that_are_not_returned_are_checked() -> None:
         decode_first(value, 1)
 
 
+@pytest.mark.rule("mvds-payload-schema")
 def test_field_numbers_are_those_of_the_specification() -> None:
     """Tags 5001 to 5004 and 6001 to 6003, written out."""
     ack, offer, request = bytes(32), b"\x01" * 32, b"\x02" * 32

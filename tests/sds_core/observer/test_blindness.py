@@ -21,6 +21,7 @@ from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.tap_view import TapTotals, TapView
 from sds_core.observer.verdict import Verdict
 from tests.support.frames import START_MS
+from tests.support.snapshots import snapshot_of
 from tests.support.tap import digest
 
 HORIZON_MS = DEFAULTS.horizon_ms
@@ -36,7 +37,7 @@ def judged(
     """The verdict on a channel that was shown by these taps."""
     names = [f"tap {number}" for number in range(len(taps))]
     totals = ChannelTotals(verdict=verdict, verdict_reason="as it was", observers=names)
-    snapshot = Snapshot(
+    snapshot = snapshot_of(
         primed=True,
         clock_ms=NOW_MS,
         channels={"town": totals},
@@ -45,7 +46,7 @@ def judged(
     )
     if idle_s is not None:
         snapshot = snapshot.as_of(1_000 + idle_s)
-    found = judge_blindness(snapshot).channels["town"]
+    found = judge_blindness(snapshot).views["sds"].totals["town"]
     assert totals.verdict is verdict, "the view's own totals were changed"
     return found.verdict, found.verdict_reason
 
@@ -94,7 +95,7 @@ def test_a_topic_without_any_record_is_blind_by_arrival() -> None:
 
 def test_no_channel_is_blind_because_kafka_or_the_topic_is_away() -> None:
     """The topic's end is that of the last answer: nobody knows whether it is silent."""
-    snapshot = Snapshot(
+    snapshot = snapshot_of(
         primed=True,
         clock_ms=NOW_MS,
         channels={"town": ChannelTotals(verdict=Verdict.OK, verdict_reason="ok")},
@@ -104,7 +105,7 @@ def test_no_channel_is_blind_because_kafka_or_the_topic_is_away() -> None:
     )
     for silent_s in (61, 3_600):
         away = snapshot.as_of(1_000 + silent_s)
-        found = judge_blindness(away).channels["town"]
+        found = judge_blindness(away).views["sds"].totals["town"]
         assert (found.verdict, found.verdict_reason) == (Verdict.OK, "ok")
     missing = replace(
         snapshot.as_of(1_061),
@@ -112,8 +113,8 @@ def test_no_channel_is_blind_because_kafka_or_the_topic_is_away() -> None:
             snapshot.as_of(1_061).job, missing_topic=MissingTopic("frames", NOW_MS)
         ),
     )
-    assert judge_blindness(missing).channels["town"].verdict is Verdict.OK
-    found = judge_blindness(snapshot.as_of(1_015)).channels["town"]
+    assert judge_blindness(missing).views["sds"].totals["town"].verdict is Verdict.OK
+    found = judge_blindness(snapshot.as_of(1_015)).views["sds"].totals["town"]
     assert found.verdict_reason == "no_records"
 
 
@@ -155,13 +156,13 @@ def since(
         observers=names,
         verdict_since_ms=verdict_since_ms,
     )
-    snapshot = Snapshot(
+    snapshot = snapshot_of(
         clock_ms=NOW_MS,
         channels={"town": totals},
         taps=dict(zip(names, taps, strict=True)),
         job=JobFigures(arrivals=Arrivals(1_000)),
     ).as_of(1_000 + idle_s)
-    found = judge_blindness(snapshot).channels["town"]
+    found = judge_blindness(snapshot).views["sds"].totals["town"]
     since_ms = found.verdict_since_ms
     return found.verdict, None if since_ms is None else NOW_MS - since_ms
 
@@ -256,12 +257,12 @@ def test_blindness_of_a_tap_from_its_records() -> None:
         totals = ChannelTotals(
             verdict=Verdict.OK, observers=["tap"], verdict_since_ms=START_MS
         )
-        snapshot = Snapshot(
+        snapshot = snapshot_of(
             clock_ms=START_MS + at,
             channels={"town": totals},
             taps={"tap": view.totals},
         )
-        found = judge_blindness(snapshot).channels["town"]
+        found = judge_blindness(snapshot).views["sds"].totals["town"]
         assert found.verdict_since_ms is not None
         assert (found.verdict, found.verdict_since_ms - START_MS) == expected
 
@@ -271,7 +272,7 @@ def test_blindness_of_a_tap_from_its_records() -> None:
 
 def monitored(taps: Mapping[str, TapTotals], *, lag_s: float = 0) -> Snapshot:
     """A running monitor of one channel that two taps showed."""
-    return Snapshot(
+    return snapshot_of(
         primed=True,
         clock_ms=NOW_MS,
         channels={"town": ChannelTotals(verdict=Verdict.OK, observers=["a", "b"])},
@@ -430,12 +431,12 @@ def excused(
         observers=names,
         evidence=evidence(**found),
     )
-    snapshot = Snapshot(
+    snapshot = snapshot_of(
         clock_ms=NOW_MS,
         channels={"town": totals},
         taps=dict(zip(names, taps, strict=True)),
     )
-    judged = judge_blindness(snapshot).channels["town"]
+    judged = judge_blindness(snapshot).views["sds"].totals["town"]
     return judged.verdict, judged.verdict_reason, judged.verdict_since_ms
 
 
@@ -480,13 +481,13 @@ def audited(
 ) -> dict[str, tuple[Verdict, str]]:
     """The verdicts on two channels after an audit."""
     totals = ChannelTotals(verdict=verdict, verdict_reason="as it was")
-    snapshot = Snapshot(
+    snapshot = snapshot_of(
         primed=True,
         clock_ms=NOW_MS,
         channels={"town": totals, "village": totals},
         audit=MirrorAudit(missing),
     )
-    found = judge_blindness(snapshot).channels
+    found = judge_blindness(snapshot).views["sds"].totals
     return {name: (one.verdict, one.verdict_reason) for name, one in found.items()}
 
 
@@ -527,7 +528,7 @@ def findings(
     totals = ChannelTotals(
         verdict=Verdict.FAILING, observers=names, evidence=evidence(**found)
     )
-    snapshot = Snapshot(
+    snapshot = snapshot_of(
         clock_ms=NOW_MS,
         channels={"town": totals},
         taps=dict(zip(names, taps, strict=True)),
@@ -535,10 +536,10 @@ def findings(
         audit=audit,
     )
     judged = judge_blindness(snapshot)
-    held = [one for _, one in judged.held_back]
+    held = [one for _, one in judged.views["sds"].held_back]
     return [
         (one.alert, one.excuse.reason, one.excused, one.counted, one in held)
-        for one in judged.excused.get("town", ())
+        for one in judged.views["sds"].excused.get("town", ())
     ]
 
 
@@ -596,12 +597,12 @@ def test_silent_topic_excuses_nothing() -> None:
         evidence=evidence(lost=[(*OUTSIDE, 1)]),
     )
     job = JobFigures(arrivals=Arrivals(0))
-    snapshot = Snapshot(
+    snapshot = snapshot_of(
         clock_ms=NOW_MS, channels={"town": totals}, taps={"a": WHOLE}, job=job
     )
     judged = judge_blindness(snapshot.as_of(61))
-    assert judged.channels["town"].verdict_reason == "no_records"
-    assert not judged.excused
+    assert judged.views["sds"].totals["town"].verdict_reason == "no_records"
+    assert not judged.views["sds"].excused
 
 
 def test_alert_is_held_back_if_the_mirror_lacks_messages() -> None:

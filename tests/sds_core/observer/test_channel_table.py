@@ -11,9 +11,12 @@ from sds_core.observer.channel_table import (
     ChannelTable,
     Objectives,
 )
+from sds_core.observer.mvds.kind import SHARD_VIEWS
+from sds_core.observer.mvds.totals import GroupTotals
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.snapshot import JobFigures, Views
 from sds_core.observer.verdict import Verdict
+from tests.support.snapshots import snapshot_of
 
 
 def test_channel_without_an_entry_has_the_defaults() -> None:
@@ -61,7 +64,7 @@ def test_patterns_match_whole_ids_and_mind_case(
 
 def test_muted_channels_are_left_aside_until_their_time() -> None:
     """The overall verdict then covers the other channels only."""
-    snapshot = Snapshot(
+    snapshot = snapshot_of(
         primed=True,
         channels={
             "a": ChannelTotals(verdict=Verdict.FAILING),
@@ -72,5 +75,21 @@ def test_muted_channels_are_left_aside_until_their_time() -> None:
     table = ChannelTable([ChannelEntry("a", mute_until_ms=1_000)])
     assert not snapshot.ok
     before, at = (snapshot.with_table(table, wall_ms) for wall_ms in (999, 1_000))
-    assert (before.muted, before.ok) == ({"a"}, True)
-    assert (at.muted, at.ok) == (set(), False)
+    assert (before.views["sds"].muted, before.ok) == ({"a"}, True)
+    assert (at.views["sds"].muted, at.ok) == (set(), False)
+
+
+def test_groups_are_muted_like_channels() -> None:
+    """They have the names, labels and muting of the same table."""
+    groups = {"g": GroupTotals(verdict=Verdict.BLIND)}
+    snapshot = snapshot_of(
+        primed=True,
+        channels={"b": ChannelTotals(verdict=Verdict.OK)},
+        others={"mvds": Views(SHARD_VIEWS, groups, ("g",))},
+        job=JobFigures(running=True, event_time_lag_seconds=0.0),
+    )
+    assert not snapshot.ok
+    table = ChannelTable([ChannelEntry("g", "Team G", mute_until_ms=1_000)])
+    before, at = (snapshot.with_table(table, wall_ms) for wall_ms in (999, 1_000))
+    assert (before.views["mvds"].muted, before.ok) == ({"g"}, True)
+    assert (at.views["mvds"].muted, at.ok) == (set(), False)

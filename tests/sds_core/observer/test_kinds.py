@@ -11,6 +11,7 @@ from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import JobFigures, Snapshot, Views
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
+from tests.support.snapshots import snapshot_of
 from tests.support.toy.protocol import ROOMS, TOY, RoomTotals
 
 CLOCK_MS = 10_000_000
@@ -49,7 +50,7 @@ def test_every_event_has_an_outlet() -> None:
 
 def rooms(totals: RoomTotals, tap: TapTotals) -> Snapshot:
     """A job that observes one room and its tap."""
-    return Snapshot(
+    return snapshot_of(
         primed=True,
         clock_ms=CLOCK_MS,
         taps={"tap": tap},
@@ -63,7 +64,7 @@ def test_views_of_every_protocol_are_blind_if_their_taps_are() -> None:
     totals = RoomTotals(first_event_ms=1, verdict=Verdict.OK, observers=["tap"])
     seen_ms = CLOCK_MS - 100_000
     snapshot = rooms(totals, TapTotals(last_seen_ms=seen_ms))
-    judged = judge_blindness(snapshot).others["toy"].totals["hall"]
+    judged = judge_blindness(snapshot).views["toy"].totals["hall"]
     assert (judged.verdict, judged.verdict_reason) == (Verdict.BLIND, "tap_hole")
     assert judged.verdict_since_ms == seen_ms + DEFAULTS.tap_hole_ms
     healthy = rooms(totals, TapTotals(last_seen_ms=CLOCK_MS))

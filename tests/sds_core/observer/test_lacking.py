@@ -14,12 +14,13 @@ from sds_core.observer.incidents import (
     Incidents,
 )
 from sds_core.observer.lacking import (
-    OF_PEERS,
     Lack,
     is_followed,
     lacks_of,
     standing_of,
 )
+from sds_core.observer.mvds.kind import SHARD_VIEWS
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings import DEFAULTS
 
 LOST, UNDELIVERED, UNACKNOWLEDGED = IncidentKind
@@ -40,7 +41,7 @@ def groups(incidents: Iterable[ChannelIncident], clock_ms: int = 100) -> list[La
     def follows(one: ChannelIncident) -> bool:
         return is_followed(one.incident.since_ms, clock_ms, DEFAULTS)
 
-    return lacks_of(standing_of(incidents, follows))
+    return lacks_of(standing_of(incidents, follows), CHANNELS.personal)
 
 
 def test_messages_are_counted_for_each_participant_that_lacks_them() -> None:
@@ -142,10 +143,11 @@ def test_peers_that_did_not_acknowledge_are_named() -> None:
         found(UNACKNOWLEDGED, "b", 3, lacking={"peer-1": 3}),
     ]
     standing = standing_of(incidents, lambda _: True)
-    assert [one.sentence(one.participant or "", "X") for one in lacks_of(standing)] == [
-        "2 messages since X were not acknowledged"
-    ]
-    peers = lacks_of(standing, OF_PEERS)
+    assert [
+        one.sentence(one.participant or "", "X")
+        for one in lacks_of(standing, CHANNELS.personal)
+    ] == ["2 messages since X were not acknowledged"]
+    peers = lacks_of(standing, SHARD_VIEWS.personal)
     assert [(one.participant, one.messages, one.since_ms) for one in peers] == [
         ("peer-1", 2, 3),
         ("peer-2", 1, 7),

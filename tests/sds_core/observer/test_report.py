@@ -18,6 +18,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot, Views
 from sds_core.observer.verdict import Verdict
 from tests.support.causes import explained_channel
+from tests.support.snapshots import snapshot_of
 from tests.support.totals import numbered_totals
 
 CHANNEL_KEYS = {
@@ -39,7 +40,7 @@ def leaves(value: Any) -> list[Any]:
 
 def test_report_has_the_documented_keys() -> None:
     """Totals have no verdict, but the undecodable records."""
-    snapshot = Snapshot(
+    snapshot = snapshot_of(
         channels={"a": numbered_totals(1), "b": numbered_totals(10)},
         undecodable={"no_channel": 2},
     )
@@ -56,11 +57,22 @@ def test_report_has_the_documented_keys() -> None:
 
 def test_report_can_be_written_without_floats() -> None:
     """It has integers, texts and nulls only, with sorted keys."""
-    snapshot = Snapshot(channels={"a": numbered_totals(1), "b": ChannelTotals()})
+    snapshot = snapshot_of(channels={"a": numbered_totals(1), "b": ChannelTotals()})
     report = build_report(snapshot, 5, {"a": [("m", 7)]})
     text = json.dumps(report, sort_keys=True)
     assert json.loads(text) == report
     assert {type(leaf) for leaf in leaves(report)} <= {int, str, type(None)}
+
+
+def test_window_is_that_of_all_kinds_of_view() -> None:
+    """Also if there is no channel."""
+    totals = GroupTotals(first_event_ms=2, last_event_ms=7)
+    groups = {"mvds": Views(SHARD_VIEWS, {"g": totals})}
+    report = build_report(snapshot_of(others=groups), 0)
+    assert report["window"] == {"first_event": 2, "last_event": 7}
+    channels = {"a": ChannelTotals(first_event_ms=3, last_event_ms=9)}
+    report = build_report(snapshot_of(channels, others=groups), 0)
+    assert report["window"] == {"first_event": 2, "last_event": 9}
 
 
 def test_window_is_that_of_all_channels() -> None:
@@ -69,9 +81,9 @@ def test_window_is_that_of_all_channels() -> None:
         "a": ChannelTotals(first_event_ms=3, last_event_ms=5),
         "b": ChannelTotals(first_event_ms=4, last_event_ms=9),
     }
-    report = build_report(Snapshot(channels=channels), 0)
+    report = build_report(snapshot_of(channels=channels), 0)
     assert report["window"] == {"first_event": 3, "last_event": 9}
-    report = build_report(Snapshot(), 0)
+    report = build_report(snapshot_of(), 0)
     assert report["window"] == {"first_event": None, "last_event": None}
 
 
@@ -141,7 +153,7 @@ def test_detail_gives_every_latency_and_exact_percentiles() -> None:
         a.definite_latency.observe(latency)
     b.definite_latency.observe(5_001)
     details = {"a": [("m", 900), ("n", 100), ("o", 300)], "b": [("p", 5_001)]}
-    report = build_report(Snapshot(channels={"a": a, "b": b}), 0, details)
+    report = build_report(snapshot_of(channels={"a": a, "b": b}), 0, details)
     found = report["channels"]["a"]
     assert found["ack_latencies"] == [["m", 900], ["n", 100], ["o", 300]]
     assert found["ack_latency_ms"]["definite"] == {
@@ -155,21 +167,21 @@ def test_detail_gives_every_latency_and_exact_percentiles() -> None:
 
 def test_channel_without_details_has_an_empty_list() -> None:
     """Its percentiles are null."""
-    report = build_report(Snapshot(channels={"a": ChannelTotals()}), 0, {})
+    report = build_report(snapshot_of(channels={"a": ChannelTotals()}), 0, {})
     assert report["channels"]["a"]["ack_latencies"] == []
     assert report["channels"]["a"]["ack_latency_ms"]["definite"]["p50"] is None
 
 
 def test_report_without_detail_names_no_messages() -> None:
     """Message ids are written only on request."""
-    report = build_report(Snapshot(channels={"a": ChannelTotals()}), 0)
+    report = build_report(snapshot_of(channels={"a": ChannelTotals()}), 0)
     assert "ack_latencies" not in report["channels"]["a"]
     assert "incidents" not in report
 
 
 def test_detail_has_the_likely_causes_of_each_channel() -> None:
     """Without detail they are absent: they name participants."""
-    snapshot = Snapshot(
+    snapshot = snapshot_of(
         clock_ms=8_000_000,
         channels={"a": explained_channel(8_000_000), "b": ChannelTotals()},
     )
@@ -185,7 +197,7 @@ def test_detail_has_the_likely_causes_of_each_channel() -> None:
 def test_detail_has_the_likely_causes_of_groups() -> None:
     """By their own kind of view."""
     groups = Views(SHARD_VIEWS, {"g": GroupTotals()})
-    snapshot = Snapshot(others={"mvds": groups})
+    snapshot = snapshot_of(others={"mvds": groups})
     report = build_report(snapshot, 0, {}, [], {"mvds": []})
     assert report["views"]["mvds"]["views"]["g"]["causes"] == []
 
@@ -202,7 +214,7 @@ def test_incidents_are_in_order_of_finding() -> None:
             ("a", IncidentKind.LOST, "m", 5),
         )
     ]
-    report = build_report(Snapshot(), 0, {}, found)
+    report = build_report(snapshot_of(), 0, {}, found)
     shown = [
         (one["found"], one["channel"], one["kind"], one["message_id"])
         for one in report["incidents"]
@@ -214,7 +226,7 @@ def test_incidents_are_in_order_of_finding() -> None:
         (5, "b", "lost", "m"),
         (9, "a", "lost", "m"),
     ]
-    assert build_report(Snapshot(), 0, {}, [])["incidents"] == []
+    assert build_report(snapshot_of(), 0, {}, [])["incidents"] == []
 
 
 def test_incident_has_all_known_fields() -> None:
@@ -232,9 +244,9 @@ def test_incident_has_all_known_fields() -> None:
         hint=b"\x02\xff",
         lacking_others=7,
     )
-    (shown,) = build_report(Snapshot(), 0, {}, [ChannelIncident("a", incident, True)])[
-        "incidents"
-    ]
+    (shown,) = build_report(
+        snapshot_of(), 0, {}, [ChannelIncident("a", incident, True)]
+    )["incidents"]
     assert shown == {
         "channel": "a",
         "kind": "lost",
@@ -268,9 +280,9 @@ def test_incident_has_all_known_fields() -> None:
 def test_incident_always_has_an_explanation(kind: IncidentKind, said: str) -> None:
     """It names the rule that found it, with its time."""
     incident = Incident(kind, "m", "", 1, 2)
-    (shown,) = build_report(Snapshot(), 0, {}, [ChannelIncident("a", incident, False)])[
-        "incidents"
-    ]
+    (shown,) = build_report(
+        snapshot_of(), 0, {}, [ChannelIncident("a", incident, False)]
+    )["incidents"]
     assert said in shown["why"]
     for name in ("sender", "ended", "waku_hash", "retrieval_hint"):
         assert shown[name] is None
@@ -281,7 +293,7 @@ def judged(*verdicts: Verdict, **job: Any) -> Snapshot:
     """A job that runs and has read all, with so many channels."""
     running = {"running": True, "event_time_lag_seconds": 60.0} | job
     channels = {str(n): ChannelTotals(verdict=one) for n, one in enumerate(verdicts)}
-    return Snapshot(True, job=JobFigures(**running), channels=channels)
+    return snapshot_of(primed=True, job=JobFigures(**running), channels=channels)
 
 
 @pytest.mark.parametrize(

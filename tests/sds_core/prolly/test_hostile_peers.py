@@ -30,8 +30,7 @@ from sds_core.prolly.frames import (
 )
 from sds_core.prolly.hashing import TAIL_HASH, hash_at
 from sds_core.prolly.item import TAIL_TIMESTAMP_NS, Item
-from sds_core.prolly.limits import Limits
-from sds_core.prolly.outcome import Server
+from sds_core.prolly.outcome import Limits, Server
 from sds_core.prolly.proto import batched_sync_pb2 as bb
 from sds_core.prolly.proto import waku2_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree

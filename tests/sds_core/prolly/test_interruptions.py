@@ -12,7 +12,7 @@ from sds_core.prolly.document import DocumentServer
 from sds_core.prolly.errors import UnexpectedMessage
 from sds_core.prolly.frames import Frame, Kind, frame_of, message_in
 from sds_core.prolly.item import Item
-from sds_core.prolly.limits import DEFAULT_LIMITS, Limits
+from sds_core.prolly.outcome import DEFAULT_LIMITS, Limits
 from sds_core.prolly.proto import batched_sync_pb2 as bb
 from sds_core.prolly.proto import waku2_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sds_core.prolly.batched.client import BatchedClient
 from sds_core.prolly.batched.server import BatchedServer
 from sds_core.prolly.item import Item
-from sds_core.prolly.limits import DEFAULT_LIMITS
+from sds_core.prolly.outcome import DEFAULT_LIMITS
 from sds_core.prolly.tree import ProllyTree
 from tests.support.prolly.sessions import BATCHED, BOTH, Protocol, found, synchronise
 from tests.support.prolly.strategies import FAN_OUTS, SETS

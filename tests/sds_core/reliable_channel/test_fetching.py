@@ -28,7 +28,7 @@ from sds_core.reliable_channel import (
     StoreAnswered,
     StoreFailed,
 )
-from sds_core.reliable_channel.retrieval import Retrieval
+from sds_core.reliable_channel.fetching import Retrieval
 from sds_core.waku import WakuMessage
 from sds_core.wire import decode
 from tests.support.frames import MINUTE, SECOND, START_MS

@@ -17,7 +17,7 @@ from sds_core.reliable_channel.segmentation import (
     Segmenter,
     SegmentLayout,
 )
-from sds_core.reliable_channel.segmentation.writing import write_segment
+from sds_core.reliable_channel.segmentation.segmenter import write_segment
 from sds_core.wire.segment_header import SegmentHeader
 from tests.support.frames import START_MS
 from tests.support.properties import CAREFUL

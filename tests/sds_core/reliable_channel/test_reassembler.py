@@ -26,7 +26,7 @@ from sds_core.reliable_channel.segmentation import (
     segment_set,
 )
 from sds_core.reliable_channel.segmentation.erasure import recover
-from sds_core.reliable_channel.segmentation.writing import write_segment
+from sds_core.reliable_channel.segmentation.segmenter import write_segment
 from sds_core.wire.segment_header import read_segment_header
 from tests.support.frames import START_MS
 from tests.support.reliable_channel.payloads import EVERY_LAYOUT, SMALL, payload_of

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sds_core.reliable_channel.segmentation.writing import write_segment
+from sds_core.reliable_channel.segmentation.segmenter import write_segment
 from sds_core.wire.segment_header import (
     SegmentHeader,
     SegmentLayout,

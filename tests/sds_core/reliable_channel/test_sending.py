@@ -24,7 +24,7 @@ from sds_core.reliable_channel import (
     SendingMessage,
     SendingMessageIrrecoverableError,
 )
-from sds_core.reliable_channel.chunks import Message, Stage
+from sds_core.reliable_channel.state import Message, Stage
 from sds_core.wire import FrameKind, decode
 from tests.support.frames import MINUTE, START_MS
 from tests.support.reliable_channel import (

@@ -22,7 +22,7 @@ from sds_core.reliable_channel import (
     Stop,
     SyncMultipliers,
 )
-from sds_core.reliable_channel.sync_timer import SyncTimer
+from sds_core.reliable_channel.sync_timer import ChannelSyncTimer
 from sds_core.wire import FrameKind, decode
 from tests.support.frames import MINUTE, SECOND, START_MS
 from tests.support.reliable_channel import (
@@ -53,7 +53,7 @@ class Highest(Random):
 @pytest.mark.rule("rc-sync-periodic", "rc-sync-interval", "rc-default-sync")
 def test_time_to_the_next_sync_is_random_within_the_interval() -> None:
     """Over the whole interval, and no longer."""
-    timer = SyncTimer(INTERVAL_MS, 0.3, Random(1))
+    timer = ChannelSyncTimer(INTERVAL_MS, 0.3, Random(1))
     drawn = []
     for _ in range(200):
         timer.restart(1.0, START_MS)
@@ -76,7 +76,7 @@ def test_multipliers_are_those_of_the_document() -> None:
 
 def longest_ms(restarts: str, multiplier: float) -> float:
     """Time to the next sync after something happened, if the greatest is drawn."""
-    timer = SyncTimer(INTERVAL_MS, 0.3, Highest())
+    timer = ChannelSyncTimer(INTERVAL_MS, 0.3, Highest())
     timer.restart(2.0, START_MS)
     getattr(timer, restarts)(multiplier, START_MS)
     return timer.next_ms - START_MS
@@ -167,7 +167,7 @@ def test_sync_that_is_due_offline_waits_for_two_intervals() -> None:
 @pytest.mark.rule("rc-sync-interval")
 def test_traffic_of_others_does_not_put_a_sync_off_for_ever() -> None:
     """A listener of one steady speaker would never acknowledge anything."""
-    timer = SyncTimer(INTERVAL_MS, 0.3, Highest())
+    timer = ChannelSyncTimer(INTERVAL_MS, 0.3, Highest())
     timer.restart(1.0, START_MS)
     now_ms = START_MS
     while timer.next_ms > now_ms:

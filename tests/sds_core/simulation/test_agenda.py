@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from sds_core.simulation.agenda import Agenda
+from sds_core.simulation.streams import Agenda
 
 
 def test_actions_are_ordered_by_time_then_planning() -> None:

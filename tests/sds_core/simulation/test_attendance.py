@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from sds_core.reading import TableError
-from sds_core.simulation.attendance import Attendance
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.streams import Streams
+from sds_core.simulation.traffic import Attendance
 
 
 def changes(mapping: dict[str, Any], **churn: Any) -> list[list[tuple[int, bool]]]:

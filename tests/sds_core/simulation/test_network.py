@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sds_core.simulation.network import Network
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.streams import Streams
+from sds_core.simulation.world import Network
 
 EVERYBODY = np.arange(6)
 

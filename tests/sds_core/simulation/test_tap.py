@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from sds_core.message_channel.events import Cause
-from sds_core.simulation.agenda import Agenda
 from sds_core.simulation.log import (
     Entry,
     GapCause,
@@ -19,7 +18,7 @@ from sds_core.simulation.log import (
     Transmission,
 )
 from sds_core.simulation.scenario import Scenario
-from sds_core.simulation.streams import Streams
+from sds_core.simulation.streams import Agenda, Streams
 from sds_core.simulation.tap import Tap
 from sds_core.wire import Dialect, Frame
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from connectors.web.audit_app import create_audit_app
 from connectors.web.server import WebServer
+from connectors.web.side_apps import create_audit_app
 from sds_core.audit.figures import AuditFigures
 from sds_core.audit.result import AuditedMessage, AuditResult
 from sds_core.wire import encode

@@ -11,8 +11,8 @@ from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import INCIDENTS, NumberedIncident, incident_row
 from sds_core.observer.incidents import ChannelIncident
 from sds_core.observer.report import build_report
-from sds_core.observer.snapshot import Snapshot
 from tests.support.cli.incidents import ALL, MakeReport
+from tests.support.snapshots import snapshot_of
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def report(tmp_path: Path) -> MakeReport:
 
     def make(incidents: list[ChannelIncident] | None) -> Path:
         path = tmp_path / "report.json"
-        document = build_report(Snapshot(), 0, {}, incidents)
+        document = build_report(snapshot_of(), 0, {}, incidents)
         path.write_text(json.dumps(document, sort_keys=True))
         return path
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from streaming.cli.channels import forget_command as command
-from streaming.damage import VIEWS
-from streaming.keys import FORGET
-from streaming.view_register import ViewRegister
+from streaming.chunk import FORGET
+from streaming.cli.forget import command
+from streaming.damage import LEDGER
+from streaming.ledger.ledger import Ledger
+from streaming.ledger.view_register import ViewRegister
 
 
 def forget(checkpoint: Path, *channels: str) -> Result:
@@ -22,7 +23,7 @@ def forget(checkpoint: Path, *channels: str) -> Result:
 @pytest.fixture
 def register(tmp_path: Path) -> ViewRegister:
     """The register of a checkpoint with two channels and a view of another kind."""
-    register = ViewRegister(tmp_path / "monitor" / VIEWS)
+    register = ViewRegister(Ledger(tmp_path / "monitor" / LEDGER))
     register.set_keys(["sds:town", "sds:square:1", "toy:hall"])
     return register
 
@@ -60,15 +61,15 @@ def test_checkpoint_without_a_list_of_channels_is_refused(tmp_path: Path) -> Non
     """One of an older release, or another directory; no file is made in it."""
     result = forget(tmp_path, "town")
     assert result.exit_code == 2
-    assert "views.sqlite does not exist: start the monitor once" in result.stderr
+    assert "ledger.sqlite does not exist: start the monitor once" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 def test_damaged_list_is_refused_in_one_line(tmp_path: Path) -> None:
     """With the remedy."""
-    path = tmp_path / "monitor" / VIEWS
+    path = tmp_path / "monitor" / LEDGER
     path.parent.mkdir()
     path.write_text("not a database" * 500)
     result = forget(tmp_path, "town")
     assert result.exit_code == 2
-    assert "views.sqlite is damaged" in result.stderr.splitlines()[-1]
+    assert "ledger.sqlite is damaged" in result.stderr.splitlines()[-1]

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from connectors.kafka.settings import KafkaSettings
 from streaming.cli.kafka_options import kafka_options
-from streaming.cli.run import history_options
+from streaming.cli.run_options import history_options
 from streaming.cli.settings import config_option, setting
 from streaming.settings import HistorySettings
 

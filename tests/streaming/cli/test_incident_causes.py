@@ -10,9 +10,9 @@ import pytest
 from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import INCIDENTS, NumberedIncident, incident_row
 from sds_core.observer.report import build_report
-from sds_core.observer.snapshot import Snapshot
 from tests.support.causes import explained_channel
 from tests.support.cli.incidents import ALL, LOST, invoke
+from tests.support.snapshots import snapshot_of
 
 CLOCK_MS = 1_786_277_300_000
 
@@ -28,7 +28,7 @@ CAUSES = [
 def report(tmp_path: Path) -> str:
     """Path of a report in which two channels have the same likely causes."""
     channels = {name: explained_channel(CLOCK_MS) for name in ("town", "quiet")}
-    snapshot = Snapshot(clock_ms=CLOCK_MS, channels=channels)
+    snapshot = snapshot_of(clock_ms=CLOCK_MS, channels=channels)
     path = tmp_path / "report.json"
     path.write_text(json.dumps(build_report(snapshot, 0, {}, [LOST])))
     return str(path)

@@ -8,6 +8,7 @@ from pathlib import Path
 from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import INCIDENTS, NumberedIncident, incident_row
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
+from sds_core.observer.settings import ObserverSettings
 from tests.support.cli.incidents import ALL, LOST, MakeReport, invoke
 
 NOW_MS = 1_786_277_000_000
@@ -66,6 +67,33 @@ def test_messages_of_more_than_an_hour_ago_are_not_said_to_be_lacked(
     ParquetHistory(history).write(INCIDENTS, rows)
     result = invoke("--history", str(history), "--by", "participant")
     assert line in result.stdout
+
+
+def test_horizon_is_that_of_the_monitor_that_found_them(report: MakeReport) -> None:
+    """The report has the settings that are not the defaults."""
+    old = undelivered("u0", lacking={"bob": NOW_MS})
+    now_ms = NOW_MS + 2_000_000
+    later = undelivered("u9", since_ms=now_ms, found_ms=now_ms, lacking={"eve": now_ms})
+    path = report([later, old])
+    document = json.loads(path.read_text())
+    # Another release may have a setting that this one does not know.
+    document["observer"] = {"horizon_ms": 1_800_000, "unknown_ms": 1}
+    path.write_text(json.dumps(document))
+    result = invoke("--report", str(path), "--by", "participant")
+    _, last = result.stdout.splitlines()
+    assert last.endswith("was not seen to reach bob; channel town")
+
+
+def test_history_has_the_deadlines_of_the_monitor_that_found_them(
+    history: Path,
+) -> None:
+    """They are in the stored explanation."""
+    settings = ObserverSettings(delivery_deadline_ms=60_000)
+    numbered = NumberedIncident(1, undelivered("u0", lacking={"bob": NOW_MS}))
+    ParquetHistory(history).write(INCIDENTS, [incident_row(numbered, settings)])
+    result = invoke("--history", str(history), "--json")
+    whys = [json.loads(line)["why"] for line in result.stdout.splitlines()]
+    assert sum(why.startswith("1 minute later bob was still") for why in whys) == 1
 
 
 def test_groups_are_json_lines(report: MakeReport) -> None:

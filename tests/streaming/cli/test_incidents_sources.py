@@ -26,7 +26,6 @@ from connectors.web.sources import Sources
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery, incident_object
 from sds_core.observer.report import build_report
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.snapshot import Snapshot
 from tests.support.cli.command import sds_monitor
 from tests.support.cli.incidents import (
     ALL,
@@ -36,6 +35,8 @@ from tests.support.cli.incidents import (
     MakeReport,
     invoke,
 )
+from tests.support.snapshots import snapshot_of
+from tests.support.web.stored import stored
 
 
 @pytest.fixture
@@ -61,8 +62,8 @@ def app_of(
 ) -> Starlette:
     """A monitor's application, of which incidents and channels are asked."""
     totals = {channel: ChannelTotals() for channel in channels}
-    snapshot = Snapshot(primed=primed, channels=totals)
-    sources = Sources(lambda: snapshot, find, lambda *_: [], Path())
+    snapshot = snapshot_of(primed=primed, channels=totals)
+    sources = Sources(lambda: snapshot, stored(find_incidents=find), Path())
     return create_app(sources, CollectorRegistry())
 
 
@@ -107,8 +108,9 @@ def test_clock_of_the_monitor_says_which_messages_are_followed(
 ) -> None:
     """The monitor may read records of the past."""
     clock_ms = LOST.incident.since_ms + after_ms
-    snapshot = Snapshot(primed=True, clock_ms=clock_ms)
-    sources = Sources(lambda: snapshot, lambda _: [LOST], lambda *_: [], Path())
+    snapshot = snapshot_of(primed=True, clock_ms=clock_ms)
+    found = stored(find_incidents=lambda _: [LOST])
+    sources = Sources(lambda: snapshot, found, Path())
     url = serve(create_app(sources, CollectorRegistry()))
     result = invoke("--api", url, "--by", "participant")
     assert result.stdout.startswith(begin)
@@ -164,7 +166,7 @@ def test_known_channel_without_incidents_is_no_error(
     tmp_path: Path, serve: Callable[[ASGIApp], str]
 ) -> None:
     """A report and a monitor know it by its figures, a history by its minutes."""
-    snapshot = Snapshot(channels={"calm": ChannelTotals()})
+    snapshot = snapshot_of(channels={"calm": ChannelTotals()})
     path = tmp_path / "report.json"
     path.write_text(json.dumps(build_report(snapshot, 0, {}, [])))
     history = tmp_path / "history"

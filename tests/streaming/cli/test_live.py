@@ -19,6 +19,7 @@ from sds_core.observer.verdict import Verdict
 from streaming.cli.live import live_view, progress_display
 from streaming.cli.log import LogFormat
 from tests.support.cli.terminal import Terminal, log_on
+from tests.support.snapshots import snapshot_of, with_channels
 
 URL = "http://127.0.0.1:9108"
 
@@ -53,7 +54,7 @@ def make_snapshot(quiet: int = 0) -> Snapshot:
     }
     table = ChannelTable([ChannelEntry("support-*", name="Support rooms")])
     job = JobFigures(running=True, records=98_765, event_time_lag_seconds=1.25)
-    return Snapshot(primed=True, channels=channels, job=job, table=table)
+    return snapshot_of(primed=True, channels=channels, job=job, table=table)
 
 
 def rendered(snapshot: Snapshot, width: int = 130, height: int = 24) -> list[str]:
@@ -108,7 +109,7 @@ def test_table_has_what_was_not_delivered_without_what_came_later() -> None:
         gaps_lost=3,
         gaps_retracted=3,
     )
-    shown = replace(make_snapshot(), channels={"c": figures})
+    shown = with_channels(make_snapshot(), totals={"c": figures})
     *_, heading, row, _, _ = rendered(shown)
     assert heading.split()[-3:] == ["undeliv'd", "lost", "repaired"]
     assert row.split()[-3:] == ["7,005", "0", NOTHING]
@@ -127,13 +128,13 @@ def test_muted_channel_is_marked_and_comes_last() -> None:
 def test_untrusted_text_is_no_markup() -> None:
     """It stays in its line."""
     evil = "[bold]x[/] :boom:\x1b[2J\n"
-    snapshot = Snapshot(primed=True, channels={evil: ChannelTotals()})
+    snapshot = snapshot_of(primed=True, channels={evil: ChannelTotals()})
     assert any(line.startswith(short(evil)) for line in rendered(snapshot))
 
 
 def test_table_says_that_the_job_has_not_started() -> None:
     """There are no channels yet."""
-    lines = rendered(Snapshot())
+    lines = rendered(snapshot_of())
     assert lines[0] == "Starting Spark, about 10 s"
     assert lines[3] == "no channel has been seen yet"
 

@@ -19,6 +19,7 @@ from streaming.cli.log import FIGURES, LogFormat, requested_format
 from streaming.cli.progress import logged_progress
 from tests.support.cli.command import sds_monitor
 from tests.support.cli.terminal import Terminal, log_on
+from tests.support.snapshots import snapshot_of
 
 
 def test_failed_command_writes_one_json_object(tmp_path: Path) -> None:
@@ -119,7 +120,7 @@ def make_snapshot(records: int) -> Snapshot:
         "lossy": ChannelTotals(verdict=Verdict.FAILING),
     }
     job = JobFigures(records=records, records_behind=7, event_time_lag_seconds=1.5)
-    return Snapshot(channels=channels, job=job)
+    return snapshot_of(channels=channels, job=job)
 
 
 def test_progress_is_logged_every_ten_seconds_and_at_the_end(

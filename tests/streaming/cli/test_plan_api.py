@@ -19,11 +19,12 @@ from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.snapshot import Snapshot
 from sds_core.planning.hours import DAY_MS
 from streaming.cli import group
 from streaming.cli.actions import plan_forecast
 from tests.support.planning.month import Month
+from tests.support.snapshots import snapshot_of
+from tests.support.web.stored import stored
 
 MONTH = Month(days=20, messages_a_day=2_800.0)
 END_MS = MONTH.begin_ms + 20 * DAY_MS
@@ -66,8 +67,8 @@ def find(
 def monitor() -> Starlette:
     """A monitor's application that follows two channels."""
     totals = {"town": ChannelTotals(), "village": ChannelTotals()}
-    snapshot = Snapshot(primed=True, channels=totals, clock_ms=END_MS)
-    sources = Sources(lambda: snapshot, lambda _: [], find, Path())
+    snapshot = snapshot_of(primed=True, channels=totals, clock_ms=END_MS)
+    sources = Sources(lambda: snapshot, stored(find_minutes=find), Path())
     return create_app(sources, CollectorRegistry())
 
 
@@ -122,7 +123,7 @@ def test_no_monitor_is_one_line() -> None:
 @pytest.mark.parametrize("text", ["[]", "{}", "x", '{"channels": [{"id": 5}]}'])
 def test_foreign_server_is_one_line(serve: Serve, text: str) -> None:
     """It answers, but not with hours."""
-    route = Route("/api/v1/channels", lambda _: PlainTextResponse(text))
+    route = Route("/api/v1/views/sds", lambda _: PlainTextResponse(text))
     result = invoke(serve(Starlette(routes=[route])))
     assert result.exit_code == 3
     assert "is it sds-monitor's" in result.stderr

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import httpx
 
-from connectors.history.schema import Row
+from connectors.web.sources import StoredViews
 from sds_core.observer import blob
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.freshness import Freshness
-from sds_core.observer.growth import Recorded
-from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.shown_verdicts import ShownVerdict
 from streaming.board import Board
 from streaming.cli.serving import CurrentSnapshot, PendingJob, status_server
 from streaming.position import Position
+from tests.support.streaming.ledger import show
 
 
 def test_figures_are_published_after_their_incidents() -> None:
     """Otherwise a restart would report for seconds that nothing is lost."""
     pending = PendingJob()
     totals = blob.totals_part(blob.pack(ChannelTotals(gaps_lost=1), None))
-    pending.board.set_totals({CHANNELS.key("town"): totals})
+    show(pending.board, {CHANNELS.key("town"): totals})
     with (
         status_server(pending, "127.0.0.1", 0) as url,
         httpx.Client(base_url=url) as client,
@@ -47,42 +45,17 @@ class Begun:
     board: Board
     has_begun: bool = True
 
-    def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
-        """None."""
-        return []
-
-    def find_minutes(
-        self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
-    ) -> Sequence[Row]:
-        """None."""
-        return []
-
-    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
-        """None."""
+    @property
+    def stored(self) -> Mapping[str, StoredViews]:
+        """Nothing."""
         return {}
-
-    def find_steps(
-        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
-    ) -> Mapping[str, Sequence[Recorded]]:
-        """None."""
-        return {}
-
-    def find_verdicts(
-        self, channels: Collection[str], since_ms: int, until_ms: int
-    ) -> Mapping[str, Sequence[ShownVerdict]]:
-        """None."""
-        return {}
-
-    def verdicts_until_ms(self) -> int | None:
-        """None."""
-        return None
 
 
 def test_figures_are_judged_once_a_second_and_batch() -> None:
     """With thousands of channels, not for each request anew."""
     now_ms = 100_000
     board = Board()
-    board.set_totals({})
+    show(board, {})
     board.set_position(Position(now_ms))
     entry = ChannelEntry("town", mute_until_ms=now_ms + 1_500)
     board.set_table(ChannelTable([entry]))
@@ -91,18 +64,18 @@ def test_figures_are_judged_once_a_second_and_batch() -> None:
     now_ms += 900
     assert current() is first
     totals = blob.totals_part(blob.pack(ChannelTotals(), None))
-    board.set_totals({CHANNELS.key("town"): totals})
+    show(board, {CHANNELS.key("town"): totals})
     second = current()
-    assert second.muted == {"town"}
+    assert second.views["sds"].muted == {"town"}
     assert current() is second
     now_ms += 1_000
-    assert current().muted == frozenset()
+    assert current().views["sds"].muted == frozenset()
 
 
 def test_silence_of_kafka_grows_although_nothing_else_changes() -> None:
     """Lag and silence, also if the clock of played traffic stands still."""
     board = Board()
-    board.set_totals({})
+    show(board, {})
     board.set_job(event_time_lag_seconds=1.5, kafka=Freshness(7, answered_s=100.0))
     now_s = 115.0
     current = CurrentSnapshot(Begun(board), lambda: 5, lambda: now_s)

@@ -20,6 +20,7 @@ from connectors.simulator.scenario_files import load_scenario
 from sds_core.observer.cause_finding import causes_of
 from sds_core.observer.causes import Cause
 from sds_core.observer.incidents import IncidentKind
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.verdict import Verdict
 from sds_core.simulation.log import Entry, Presence
@@ -285,7 +286,7 @@ def judge(scenario: Scenario, seed: int) -> CauseFigures:
             continue
         looked_ms = clock_ms
         snapshot = monitor.snapshot
-        for channel, totals in snapshot.channels.items():
+        for channel, totals in snapshot.views["sds"].totals.items():
             if totals.verdict in (Verdict.FAILING, Verdict.DEGRADED):
                 bad.add(channel)
             profiles = {
@@ -294,7 +295,7 @@ def judge(scenario: Scenario, seed: int) -> CauseFigures:
             moves = {
                 who: one for (at, who), one in witness.moves.items() if at == channel
             }
-            for cause in causes_of(snapshot, totals):
+            for cause in causes_of(snapshot, totals, CHANNELS):
                 own = stories.get(channel, {})
                 look = _Look(monitor, channel, own, profiles, moves, clock_ms)
                 is_made = cause.kind in CAUSED.get(scenario.name, ())

@@ -111,7 +111,7 @@ def play(scenario: Scenario, seed: int, start_ms: int = START_MS) -> Play:
     clock_ms = 0
     for batch, clock_ms in batches(records, 1):
         told = monitor.read(batch, clock_ms)
-        views = monitor.snapshot.channels
+        views = monitor.snapshot.views["sds"].totals
         channels = views.values()
         for name, one in views.items():
             now = one.verdict.value, one.verdict_reason

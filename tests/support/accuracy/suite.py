@@ -152,7 +152,9 @@ def _read(monitor: Monitor, cut: Iterable[Batch]) -> set[str]:
     verdicts = set()
     for batch in cut:
         monitor.read(*batch)
-        verdicts |= {one.verdict.value for one in monitor.snapshot.channels.values()}
+        verdicts |= {
+            one.verdict.value for one in monitor.snapshot.views["sds"].totals.values()
+        }
     return verdicts
 
 

@@ -112,11 +112,10 @@ def _running(snapshot: Snapshot, batches: Histogram) -> Snapshot:
     return replace(
         snapshot,
         primed=True,
-        labels=tuple(sorted(snapshot.channels)),
         tap_labels=tuple(sorted(snapshot.taps)),
-        others={
+        views={
             prefix: replace(views, labels=tuple(sorted(views.totals)))
-            for prefix, views in snapshot.others.items()
+            for prefix, views in snapshot.views.items()
         },
         job=JobFigures(
             running=True, event_time_lag_seconds=0.0, batch_duration=batches

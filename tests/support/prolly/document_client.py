@@ -34,9 +34,8 @@ from sds_core.prolly.hashing import (
     top_level,
 )
 from sds_core.prolly.item import TAIL_KEY, TAIL_TIMESTAMP_NS, unpack
-from sds_core.prolly.limits import DEFAULT_LIMITS, Allowance, Limits
 from sds_core.prolly.node import Node
-from sds_core.prolly.outcome import Outcome
+from sds_core.prolly.outcome import DEFAULT_LIMITS, Allowance, Limits, Outcome
 from sds_core.prolly.proto import waku2_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 

@@ -12,8 +12,7 @@ from sds_core.prolly.batched.server import BatchedServer
 from sds_core.prolly.document import DocumentServer
 from sds_core.prolly.frames import Frame
 from sds_core.prolly.item import Item
-from sds_core.prolly.limits import DEFAULT_LIMITS, Limits
-from sds_core.prolly.outcome import Client, Server
+from sds_core.prolly.outcome import DEFAULT_LIMITS, Client, Limits, Server
 from sds_core.prolly.tree import ProllyTree
 from tests.support.prolly.document_client import DocumentClient
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from connectors.history.query import channel_minutes
+from connectors.history.schema import CHANNEL_TABLES
 from connectors.history.topics import HistoryTopics
 from sds_core.observer.incidents import Incident, IncidentKind, IncidentQuery
 from sds_core.observer.sds.channel_minute import ChannelMinute
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
-from streaming.findings import Destination, Findings
-from streaming.history import HistoryExporter
-from streaming.lookup import find_incidents
-from streaming.recent import RecentMinutes
+from streaming.history import HistoryExporter, Outbox
+from streaming.ledger.findings import Destination, Findings
+from streaming.ledger.recent import RecentMinutes
+from streaming.ledger.stores import Store
+from streaming.lookup import Stored
 from streaming.settings import HistorySettings
+from tests.support.streaming.ledger import ledger_in
 
 EVERYTHING = IncidentQuery()
 MINUTE_MS = 60_000
@@ -42,9 +46,9 @@ class Checkpoint:
     """The findings of a job, its recent minutes, and its history.
 
     Args:
-        directory: Directory of the SQLite file.
+        directory: Directory of the ledger.
         history: Directory of the history.
-        first_sequence: See `Findings`.
+        first_sequence: See `ledger_in`.
     """
 
     def __init__(self, directory: Path, history: Path, first_sequence: int = 1) -> None:
@@ -57,15 +61,21 @@ class Checkpoint:
 
     def restart(self) -> None:
         """Open the file as the next process does."""
-        path = self.directory / "incidents.sqlite"
-        self.findings = Findings(path, self._first_sequence)
-        self.recent = RecentMinutes(self.directory / "minutes.sqlite")
+        ledger = ledger_in(self.directory, self._first_sequence)
+        self.findings = Findings(ledger, CHANNELS)
+        self.recent = RecentMinutes(ledger, CHANNELS)
 
     def exporter(
         self, clock_ms: int = MONDAY_MS, topics: HistoryTopics | None = None
     ) -> HistoryExporter:
         """An exporter that is not started."""
-        return HistoryExporter(self.settings, self.findings, topics, lambda: clock_ms)
+        outbox = Outbox(self.findings, topics, CHANNEL_TABLES)
+        return HistoryExporter(self.settings, [outbox], lambda: clock_ms)
+
+    def stored(self, with_history: bool = True) -> Stored:
+        """What finds incidents, minutes and verdicts."""
+        store = Store(self.findings, self.recent, CHANNEL_TABLES)
+        return Stored(store, self.settings if with_history else None)
 
     def export(
         self, clock_ms: int = MONDAY_MS, topics: HistoryTopics | None = None
@@ -82,7 +92,7 @@ class Checkpoint:
         """Message id of each incident found, and whether it stands."""
         return [
             (one.incident.message_id, one.incident.ended_ms is None)
-            for one in find_incidents(self.findings, self.settings, query)
+            for one in self.stored().find_incidents(query)
         ]
 
     def minute_messages(self) -> list[int]:

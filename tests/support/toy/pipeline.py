@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+import shutil
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from pyspark.sql import Row
 
-from connectors.history.schema import tables_of
 from sds_core.observer import blob
 from sds_core.observer.kinds import AnyProtocol
 from sds_core.observer.protocols import PROTOCOLS, by_name, kinds_of
 from sds_core.observer.record import RawRecord
+from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from streaming.board import Board
-from streaming.chunk import Chunk
-from streaming.findings import Findings
+from streaming.chunk import CLOCK_KEY, Chunk
 from streaming.fold import Fold
-from streaming.group_minutes import GroupMinutes
-from streaming.keys import CLOCK_KEY
-from streaming.labels import open_ledgers
-from streaming.recent import RecentMinutes
+from streaming.ledger.stores import Stores
+from streaming.position import Position
 from streaming.sink import Sink
-from streaming.stores import Store
-from streaming.view_register import ViewRegister
-from tests.support.toy.league import FIGURES, LEAGUE, LEAGUES
+from tests.support.streaming.ledger import ledger_in
+from tests.support.toy.league import LEAGUE, LEAGUES
 
 ADMITTED_MS = 1 << 50
 
@@ -74,6 +71,8 @@ class Pipeline:
         directory: Directory of the job's files.
         protocols: Registered protocols.
         label_budget: Number of labels of each kind.
+        dead_letters: Gets dead letters; None to only count them.
+        settings: Settings of the views.
     """
 
     def __init__(
@@ -81,13 +80,19 @@ class Pipeline:
         directory: Path,
         protocols: Iterable[AnyProtocol] = (*PROTOCOLS, LEAGUE),
         label_budget: int = 9,
+        dead_letters: Any = None,
+        settings: ObserverSettings = DEFAULTS,
     ) -> None:
-        self._directory = directory
+        self.directory = directory
         self._protocols = tuple(protocols)
         self._label_budget = label_budget
+        self.dead_letters = dead_letters
+        self._settings = settings
         self._states: dict[str, KeyState] = {}
-        self._watermark_ms = 0
+        self._watermark_ms = -1
         self._committed: int | None = None
+        # All that decides the rows of a batch, by its number.
+        self._planned: dict[int, str] = {}
         self.start()
 
     def start(self, board: Board | None = None) -> None:
@@ -99,28 +104,20 @@ class Pipeline:
         """
         kinds = kinds_of(self._protocols)
         self.board = Board(self._protocols) if board is None else board
-        self.store = Store(
-            Findings(self._directory / "league-incidents.sqlite", 1, kind=LEAGUES),
-            RecentMinutes(self._directory / "league-minutes.sqlite", table=FIGURES),
-            tables_of(LEAGUES),
-        )
-        register = ViewRegister(self._directory / "views.sqlite")
-        groups = GroupMinutes(self._directory / "groups.sqlite", kinds)
-        groups.begin(self._committed)
+        self.board.set_position(Position(self.clock_ms))
+        self.ledger = ledger_in(self.directory)
+        self.ledger.begin(self._committed, self._planned.get(self._next))
+        self.stores = Stores.of(self.ledger, kinds, self._label_budget, True)
+        self.store = self.stores.by_kind[LEAGUES.prefix]
         self._sink = Sink(
             self.board,
-            open_ledgers(self._directory, kinds, self._label_budget),
-            None,
-            Findings(self._directory / "incidents.sqlite", 1),
+            self.stores,
+            self.dead_letters,
             True,
-            None,
-            RecentMinutes(self._directory / "minutes.sqlite"),
-            register,
+            self._planned.__getitem__,
             self._protocols,
-            {LEAGUES.prefix: self.store},
-            groups,
         )
-        self._fold = Fold(protocols=self._protocols)
+        self._fold = Fold(self._settings, True, self._protocols)
         totals = {
             key: blob.totals_part(state.stored[1])
             for key, state in self._states.items()
@@ -128,6 +125,42 @@ class Pipeline:
         }
         if not self.board.snapshot.primed:
             self._sink.publish(totals)
+            for prefix, labels in self.stores.labels.items():
+                labels.vacate(self.board.names(prefix))
+            self.stores.register.set_keys(
+                key for key in totals if kinds.split(key)[0].remains
+            )
+        for prefix, store in self.stores.by_kind.items():
+            views = self.board.snapshot.views[prefix].totals
+            store.recent.begin(views, self.board.snapshot.clock_ms)
+
+    def copy(self, directory: Path, dead_letters: Any = None) -> Pipeline:
+        """A job on a copy of the checkpoint, as the next process starts it."""
+        shutil.copytree(self.directory, directory)
+        new = copy.copy(self)
+        new.dead_letters = dead_letters
+        new.move(directory)
+        return new
+
+    def move(self, directory: Path) -> None:
+        """Go on with a copy of the files, as the next process."""
+        self.directory = directory
+        self._states = copy.deepcopy(self._states)
+        self._planned = dict(self._planned)
+        self.start()
+
+    @property
+    def clock_ms(self) -> int:
+        """Admission time of the newest batch that was committed, Unix ms."""
+        return self._watermark_ms + 1
+
+    def plan(self, records: Sequence[RawRecord] | None, clock_ms: int = 0) -> None:
+        """Plan the next batch, or remove its plan."""
+        if records is None:
+            self._planned.pop(self._next, None)
+        else:
+            offsets = [one.offset for one in records]
+            self._planned[self._next] = f"{clock_ms} {offsets}"
 
     def batch(self, records: Iterable[RawRecord], clock_ms: int) -> None:
         """Run a batch and commit it."""
@@ -135,9 +168,19 @@ class Pipeline:
         self._watermark_ms = clock_ms - 1
         self._committed = self._next
 
-    def lose(self, records: Iterable[RawRecord], clock_ms: int) -> None:
-        """Run a batch, and end the process before it is committed."""
+    def lose(
+        self, records: Iterable[RawRecord], clock_ms: int, replanned: bool = False
+    ) -> None:
+        """Run a batch, and end the process before it is committed.
+
+        Args:
+            records: Its records.
+            clock_ms: Its admission time.
+            replanned: Whether the next batch has other records.
+        """
         self._run(records, clock_ms)
+        if replanned:
+            self.plan(None)
         self.start()
 
     def fail(self, records: Iterable[RawRecord], clock_ms: int) -> None:
@@ -150,6 +193,8 @@ class Pipeline:
         return 0 if self._committed is None else self._committed + 1
 
     def _run(self, records: Iterable[RawRecord], clock_ms: int) -> dict[str, KeyState]:
+        records = list(records)
+        self.plan(records, clock_ms)
         chunk = Chunk(0, 0, ADMITTED_MS, by_name(self._protocols))
         for record in records:
             chunk.add(record)
@@ -169,7 +214,7 @@ class Pipeline:
         rows = []
         for key, packed in digests.items():
             state = states.setdefault(key, KeyState())
-            state.watermark_ms = self._watermark_ms
+            state.watermark_ms = max(0, self._watermark_ms)
             state.timeout_ms = None
             any_state: Any = state
             output = self._fold.row(key, packed, clock_ms, any_state)

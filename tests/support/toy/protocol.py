@@ -14,7 +14,8 @@ import msgspec
 from sds_core.observer import blob
 from sds_core.observer.figure_table import FigureTable, Names
 from sds_core.observer.figures import Figure, Unit, counter
-from sds_core.observer.kinds import Kind, TrafficProtocol
+from sds_core.observer.forgotten import Forgotten
+from sds_core.observer.kinds import Kind, Outlet, TrafficProtocol
 from sds_core.observer.record import Arrival, Headers
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.verdict import Verdict
@@ -132,8 +133,6 @@ class RoomState(msgspec.Struct, array_like=True):
 class RoomView:
     """Counts moves and points in one room; a room may fall quiet."""
 
-    is_forgotten = False
-
     def __init__(
         self, settings: ObserverSettings = DEFAULTS, totals: RoomTotals | None = None
     ) -> None:
@@ -168,9 +167,14 @@ class RoomView:
         return []
 
     def forget(self) -> list[object]:
-        """Forget all moves."""
-        self.totals = RoomTotals()
-        return []
+        """Forget all moves; what was counted stays in sums."""
+        totals, self.totals = self.totals, RoomTotals()
+        return [Forgotten(blob.pack_totals(totals))]
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether nobody has moved since the begin, or since it was forgotten."""
+        return not self.totals.moves
 
     @property
     def next_deadline_ms(self) -> int | None:
@@ -229,6 +233,12 @@ FIGURES = FigureTable(
 
 # --- the registration's entry
 
+
+def remains_of(totals: RoomTotals) -> RoomTotals:
+    """Return the counts of a forgotten room."""
+    return RoomTotals(moves=totals.moves, points=totals.points)
+
+
 ROOMS: Kind[RoomDigest, RoomTotals, object] = Kind(
     prefix="toy",
     digest=RoomDigest,
@@ -236,7 +246,10 @@ ROOMS: Kind[RoomDigest, RoomTotals, object] = Kind(
     totals=RoomTotals,
     blob_version=BLOB_VERSION,
     label_file="toy-labels.json",
+    in_channel_table=True,
+    outlets={Forgotten: Outlet.FORGOTTEN},
     figures=FIGURES,
+    remains=remains_of,
 )
 
 TOY: TrafficProtocol[Move] = TrafficProtocol(

@@ -90,7 +90,7 @@ it."""
 
 CHANNEL_FIGURES = FigureTable(
     ChannelTotals,
-    Names(label="channel", one="channel", many="channels"),
+    Names("channel", one="channel", many="channels", incidents="incidents"),
     [
         *traffic.ENTRIES,
         *acknowledgement.ENTRIES,

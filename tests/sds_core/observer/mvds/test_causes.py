@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sds_core.observer.causes import Surroundings
-from sds_core.observer.mvds.causes import causes_of
+from sds_core.observer.mvds.kind import causes_of
 from sds_core.observer.mvds.totals import GroupTotals
 from sds_core.observer.mvds.window import Window
 from sds_core.observer.verdict import Verdict

@@ -11,6 +11,7 @@ import pytest
 from sds_core.observer.cause_finding import causes_of
 from sds_core.observer.causes import Cause
 from sds_core.observer.sds.evidence import Evidence, Found
+from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.participant_figures import (
     ParticipantFigures,
     ParticipantTable,
@@ -23,9 +24,9 @@ from sds_core.observer.sds.suspects import (
     Unrequested,
 )
 from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
-from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
+from tests.support.snapshots import snapshot_of
 
 CLOCK_MS = 1_750_003_600_000
 MINUTE_MS = 60_000
@@ -63,8 +64,8 @@ def tap(*holes: tuple[int, int]) -> TapTotals:
 
 def found(totals: ChannelTotals, **taps: TapTotals) -> list[Cause]:
     """The causes of a channel; its tap has no holes unless one is given."""
-    snapshot = Snapshot(clock_ms=CLOCK_MS, taps={"t": tap()} | taps)
-    return list(causes_of(snapshot, totals))
+    snapshot = snapshot_of(clock_ms=CLOCK_MS, taps={"t": tap()} | taps)
+    return list(causes_of(snapshot, totals, CHANNELS))
 
 
 def kinds(totals: ChannelTotals, **taps: TapTotals) -> list[str]:

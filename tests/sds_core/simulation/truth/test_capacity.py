@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sds_core.simulation.truth.capacity import Sizes, sizes_of
+from sds_core.simulation.truth.composition import Sizes, sizes_of
 from sds_core.wire import Dialect
 from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
 from tests.support.simulation.simulated import Simulated

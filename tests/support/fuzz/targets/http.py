@@ -23,19 +23,23 @@ from connectors.web.sources import Sources
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.shown_verdicts import ShownVerdict
-from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.snapshot import JobFigures
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 from tests.support.frames import START_MS
 from tests.support.fuzz.mutation import NUMBERS, TEXTS, changed_bytes
 from tests.support.fuzz.target import Target
+from tests.support.snapshots import snapshot_of
+from tests.support.web.stored import stored
 
 _CHANNELS = ("channel", "a/b?c#d", "<script>", "x" * 5_000, "\x00\u202e", "..")
 _PATHS = (
     "/", "/channel", "/incidents", "/taps", "/monitor", "/runbooks",
     "/runbooks/SdsMessagesLost", "/metrics", "/api/v1/channels",
     "/api/v1/channels/channel", "/api/v1/incidents", "/api/v1/taps", "/api/v1/minutes",
-    "/api/v1/verdicts", "/api/v1/views/sds/verdicts",
+    "/api/v1/verdicts", "/api/v1/participants", "/api/v1/views/sds",
+    "/api/v1/views/sds/verdicts", "/views/sds", "/views/sds/one",
+    "/views/sds/incidents",
     "/healthz", "/readyz", "/static/base.css",
 )  # fmt: skip
 _PARAMETERS = (
@@ -53,7 +57,7 @@ _TARGET = re.compile(rb"/[\x21-\x7e]*")
 @cache
 def _app() -> Starlette:
     totals = ChannelTotals(verdict=Verdict.OK, verdict_reason="ok", observers=["tap"])
-    snapshot = Snapshot(
+    snapshot = snapshot_of(
         primed=True,
         clock_ms=START_MS,
         channels=dict.fromkeys(_CHANNELS, totals),
@@ -71,14 +75,15 @@ def _app() -> Starlette:
     registry.register(SnapshotCollector(lambda: snapshot))
     sources = Sources(
         lambda: snapshot,
-        lambda query: incidents[: query.limit],
-        lambda channel, since_ms, until_ms, fields: [],
+        stored(
+            find_incidents=lambda query: incidents[: query.limit],
+            find_verdicts=lambda channels, since_ms, until_ms: {
+                name: [ShownVerdict(START_MS // 60_000 * 60_000, "ok", "ok")]
+                for name in channels
+            },
+            verdicts_until_ms=lambda: START_MS,
+        ),
         files("dashboards") / "runbooks",
-        find_verdicts=lambda channels, since_ms, until_ms: {
-            name: [ShownVerdict(START_MS // 60_000 * 60_000, "ok", "ok")]
-            for name in channels
-        },
-        verdicts_until_ms=lambda: START_MS,
     )
     return create_app(sources, registry)
 
@@ -89,7 +94,9 @@ def _genuine() -> list[bytes]:
         "/channel",
         "/api/v1/minutes",
         "/api/v1/verdicts",
+        "/api/v1/participants",
         "/api/v1/views/sds/verdicts",
+        "/views/sds/one",
     )
     targets = [path for path in _PATHS if path not in about]
     return [
@@ -97,7 +104,9 @@ def _genuine() -> list[bytes]:
         b"/channel?id=channel&hours=1",
         b"/api/v1/minutes?channel=channel&hours=3",
         b"/api/v1/verdicts?channel=channel&from=1",
+        b"/api/v1/participants?channel=channel",
         b"/api/v1/views/sds/verdicts?id=channel",
+        b"/views/sds/one?id=channel",
         b"/api/v1/incidents?limit=5&standing=true\naccept: application/json",
     ]
 

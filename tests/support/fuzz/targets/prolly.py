@@ -10,8 +10,7 @@ from google.protobuf.message import Message
 from sds_core.prolly.errors import SyncError
 from sds_core.prolly.frames import Frame, FrameReader, Kind, frame_of, message_in
 from sds_core.prolly.item import Item
-from sds_core.prolly.limits import Limits
-from sds_core.prolly.outcome import Client, Outcome, Server
+from sds_core.prolly.outcome import Client, Limits, Outcome, Server
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 from tests.support.fuzz.errors import check_text

@@ -21,7 +21,7 @@ from sds_core.observer.incidents import (
 )
 from streaming.cli import group
 from streaming.cli.actions.incident_sources import read_incidents
-from streaming.cli.incidents import IncidentFilter, IncidentSource
+from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from tests.support.frames import START_MS
 from tests.support.fuzz.documents import read_json, read_toml, write_json, write_toml
 from tests.support.fuzz.errors import check_text

@@ -6,27 +6,31 @@ files of a checkpoint.
 
 from __future__ import annotations
 
-import sqlite3
 import tempfile
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from sds_core.observer import blob
 from sds_core.observer.blob import DamagedBlob, UnknownBlobVersion
-from sds_core.observer.incidents import IncidentQuery
+from sds_core.observer.incidents import Incident, IncidentKind, IncidentQuery
 from sds_core.observer.kinds import Kinds
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
 from streaming.batch_log import read_batch_log
-from streaming.checkpoint import CheckpointMismatch, check_identity
-from streaming.damage import DamagedCheckpoint
-from streaming.findings import Findings
-from streaming.keys import FORGET
-from streaming.labels import LabelLedger
-from streaming.view_register import ForgottenView, ViewRegister
+from streaming.checkpoint import (
+    CheckpointIdentity,
+    CheckpointMismatch,
+    check_identity,
+)
+from streaming.chunk import FORGET
+from streaming.damage import LEDGER, DamagedCheckpoint
+from streaming.ledger.findings import Findings
+from streaming.ledger.importing import open_ledger
+from streaming.ledger.labels import LabelLedger
+from streaming.ledger.ledger import Ledger
+from streaming.ledger.view_register import ForgottenView, ViewRegister
 from tests.support.fuzz.documents import (
     read_json,
     read_msgpack,
@@ -129,28 +133,36 @@ def _in_checkpoint(
     return write_and_check
 
 
-def _open_findings(checkpoint: Path, path: Path) -> None:
-    Findings(path, 1, True).find_incidents(IncidentQuery())
-
-
-def _views_database() -> bytes:
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "views.sqlite"
-        register = ViewRegister(path)
-        register.set_keys(["sds:town", "sds:square"])
-        register.request([("sds:town", FORGET)])
-        town = ForgottenView(CHANNELS, ChannelTotals(messages=3), in_other=True)
-        register.record_batch(4, [], [], [town])
-        with closing(sqlite3.connect(path)) as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return path.read_bytes()
-
-
-def _open_register(_: Path, path: Path) -> None:
-    register = ViewRegister(path, expected=True)
+def _open_ledger(_: Path, path: Path) -> None:
+    ledger = Ledger(path, expected=True)
+    register = ViewRegister(ledger)
     register.keys()
     register.requests(0, register.newest_request())
     register.remainders(Kinds([CHANNELS]))
+    Findings(ledger, CHANNELS).find_incidents(IncidentQuery())
+    LabelLedger(ledger, CHANNELS.prefix, 200)
+
+
+def _ledger() -> bytes:
+    with tempfile.TemporaryDirectory() as directory:
+        ledger = Ledger(Path(directory) / LEDGER)
+        register = ViewRegister(ledger)
+        register.set_keys(["sds:town", "sds:square"])
+        register.request([("sds:town", FORGET)])
+        town = ForgottenView(CHANNELS, ChannelTotals(messages=3), in_other=True)
+        register.add_forgotten([town])
+        LabelLedger(ledger, CHANNELS.prefix, 200).admit(["town"])
+        lost = Incident(IncidentKind.LOST, "m", "ana", 1, 2)
+        Findings(ledger, CHANNELS).record_incidents({"town": [lost]})
+        with ledger.transaction() as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return (Path(directory) / LEDGER).read_bytes()
+
+
+def _import(checkpoint: Path, path: Path) -> None:
+    identity = CheckpointIdentity(_TOPIC, False, files=[path.name])
+    _, ledger = open_ledger(checkpoint, identity, Kinds([CHANNELS]), None, 1)
+    Findings(ledger, CHANNELS).find_incidents(IncidentQuery())
 
 
 TARGETS = (
@@ -166,7 +178,7 @@ TARGETS = (
         "labels",
         lambda: [b'["a", "b"]', b"[]"],
         _changed_json,
-        _in_checkpoint("monitor/labels.json", lambda _, path: LabelLedger(path, 200)),
+        _in_checkpoint("monitor/labels.json", _import),
     ),
     Target(
         "identity",
@@ -181,17 +193,17 @@ TARGETS = (
         ),
     ),
     Target(
-        "views-database",
-        lambda: [_views_database()],
+        "ledger",
+        lambda: [_ledger()],
         changed_bytes,
-        _in_checkpoint("monitor/views.sqlite", _open_register),
+        _in_checkpoint("monitor/ledger.sqlite", _open_ledger),
         500,
     ),
     Target(
         "incidents-database",
         lambda: _files("monitor/incidents.sqlite"),
         changed_bytes,
-        _in_checkpoint("monitor/incidents.sqlite", _open_findings),
+        _in_checkpoint("monitor/incidents.sqlite", _import),
         500,
     ),
 )

@@ -1,0 +1,182 @@
+"""Alerts in words: those that fire, and those that are held back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from connectors.prometheus.firing import FiringAlert, FiringAlerts
+from connectors.web import words
+from connectors.web.naming import called, view_href
+from sds_core.observer.excused import ExcusedFindings
+from sds_core.observer.snapshot import Snapshot, Views
+
+LISTED_HELD = 5
+"""Alerts in a banner; the page of runbooks has all."""
+
+LISTED_ALERTS = 5
+"""Alerts in the head of each page; the page of runbooks has all."""
+
+_LISTED_VIEWS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class FiringWords:
+    """An alert that fires, for one channel or several.
+
+    Attributes:
+        name: Name of the alert and of its runbook.
+        severity: Its severity.
+        what: The channels for which it fires; empty if it is of no channel.
+    """
+
+    name: str
+    severity: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class FiringHead:
+    """The alerts in the head of a page.
+
+    Attributes:
+        alerts: At most `LISTED_ALERTS`, the gravest first.
+        hidden: Number of others.
+        by_name: Each alert that fires -> its most severe severity.
+        note: Why it is not known which alerts fire; empty if it is known.
+    """
+
+    alerts: Sequence[FiringWords]
+    hidden: int
+    by_name: dict[str, str]
+    note: str
+
+
+def firing_words(firing: FiringAlerts) -> FiringHead:
+    """Describe the alerts that fire in words."""
+    groups: dict[tuple[str, str], list[FiringAlert]] = {}
+    for one in firing.alerts:
+        groups.setdefault((one.name, one.severity), []).append(one)
+    entries = [
+        FiringWords(words.short(name), words.short(severity), _channels(some))
+        for (name, severity), some in groups.items()
+    ]
+    by_name: dict[str, str] = {}
+    for one in firing.alerts:
+        by_name.setdefault(one.name, one.severity)
+    return FiringHead(
+        entries[:LISTED_ALERTS],
+        max(0, len(entries) - LISTED_ALERTS),
+        by_name,
+        _note(firing),
+    )
+
+
+def _channels(some: Sequence[FiringAlert]) -> str:
+    names = sorted({one.channel for one in some if one.channel})
+    listed = [words.short(name) for name in names[:_LISTED_VIEWS]]
+    if len(names) > len(listed):
+        listed.append(f"{words.number(len(names) - len(listed))} more")
+    return ", ".join(listed)
+
+
+def _note(firing: FiringAlerts) -> str:
+    if not firing.asked:
+        return (
+            "Start the monitor with --prometheus URL, and the alerts that fire are "
+            "listed here and in the head of each page."
+        )
+    if firing.problem:
+        return f"Which alerts fire is not known: {firing.problem}."
+    return "" if firing.alerts else "No alert fires."
+
+
+class HeldAlert(NamedTuple):
+    """An alert that is held back for one view.
+
+    Attributes:
+        alert: Name of the alert and of its runbook.
+        channel: The view as it is called.
+        href: Address of its page, relative to the root of the site.
+        why: Since when and until when messages may be missing, and why.
+        findings: How many findings do not count.
+    """
+
+    alert: str
+    channel: str
+    href: str
+    why: str
+    findings: str
+
+
+class HeldHead(NamedTuple):
+    """The alerts that are held back.
+
+    Attributes:
+        alerts: Some of them, by view.
+        hidden: Number of others.
+    """
+
+    alerts: Sequence[HeldAlert]
+    hidden: int
+
+
+def held_words(
+    snapshot: Snapshot,
+    some: Iterable[Views[Any]],
+    name: str | None = None,
+    most: int | None = LISTED_HELD,
+) -> HeldHead:
+    """Describe the alerts that are held back.
+
+    Args:
+        snapshot: Has the display names of views, and the clock.
+        some: Views of the kinds of interest.
+        name: The only view of interest; None for all.
+        most: Number that is described; None for all.
+    """
+    found = [
+        (views.kind, view, one)
+        for views in some
+        for view, one in views.held_back
+        if name in (None, view)
+    ]
+    shown = found if most is None else found[:most]
+    return HeldHead(
+        [
+            HeldAlert(
+                one.alert,
+                called(snapshot, view, kind),
+                view_href(kind, view),
+                _why(one, snapshot.clock_ms),
+                words.counted(one.excused, "finding"),
+            )
+            for kind, view, one in shown
+        ],
+        len(found) - len(shown),
+    )
+
+
+def held_object(channel: str, one: ExcusedFindings) -> dict[str, Any]:
+    """Return an alert that is held back as the API gives it."""
+    return {
+        "alert": one.alert,
+        "channel": channel,
+        "reason": one.excuse.reason,
+        "findings": one.excused,
+        "from": one.excuse.from_ms,
+        "to": one.excuse.to_ms,
+    }
+
+
+def _why(one: ExcusedFindings, clock_ms: int) -> str:
+    reason, from_ms, to_ms = one.excuse
+    begin, end = (_time(ms, clock_ms) for ms in (from_ms, to_ms))
+    if begin == end:
+        return f"blind at {begin} ({reason})"
+    return f"blind {begin} to {end} ({reason})"
+
+
+def _time(unix_ms: int, clock_ms: int) -> str:
+    return words.since(unix_ms, clock_ms).removesuffix(" UTC")

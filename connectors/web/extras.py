@@ -1,0 +1,75 @@
+"""What only the views of one protocol have on pages and in the API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from starlette.routing import BaseRoute
+
+from connectors.web.last_hour import LastHour
+from connectors.web.sds.missed import Missed, missed_by_tap
+from connectors.web.sds.participants import lacks_as_of_now, routes, section_values
+from connectors.web.sds.reasons import reason_of
+from connectors.web.sources import Sources
+from sds_core.observer.kinds import AnyKind
+from sds_core.observer.lacking import Lack
+from sds_core.observer.snapshot import Snapshot, Views
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """Extras of one kind of view; by default none.
+
+    Attributes:
+        reason: Returns the reason of a verdict with the counts behind it, from the
+            totals of a view; empty without counts.
+        section: Template of a further section of a view's page; empty without one.
+        values: Returns the values of the section, from the totals of a view.
+        json: Path in the API and name of what the section shows.
+        no_incident: Sentence of a view's page without an incident.
+        lacks: Returns groups of lacked messages with the figures of now, from the
+            totals of all views by name.
+        missed: Returns what each tap missed in the last hour.
+        routes: Further routes of the API.
+    """
+
+    reason: Callable[[Snapshot, Any], str] = lambda snapshot, totals: ""
+    section: str = ""
+    values: Callable[[Snapshot, Any], Mapping[str, Any]] = lambda snapshot, totals: {}
+    json: tuple[str, str] | None = None
+    no_incident: str = ""
+    lacks: Callable[[Mapping[str, Any], Iterable[Lack]], Iterable[Lack]] = (
+        lambda views, lacks: lacks
+    )
+    missed: Callable[[Snapshot, Views[Any], LastHour], Mapping[str, Missed]] = (
+        lambda snapshot, views, hour: dict.fromkeys(snapshot.taps, Missed())
+    )
+    routes: Callable[[Sources], list[BaseRoute]] = lambda sources: []
+
+
+EXTRAS: Mapping[str, Extras] = MappingProxyType(
+    {
+        "sds": Extras(
+            reason=reason_of,
+            section="sds/participants.html",
+            values=section_values,
+            json=("participants", "Participants"),
+            no_incident="No message of this channel is known to be lost, undelivered "
+            "or unacknowledged.",
+            lacks=lacks_as_of_now,
+            missed=missed_by_tap,
+            routes=routes,
+        )
+    }
+)
+"""Extras by the prefix of their kind: the one place where they are registered."""
+
+_NONE = Extras()
+
+
+def extras_of(kind: AnyKind) -> Extras:
+    """Return the extras of a kind of view."""
+    return EXTRAS.get(kind.prefix, _NONE)

@@ -1,0 +1,76 @@
+"""Messages that a tap missed, of those that participants had (docs/figures.md, 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from connectors.web import words
+from connectors.web.last_hour import LastHour
+from sds_core.observer.settings import ObserverSettings
+from sds_core.observer.snapshot import Snapshot, Views
+
+
+@dataclass(slots=True)
+class Missed:
+    """What a tap missed in the last hour, in the channels that it shows.
+
+    Attributes:
+        missed: Messages that participants had, and no tap of their channel showed.
+        messages: These, and the messages that a tap of the channel showed.
+        is_least: Whether another tap shows one of the channels too: what only the
+            other one showed is not known to be missed.
+    """
+
+    missed: int = 0
+    messages: int = 0
+    is_least: bool = False
+
+    def is_much(self, settings: ObserverSettings) -> bool:
+        """Whether the tap missed more than participants may."""
+        return self.missed * 100 > self.messages * settings.undelivered_percent
+
+    def __str__(self) -> str:
+        """Return the count and its share; a dash if there was no message."""
+        if not self.messages:
+            return words.NOTHING
+        bound = "at least " if self.is_least and self.missed else ""
+        share = words.share(self.missed, self.messages, decimals=1)
+        return (
+            f"{bound}{words.number(self.missed)} of {words.number(self.messages)} "
+            f"({share})"
+        )
+
+
+def missed_by_tap(
+    snapshot: Snapshot, views: Views[Any], hour: LastHour
+) -> Mapping[str, Missed]:
+    """Return what each tap missed in the last hour.
+
+    A channel counts for the taps that showed it from the begin of its figures on: what
+    was missed before a tap came says nothing of it.
+
+    Args:
+        snapshot: Has the taps.
+        views: The channels.
+        hour: Has the figures of the channels.
+    """
+    found = {observer: Missed() for observer in snapshot.taps}
+    for channel, totals in views.totals.items():
+        lately = hour.lately(channel, totals)
+        if lately.figures is None:
+            continue
+        # No gap opens in the warm-up, so a tap that came in it missed nothing before.
+        begin_ms = (lately.since_ms or 0) + snapshot.observer.warm_up_ms
+        missed = lately.figures.gaps_tap_gap
+        messages = lately.figures.messages + missed
+        for observer in set(totals.observers):
+            tap = snapshot.taps.get(observer)
+            if tap is None or tap.first_seen_ms > begin_ms:
+                continue
+            one = found[observer]
+            one.missed += missed
+            one.messages += messages
+            one.is_least |= len(totals.observers) > 1
+    return found

@@ -1,0 +1,89 @@
+"""Why an SDS channel has its verdict, with the counts behind it."""
+
+from __future__ import annotations
+
+from connectors.web import words
+from sds_core.observer.blindness import excuse_of
+from sds_core.observer.sds.evidence import Evidence, count_without
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.snapshot import Snapshot
+from sds_core.observer.verdict import Verdict
+from sds_core.observer.view_totals import Excused
+
+
+def reason_of(snapshot: Snapshot, totals: ChannelTotals) -> str:
+    """Return the reason of a channel's verdict with the counts behind it.
+
+    Args:
+        snapshot: Has the taps, the clock, and the length of the verdict's window.
+        totals: Figures of the channel.
+
+    Returns:
+        Nothing if there are no counts.
+    """
+    if totals.evidence is None:
+        return ""
+    evidence = totals.evidence
+    settings = snapshot.observer
+    excused = excuse_of(totals.observers, snapshot, settings) or _nothing_excused
+    lately = f"in {words.lately(settings.verdict_window_ms)}"
+    failing = totals.verdict is Verdict.FAILING
+    match totals.verdict_reason:
+        case "lost" if count := count_without(evidence.lost, excused):
+            senders = "its sender" if count == 1 else "their senders"
+            message = words.counted(count, "message")
+            return f"{message} reached nobody but {senders} {lately}"
+        case "undelivered" if count := count_without(evidence.undelivered, excused):
+            whole = f"{words.number(evidence.pairs)} deliveries"
+            limit = settings.undelivered_percent if failing else None
+            share = _share(count, whole, limit) if evidence.pairs >= count else ""
+            return f"{_undelivered(evidence, excused, count)} {lately}{share}"
+        case "unacknowledged" if count := count_without(
+            evidence.unacknowledged, excused
+        ):
+            verb = "was" if count == 1 else "were"
+            message = words.counted(count, "message")
+            whole = words.number(evidence.messages)
+            limit = settings.unacknowledged_percent if failing else None
+            share = _share(count, whole, limit)
+            return f"{message} {verb} not acknowledged in time {lately}{share}"
+        case "recovering" if count_without(evidence.gaps, excused):
+            verb = "is" if totals.gaps_open == 1 else "are"
+            message = words.counted(totals.gaps_open, "message")
+            return f"{message} {verb} missing now, and may still come"
+    return ""
+
+
+def _undelivered(evidence: Evidence, excused: Excused, count: int) -> str:
+    """Return to whom messages were not delivered, first to whom most were not.
+
+    Args:
+        evidence: Has the participants.
+        excused: Whether evidence does not count.
+        count: Number of deliveries in all.
+    """
+    counts = {
+        name: number
+        for name, found in evidence.lacking
+        if (number := count_without(found, excused))
+    }
+    if not counts:
+        return f"{words.counted(count, 'message')} did not reach a participant"
+    worst = max(counts, key=lambda name: counts[name])
+    to_worst = words.counted(counts[worst], "message")
+    text = f"{to_worst} did not reach {words.short(worst)}"
+    others = len(counts) - 1 + evidence.lacking_others
+    if not others or count <= counts[worst]:
+        return text
+    rest = words.number(count - counts[worst])
+    return f"{text} and {rest} did not reach {words.counted(others, 'other')}"
+
+
+def _share(part: int, whole: str, limit_percent: int | None) -> str:
+    """Return what a count is a part of, and the limit above which it fails."""
+    limit = f"; limit {limit_percent} %" if limit_percent is not None else ""
+    return f" ({words.number(part)} of {whole}{limit})"
+
+
+def _nothing_excused(since_ms: int, found_ms: int) -> bool:
+    return False

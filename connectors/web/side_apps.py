@@ -1,0 +1,74 @@
+"""All HTTP that a mirror and a repeated audit offer."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from connectors.prometheus.collector import AuditCollector, MirrorCollector
+from connectors.web.answers import answer
+from connectors.web.health import metrics_app
+from sds_core.audit.figures import AuditFigures
+from sds_core.mirror.figures import MirrorFigures
+
+NEWEST = "/api/v1/audit"
+"""Path of the newest result; `sds-monitor run --audit` reads it."""
+
+
+def create_mirror_app(figures: MirrorFigures) -> Starlette:
+    """The application of a mirror: ready while a node answers, with spool left.
+
+    Args:
+        figures: Figures of the mirror, which keeps changing them.
+    """
+
+    def obstacle() -> str:
+        if figures.is_paused:
+            return "the spool is full, since Kafka does not take its records"
+        if not any(node.is_up for node in figures.nodes.values()):
+            return "no node answers"
+        return ""
+
+    registry = CollectorRegistry()
+    registry.register(MirrorCollector(figures))
+    return metrics_app(registry, obstacle)
+
+
+def create_audit_app(figures: AuditFigures) -> Starlette:
+    """The application of an audit: ready once one has ended, and did not fail.
+
+    Args:
+        figures: Figures of the audit, which keeps changing them.
+    """
+
+    def obstacle() -> str:
+        if figures.result is None or figures.error:
+            return figures.error or "the first audit has not ended"
+        return ""
+
+    async def newest(request: Request) -> Response:
+        """Return the newest result; null before there is one."""
+        result = figures.result
+        if result is None:
+            return answer({"audit": None, "error": figures.error})
+        return answer(
+            {
+                "audit": {
+                    "ended_ms": figures.result_ms,
+                    "is_complete": result.is_complete,
+                    "missing_here": len(result.missing_here) - result.remirrored,
+                    "missing_there": len(result.missing_there),
+                    "missing_before_begin": result.missing_before_begin,
+                    "mirror_begin_ms": result.mirror_begin_ms,
+                    "newest_missing_ms": dict(result.newest_missing_ms),
+                },
+                "error": figures.error,
+            }
+        )
+
+    registry = CollectorRegistry()
+    registry.register(AuditCollector(figures))
+    return metrics_app(registry, obstacle, Route(NEWEST, newest))

@@ -1,0 +1,59 @@
+"""Findings of a channel that do not count because the monitor may have missed messages.
+
+They are what alerts on a channel are held back for (docs/figures.md, 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sds_core.observer.excused import ExcusedFindings, Excusing, Found, excused_of
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.settings import ObserverSettings
+
+LEAST_EXPIRED = 10
+"""Expired repair episodes that are enough for an alert."""
+
+ALERTS = {
+    "lost": "SdsMessagesLost",
+    "undelivered": "SdsDeliveryBudgetBurn",
+    "unacknowledged": "SdsAcknowledgementBudgetBurn",
+    "repair_expired": "SdsRepairExpiring",
+}
+"""Kind of finding -> the alert on it."""
+
+
+def excused_findings(
+    totals: ChannelTotals, excusing: Excusing, settings: ObserverSettings
+) -> tuple[ExcusedFindings, ...]:
+    """Return the findings of each kind in a channel, of which some are excused.
+
+    A message that seems lost may have been sent in a hole and be named only later, so
+    what may have hidden it reaches back further than for other findings.
+
+    Args:
+        totals: Totals of the channel, with what was found.
+        excusing: What excuses it.
+        settings: Settings of the rules.
+    """
+    evidence = totals.evidence
+    if evidence is None:
+        return ()
+    undelivered = settings.undelivered_percent * evidence.pairs / 100
+    unacknowledged = settings.unacknowledged_percent * evidence.messages / 100
+    kinds: Sequence[tuple[str, Sequence[Found], float]] = (
+        ("lost", _earlier(evidence.lost, settings.gap_deadline_ms), 0),
+        ("undelivered", evidence.undelivered, undelivered),
+        ("unacknowledged", evidence.unacknowledged, unacknowledged),
+        ("repair_expired", evidence.expired, LEAST_EXPIRED - 1),
+    )
+    return tuple(
+        one
+        for kind, found, limit in kinds
+        if (one := excused_of(kind, ALERTS[kind], found, limit, excusing)) is not None
+    )
+
+
+def _earlier(found: Sequence[Found], by_ms: int) -> list[Found]:
+    """Return findings that begin earlier by a time, ms."""
+    return [(since_ms - by_ms, at_ms, count) for since_ms, at_ms, count in found]

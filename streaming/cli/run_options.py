@@ -1,0 +1,236 @@
+"""Options of `run`: the job, its history, and what runs around it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from connectors.kafka.settings import (
+    INCIDENTS_TOPIC,
+    MINUTES_TOPIC,
+    VERDICTS_TOPIC,
+    KafkaSettings,
+)
+from sds_core.text import shown
+from streaming.cli.channels import channel_table
+from streaming.cli.log import LogFormat
+from streaming.cli.reading_options import ReadingSettings
+from streaming.cli.serving_options import Address
+from streaming.cli.settings import (
+    Time,
+    observer_settings,
+    option_group,
+    setting,
+)
+from streaming.settings import (
+    EARLIEST,
+    FORGET_DAYS,
+    LABEL_BUDGET,
+    LATEST,
+    HistorySettings,
+    JobSettings,
+)
+
+
+def _history_settings(
+    history: Path | None,
+    history_days: int,
+    history_topics: bool,
+    kafka: KafkaSettings,
+    checkpoint: Path,
+    **topics: str,
+) -> HistorySettings:
+    """Build the settings; the history is in the checkpoint unless the user moves it.
+
+    Raises:
+        click.UsageError: Two of the four topics are the same.
+    """
+    flags = {"topic": kafka.topic, **dict(sorted(topics.items()))}
+    if len(set(flags.values())) < len(flags):
+        *first, last = (
+            f"--{name.replace('_', '-')} {topic}" for name, topic in flags.items()
+        )
+        message = (
+            f"{', '.join(first)} and {last} must be four: each holds records of one "
+            "kind"
+        )
+        raise click.UsageError(message)
+    directory = (history or checkpoint / "history").absolute()
+    return HistorySettings(directory, history_days, history_topics, **topics)
+
+
+history_options = option_group(
+    "history",
+    (
+        setting(
+            "--history",
+            type=click.Path(file_okay=False, path_type=Path),
+            help="Directory of the history; by default in the checkpoint's directory.",
+        ),
+        setting(
+            "--history-days",
+            type=click.IntRange(1, 36_500),
+            default=30,
+            help="Days for which the history is stored.",
+        ),
+        setting(
+            "--history-topics/--no-history-topics",
+            default=True,
+            help="Write the history to Kafka as well.",
+        ),
+        setting(
+            "--incidents-topic",
+            default=INCIDENTS_TOPIC,
+            help="Topic for the incidents of the history.",
+        ),
+        setting(
+            "--minutes-topic",
+            default=MINUTES_TOPIC,
+            help="Topic for the minutes of the history.",
+        ),
+        setting(
+            "--verdicts-topic",
+            default=VERDICTS_TOPIC,
+            help="Topic for the shown verdicts of the history.",
+        ),
+    ),
+    _history_settings,
+    shared=("kafka", "checkpoint"),
+)
+"""Adds the options; the command gets ``history``, a `HistorySettings`.
+
+Stands below the options that give ``kafka`` and ``checkpoint``.
+"""
+
+
+def checked_url(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Return a URL, or None for an empty text, by which a file is overridden."""
+    if value and not value.startswith(("http://", "https://")):
+        message = f"{shown(value)} is no URL such as http://127.0.0.1:9090"
+        raise click.BadParameter(message)
+    return value or None
+
+
+def checked_checkpoint(_: click.Context, __: click.Parameter, value: Path) -> Path:
+    """Return a path that is no URL."""
+    # A path has lost the second slash of a URL.
+    if re.match(r"[a-z][a-z0-9]+:/", str(value)):
+        message = (
+            f"{shown(str(value))} is a URL: the monitor's own files need a directory; "
+            "mount a shared file system, and give its path (docs/scaling.md)"
+        )
+        raise click.BadParameter(message)
+    return value
+
+
+def _job_settings(
+    kafka: KafkaSettings,
+    reading: ReadingSettings,
+    checkpoint: Path,
+    history: HistorySettings,
+    channels: Path | None,
+    start: str | int,
+    on_lost_records: str,
+    trigger: float,
+    **others: Any,
+) -> JobSettings:
+    return JobSettings(
+        reading.source(kafka, start=start, skip_lost=on_lost_records == "skip"),
+        checkpoint.absolute(),
+        trigger_s=trigger,
+        history=history,
+        channel_table=channel_table(channels),
+        observer=observer_settings(),
+        **others,
+    )
+
+
+job_options = option_group(
+    "job",
+    (
+        setting(
+            "--start",
+            type=Time(EARLIEST, LATEST),
+            default=EARLIEST,
+            help="Where a job with a new checkpoint starts to read.",
+        ),
+        setting(
+            "--until-caught-up",
+            is_flag=True,
+            help="End when all that the topic holds at the start is read.",
+        ),
+        setting(
+            "--trigger",
+            type=click.FloatRange(0),
+            default=1.0,
+            help="Shortest time between two batches, seconds.",
+        ),
+        setting(
+            "--on-lost-records",
+            type=click.Choice(["fail", "skip"]),
+            default="fail",
+            help="What to do if Kafka deletes records, or the whole topic, before they "
+            "are read.",
+        ),
+        setting(
+            "--label-budget",
+            type=click.IntRange(0),
+            default=LABEL_BUDGET,
+            help="Channels that have a metric label of their own.",
+        ),
+        setting(
+            "--forget-days",
+            type=click.IntRange(0, 3_650),
+            default=FORGET_DAYS,
+            help="Days of silence after which a channel is forgotten; 0 for never.",
+        ),
+        setting(
+            "--report-detail",
+            is_flag=True,
+            help="Add every incident and definite acknowledgement to the report; must "
+            "be given at the first start of a checkpoint.",
+        ),
+    ),
+    _job_settings,
+    shared=("reading", "channels"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """Settings of a monitor that runs.
+
+    Attributes:
+        job: Settings of the job.
+        reading: Has those of Spark too.
+        address: Address of page and metrics.
+        log_format: Format of the log.
+        retry_for: Seconds as given; see `retry_for_s`.
+        prometheus: URL of the Prometheus that evaluates the alerts; None if there is
+            none.
+        audit: URL of a repeated audit of the mirror; None if there is none.
+        report: File for the report at the end; None to write none.
+        channels: File of channels, read again on SIGHUP; None if there is none.
+        heartbeat: Whether to write heartbeats to the topic.
+    """
+
+    job: JobSettings
+    reading: ReadingSettings
+    address: Address
+    log_format: LogFormat
+    retry_for: float | None
+    prometheus: str | None
+    audit: str | None
+    report: Path | None
+    channels: Path | None
+    heartbeat: bool
+
+    @property
+    def retry_for_s(self) -> float | None:
+        """See `streaming.retries.Retries`; 0 for a job that ends, unless given."""
+        ends = self.job.until_caught_up
+        return 0.0 if self.retry_for is None and ends else self.retry_for

@@ -1,0 +1,73 @@
+"""Stores every definite acknowledgement, for ``--report-detail``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from streaming.ledger.ledger import Ledger
+
+
+class Acknowledgement(Protocol):
+    """A definite acknowledgement, as it leaves a view by `Outlet.DETAILS`."""
+
+    @property
+    def message_id(self) -> str:
+        """Id of the message."""
+
+    @property
+    def t0_ms(self) -> int:
+        """Event time of its first copy, Unix ms."""
+
+    @property
+    def latency_ms(self) -> int:
+        """Time from then to the acknowledgement."""
+
+
+class DetailStore:
+    """A table of acknowledgements, one row for each view and message id.
+
+    Args:
+        ledger: The file.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def record(
+        self,
+        prefix: str,
+        acknowledgements: Mapping[str, Iterable[Acknowledgement]],
+    ) -> None:
+        """Store acknowledgements by name of a view of one kind."""
+        rows = [
+            (prefix, name, one.message_id, one.t0_ms, one.latency_ms)
+            for name, acknowledged in acknowledgements.items()
+            for one in acknowledged
+        ]
+        self._ledger.write_all(
+            "INSERT INTO acknowledgements VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET t0_ms = excluded.t0_ms, "
+            "latency_ms = excluded.latency_ms",
+            rows,
+        )
+
+    def forget(self, prefix: str, name: str) -> None:
+        """Remove all acknowledgements of a view."""
+        self._ledger.write(
+            "DELETE FROM acknowledgements WHERE (prefix, name) = (?, ?)", prefix, name
+        )
+
+    def latencies(self, prefix: str) -> dict[str, list[tuple[str, int]]]:
+        """Message id and latency, ms, of each acknowledgement, by name of a view.
+
+        Those of a view are in the order of the messages' first copies.
+        """
+        found: dict[str, list[tuple[str, int]]] = {}
+        for name, message_id, latency_ms in self._ledger.rows(
+            "SELECT name, message_id, latency_ms FROM acknowledgements "
+            "WHERE prefix = ? ORDER BY name, t0_ms, message_id",
+            prefix,
+        ):
+            found.setdefault(name, []).append((message_id, latency_ms))
+        return found

@@ -1,0 +1,334 @@
+"""Stores incidents, and queues incidents and minutes for the history.
+
+The table ``incidents`` has the newest state of each recent incident. The *outbox* is a
+queue of rows for the lasting history (`connectors.history`): each change of an
+incident, each minute and each change of a shown verdict is added in the transaction
+that stores it, gets the next sequence number (`told`), and is deleted once every
+destination has confirmed it. So each destination gets every row at least once and in
+order; of the rows with one key, the one with the greatest sequence number counts.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from connectors.history.schema import (
+    NumberedIncident,
+    NumberedMinute,
+    NumberedVerdict,
+)
+from sds_core.observer.incidents import ChannelIncident, Incident, IncidentQuery
+from sds_core.observer.kinds import AnyKind
+from sds_core.observer.minutes import Minute
+from sds_core.observer.shown_verdicts import ShownVerdict
+from streaming.ledger.ledger import Ledger
+
+# A known incident keeps its mark.
+_STORE_INCIDENT = """
+INSERT INTO incidents VALUES (?, ?, ?, ?, ?, ?, FALSE, ?)
+ON CONFLICT DO UPDATE SET
+    found_ms = excluded.found_ms,
+    standing = excluded.standing,
+    incident = excluded.incident
+"""
+
+_MARK_INCIDENT = """
+UPDATE incidents SET tap_hole = TRUE
+WHERE (prefix, name, kind, message_id) = (?, ?, ?, ?)
+"""
+
+# Copies the stored incident, its mark included.
+_QUEUE_INCIDENT = """
+INSERT INTO outbox (prefix, name, finding, tap_hole)
+SELECT prefix, name, incident, tap_hole FROM incidents
+WHERE (prefix, name, kind, message_id) = (?, ?, ?, ?)
+"""
+
+QUEUE = """
+INSERT INTO outbox (prefix, name, finding, tap_hole) VALUES (?, ?, ?, FALSE)
+"""
+"""Adds a finding that is not an incident to the outbox."""
+
+# An incident that the Parquet files do not have yet must stay.
+_FORGET_INCIDENTS = """
+DELETE FROM incidents WHERE prefix = :prefix AND found_ms < :found_ms
+AND (name, incident) NOT IN (
+    SELECT name, finding FROM outbox WHERE prefix = :prefix AND told > coalesce((
+        SELECT told FROM delivered WHERE (prefix, destination) = (:prefix, 'parquet')
+    ), 0)
+)
+"""
+
+# A null parameter means no such condition; SQLite takes a negative limit for none.
+_FIND_INCIDENTS = """
+SELECT name, incident, tap_hole FROM incidents
+WHERE prefix = :prefix
+    AND (:channel IS NULL OR name = :channel)
+    AND (:kind IS NULL OR kind = :kind)
+    AND (:since_ms IS NULL OR found_ms >= :since_ms OR standing)
+    AND (standing OR NOT :standing)
+    AND (NOT standing OR NOT :resolved)
+    AND (
+        :after_found_ms IS NULL OR found_ms < :after_found_ms
+        OR (
+            found_ms = :after_found_ms AND (name, kind, message_id)
+            > (:after_channel, :after_kind, :after_message_id)
+        )
+    )
+ORDER BY found_ms DESC, name, kind, message_id
+"""
+
+_PENDING = """
+SELECT told, name, finding, tap_hole FROM outbox
+WHERE prefix = :prefix
+    AND told > coalesce((
+        SELECT told FROM delivered
+        WHERE (prefix, destination) = (:prefix, :destination)
+    ), 0)
+    AND (:channel IS NULL OR name = :channel)
+ORDER BY told
+LIMIT coalesce(:limit, -1)
+"""
+
+OutboxRow = NumberedIncident | NumberedMinute | NumberedVerdict
+
+Coincides = Callable[[str, Incident], bool]
+"""Whether an incident of a channel coincides with a hole of its taps."""
+
+
+class Destination(enum.StrEnum):
+    """Destination of the rows of the outbox."""
+
+    TOPICS = "topics"
+    PARQUET = "parquet"
+
+
+class Findings:
+    """Incidents, and the outbox of incidents and minutes, of one kind of view.
+
+    Args:
+        ledger: The file.
+        kind: The kind; what is written of channels holds for all kinds.
+
+    Attributes:
+        ledger: The file, to which `streaming.ledger.verdicts` writes as well.
+        prefix: That of the kind.
+
+    Raises:
+        streaming.damage.DamagedCheckpoint: Raised by methods: the file is damaged.
+    """
+
+    def __init__(self, ledger: Ledger, kind: AnyKind) -> None:
+        self._type: Any = Incident | ShownVerdict
+        if kind.minute is not None:
+            self._type |= kind.minute
+        self.ledger = ledger
+        self.prefix = kind.prefix
+
+    def record_incidents(self, incidents: Mapping[str, Iterable[Incident]]) -> None:
+        """Store incidents by channel, and add them to the outbox.
+
+        An incident that is already stored keeps its mark.
+        """
+        rows = [
+            (
+                self.prefix,
+                channel,
+                *incident.key,
+                incident.found_ms,
+                incident.ended_ms is None,
+                msgspec.msgpack.encode(incident),
+            )
+            for channel, changed in incidents.items()
+            for incident in changed
+        ]
+        with self.ledger.transaction():
+            self.ledger.write_all(_STORE_INCIDENT, rows)
+            self.ledger.write_all(_QUEUE_INCIDENT, [row[:4] for row in rows])
+
+    def record_minutes(self, minutes: Mapping[str, Iterable[Minute[Any]]]) -> None:
+        """Add minutes by channel to the outbox."""
+        rows = [
+            (self.prefix, channel, msgspec.msgpack.encode(minute))
+            for channel, ended in minutes.items()
+            for minute in ended
+        ]
+        self.ledger.write_all(QUEUE, rows)
+
+    def mark_incidents(self, coincides: Coincides, since_ms: int) -> None:
+        """Mark incidents that coincide with a tap hole, and add them to the outbox.
+
+        A mark is never removed.
+
+        Args:
+            coincides: Judges one incident. Not called for a marked one.
+            since_ms: Incidents found before this event time, Unix ms, are skipped.
+        """
+        with self.ledger.transaction():
+            unmarked = self.ledger.rows(
+                "SELECT name, incident FROM incidents "
+                "WHERE prefix = ? AND found_ms >= ? AND NOT tap_hole",
+                self.prefix,
+                since_ms,
+            )
+            incidents = [
+                (channel, self._decode(packed, Incident))
+                for channel, packed in unmarked
+            ]
+            keys = [
+                (self.prefix, channel, *incident.key)
+                for channel, incident in incidents
+                if coincides(channel, incident)
+            ]
+            self.ledger.write_all(_MARK_INCIDENT, keys)
+            self.ledger.write_all(_QUEUE_INCIDENT, keys)
+
+    def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
+        """Stored incidents that match a query, found last first."""
+        values = query.sql_values | {"prefix": self.prefix}
+        who = query.participant
+        if who is not None:
+            # Only a decoded incident names who lacks its message.
+            values["limit"] = None
+        with self.ledger.transaction() as connection:
+            found = (
+                ChannelIncident(channel, self._decode(packed, Incident), bool(tap_hole))
+                for channel, packed, tap_hole in connection.execute(
+                    _FIND_INCIDENTS, values
+                )
+            )
+            wanted = (
+                one for one in found if who is None or one.incident.is_lacked(who)
+            )
+            return list(islice(wanted, query.limit))
+
+    def forget_before(self, found_ms: int) -> None:
+        """Remove incidents found before an event time, Unix ms.
+
+        Incidents with a change that the Parquet files do not have yet stay.
+        """
+        with self.ledger.transaction() as connection:
+            before = {"prefix": self.prefix, "found_ms": found_ms}
+            if connection.execute(_FORGET_INCIDENTS, before).rowcount:
+                connection.execute(
+                    "INSERT OR REPLACE INTO forgotten VALUES (?, ?)",
+                    (self.prefix, found_ms),
+                )
+
+    def expire_before(self, found_ms: int) -> None:
+        """Remove incidents found before an event time, Unix ms, that no query may find.
+
+        Their rows in the outbox stay until each destination has them.
+        """
+        self.ledger.write(
+            "DELETE FROM incidents WHERE prefix = ? AND found_ms < ?",
+            self.prefix,
+            found_ms,
+        )
+
+    @property
+    def forgotten_before_ms(self) -> int | None:
+        """Event time, Unix ms, before which incidents may have been removed.
+
+        None if no incident was ever removed.
+        """
+        before_ms: int | None = self.ledger.value(
+            "SELECT before_ms FROM forgotten WHERE prefix = ?", self.prefix
+        )
+        return before_ms
+
+    def pending(self, destination: Destination, limit: int) -> list[OutboxRow]:
+        """The first rows, at most ``limit``, that a destination has not confirmed."""
+        return self._pending(destination, limit=limit)
+
+    def pending_minutes(
+        self, destination: Destination, channel: str
+    ) -> list[NumberedMinute]:
+        """The minutes of a channel that a destination has not confirmed, in order."""
+        rows = self._pending(destination, channel=channel)
+        return [row for row in rows if isinstance(row, NumberedMinute)]
+
+    def pending_verdicts(
+        self, destination: Destination, channel: str
+    ) -> list[NumberedVerdict]:
+        """The shown verdicts of a channel that a destination has not confirmed."""
+        rows = self._pending(destination, channel=channel)
+        return [row for row in rows if isinstance(row, NumberedVerdict)]
+
+    def confirm_delivered(self, destination: Destination, sequence: int) -> None:
+        """Note that a destination has all rows up to a sequence number.
+
+        Rows that every destination has are deleted.
+        """
+        with self.ledger.transaction():
+            self.ledger.write(
+                "INSERT OR REPLACE INTO delivered VALUES (?, ?, ?)",
+                self.prefix,
+                destination,
+                sequence,
+            )
+            delivered = dict(
+                self.ledger.rows(
+                    "SELECT destination, told FROM delivered WHERE prefix = ?",
+                    self.prefix,
+                )
+            )
+            everywhere = min(delivered.get(one, 0) for one in Destination)
+            self.ledger.write(
+                "DELETE FROM outbox WHERE prefix = ? AND told <= ?",
+                self.prefix,
+                everywhere,
+            )
+
+    def count_pending(self) -> int:
+        """Number of rows that at least one destination has not confirmed."""
+        return int(
+            self.ledger.value(
+                "SELECT count(*) FROM outbox WHERE prefix = ?", self.prefix
+            )
+        )
+
+    def _pending(
+        self,
+        destination: Destination,
+        channel: str | None = None,
+        limit: int | None = None,
+    ) -> list[OutboxRow]:
+        asked = {
+            "prefix": self.prefix,
+            "destination": destination,
+            "channel": channel,
+            "limit": limit,
+        }
+        with self.ledger.transaction() as connection:
+            rows = connection.execute(_PENDING, asked).fetchall()
+        return [
+            _outbox_row(sequence, channel, self._decode(packed, self._type), tap_hole)
+            for sequence, channel, packed, tap_hole in rows
+        ]
+
+    def _decode(self, packed: bytes, type_: Any) -> Any:
+        try:
+            return msgspec.msgpack.decode(packed, type=type_)
+        # An error of msgspec, or one of bytes that are no text, is a ValueError too.
+        except (ValueError, TypeError) as error:
+            reason = f"a finding cannot be decoded: {error}"
+            raise self.ledger.damaged(reason) from error
+
+
+def _outbox_row(
+    sequence: int,
+    channel: str,
+    finding: Incident | Minute[Any] | ShownVerdict,
+    tap_hole: int,
+) -> OutboxRow:
+    if isinstance(finding, Minute):
+        return NumberedMinute(sequence, channel, finding.minute_ms, finding.totals)
+    if isinstance(finding, ShownVerdict):
+        return NumberedVerdict(sequence, channel, finding)
+    return NumberedIncident(sequence, ChannelIncident(channel, finding, bool(tap_hole)))

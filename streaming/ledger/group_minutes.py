@@ -1,0 +1,115 @@
+"""Joins the minutes of views into minutes of groups.
+
+A view emits a minute of a group only if its own part has changed, so the parts of the
+other views are those of the minute that each emitted last. They are stored beside the
+checkpoint.
+
+A part whose minute is older than the newest one of its group counts in that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from sds_core.observer.kinds import AnyKind, Grouping, Kinds
+from sds_core.observer.minutes import GroupMinute
+from streaming.group_parts import GroupParts
+from streaming.ledger.ledger import Ledger
+
+_STORE = """
+INSERT INTO parts VALUES (?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET minute_ms = excluded.minute_ms, part = excluded.part
+"""
+
+_LOAD = "SELECT name, view, minute_ms, part FROM parts WHERE prefix = ?"
+
+_EMITTED = tuple[str, GroupMinute[Any]]
+"""A minute, and the name of the view that emitted it."""
+
+
+class GroupMinutes:
+    """The parts of the minutes of one checkpoint.
+
+    Args:
+        ledger: The file.
+        kinds: Registered kinds of view.
+
+    Raises:
+        streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise it too.
+    """
+
+    def __init__(self, ledger: Ledger, kinds: Kinds) -> None:
+        self._ledger = ledger
+        self._parts: dict[str, GroupParts] = {}
+        # Newest minute of each group, Unix ms, by prefix and name.
+        self._newest_ms: dict[str, dict[str, int]] = {}
+        for kind in kinds:
+            if kind.grouping is not None:
+                self._load(kind, kind.grouping)
+
+    def join(
+        self, kind: AnyKind, emitted: Mapping[str, Iterable[GroupMinute[Any]]]
+    ) -> dict[str, list[GroupMinute[Any]]]:
+        """Return the minutes of groups, of each group in order, that a batch has ended.
+
+        Args:
+            kind: Kind of the views.
+            emitted: Minutes by the name of the view that has emitted them.
+        """
+        found = [(view, one) for view, minutes in emitted.items() for one in minutes]
+        if not found:
+            return {}
+        found.sort(key=_minute_of)
+        joined: dict[str, dict[int, GroupMinute[Any]]] = {}
+        newest_ms = self._newest_ms[kind.prefix]
+        for minute_ms, some in groupby(found, key=_minute_of):
+            for name, one in self._set(kind, list(some)).items():
+                at_ms = newest_ms[name] = max(minute_ms, newest_ms.get(name, 0))
+                joined.setdefault(name, {})[at_ms] = msgspec.structs.replace(
+                    one, minute_ms=at_ms, totals=self._parts[kind.prefix].join(name)
+                )
+        self._store(kind, found)
+        return {name: list(minutes.values()) for name, minutes in joined.items()}
+
+    def _set(
+        self, kind: AnyKind, emitted: Sequence[_EMITTED]
+    ) -> dict[str, GroupMinute[Any]]:
+        """Set the parts of one minute; returns a minute of each of their groups."""
+        for view, one in emitted:
+            self._parts[kind.prefix].set(one.group, view, one.totals)
+        return {one.group: one for _, one in emitted}
+
+    def _store(self, kind: AnyKind, emitted: Sequence[_EMITTED]) -> None:
+        # Of the parts that a view has emitted in one batch, the last one is needed.
+        rows = {
+            (one.group, view): (
+                kind.prefix,
+                one.group,
+                view,
+                one.minute_ms,
+                msgspec.msgpack.encode(one.totals),
+            )
+            for view, one in emitted
+        }
+        self._ledger.write_all(_STORE, list(rows.values()))
+
+    def _load(self, kind: AnyKind, grouping: Grouping[Any, Any]) -> None:
+        parts = self._parts[kind.prefix] = GroupParts(grouping)
+        newest_ms = self._newest_ms[kind.prefix] = {}
+        try:
+            for name, view, minute_ms, packed in self._ledger.rows(_LOAD, kind.prefix):
+                part = msgspec.msgpack.decode(packed, type=grouping.totals)
+                parts.set(name, view, part)
+                newest_ms[name] = max(minute_ms, newest_ms.get(name, 0))
+        # An error of msgspec, or one of bytes that are no text, is a ValueError too.
+        except (ValueError, TypeError) as error:
+            reason = f"a part cannot be decoded: {error}"
+            raise self._ledger.damaged(reason) from error
+
+
+def _minute_of(emitted: _EMITTED) -> int:
+    return emitted[1].minute_ms

@@ -1,0 +1,265 @@
+"""Opens the ledger of a checkpoint, and fills it from files of releases up to 0.15.
+
+They had a file for each concern and kind of view. All are copied in one transaction,
+which also notes that it was done; only then the files are removed. So if the process
+ends in between, the next start copies again, or only removes.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from sds_core.observer.kinds import Kinds
+from sds_core.observer.protocols import ROOT_KIND
+from streaming.checkpoint import CheckpointIdentity, own_files, record_start
+from streaming.damage import LEDGER, do_without, read_file, wrong_content
+from streaming.ledger.ledger import Ledger, check_database, told_damage
+
+_VERSION = 1
+"""``user_version`` of a ledger that has what older files had, or that had none."""
+
+_SEQUENCE = "SELECT seq FROM sqlite_sequence WHERE name = 'outbox'"
+
+
+class _Copy(NamedTuple):
+    """Rows of an older file, which become rows of the table of the same name.
+
+    Attributes:
+        file: Name of the file, or what follows the prefix of a kind in it.
+        table: The table; a file of an early release may lack it.
+        columns: Its columns, in the order of those here, without the prefix.
+        rest: What follows in the statement. Releases kept the rows of the newest
+            batches apart, of which Spark may repeat the last one.
+    """
+
+    file: str
+    table: str
+    columns: str
+    rest: str = ""
+
+
+_INCIDENTS, _MINUTES = "incidents.sqlite", "minutes.sqlite"
+_OF_COMMITTED = "WHERE batch <= :committed GROUP BY prefix{} HAVING max(batch) >= 0"
+
+_OF_KIND = (
+    _Copy(
+        _INCIDENTS,
+        "incidents",
+        "channel, kind, message_id, found_ms, standing, tap_hole, incident",
+    ),
+    _Copy(_INCIDENTS, "forgotten", "before_ms"),
+    _Copy(_INCIDENTS, "verdicts", "channel, minute_ms, verdict, reason"),
+    _Copy(_INCIDENTS, "observed", "observed_ms"),
+    _Copy(_MINUTES, "minutes", "end_ms, channel, figures"),
+    _Copy(_MINUTES, "baseline", "channel, end_ms, figures"),
+    _Copy(_MINUTES, "fields", "names"),
+)
+_AT_ROOT = _Copy(
+    "acknowledgements.sqlite",
+    "acknowledgements",
+    "channel, message_id, t0_ms, latency_ms",
+)
+_OF_ALL = (
+    _Copy("views.sqlite", "views", "key"),
+    _Copy("views.sqlite", "requests", "number, key, digest"),
+    _Copy(
+        "views.sqlite",
+        "remainders",
+        "prefix, views, totals, other",
+        _OF_COMMITTED.format(""),
+    ),
+    _Copy(
+        "groups.sqlite",
+        "parts",
+        "prefix, name, view, minute_ms, part",
+        _OF_COMMITTED.format(", name, view"),
+    ),
+)
+
+
+def open_ledger(
+    checkpoint: Path,
+    identity: CheckpointIdentity,
+    kinds: Kinds,
+    committed: int | None,
+    first_sequence: int,
+) -> tuple[CheckpointIdentity, Ledger]:
+    """Open the ledger of a checkpoint, make it if it is missing, and count a start.
+
+    Args:
+        checkpoint: Directory of the checkpoint, locked by the caller.
+        identity: See `streaming.checkpoint.check_identity`.
+        kinds: Registered kinds of view.
+        committed: Number of the newest batch that Spark has committed; None before the
+            first.
+        first_sequence: Sequence number of the first row of a new outbox. It must exceed
+            every number that another job has written to the same history, so that this
+            job's rows count.
+
+    Returns:
+        The identity with this start counted, and the ledger.
+
+    Raises:
+        streaming.damage.DamagedCheckpoint: A file is damaged.
+    """
+    directory = own_files(checkpoint)
+    ledger = Ledger(directory / LEDGER, expected=LEDGER in identity.files)
+    with ledger.transaction() as connection:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if not version:
+            older = _OlderFiles(directory, identity.files, kinds, connection)
+            older.copy(-1 if committed is None else committed, first_sequence)
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+    started = record_start(checkpoint, identity, [LEDGER])
+    for path in _older_paths(directory, kinds):
+        for end in ("", "-wal", "-shm"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+    return started, ledger
+
+
+def _older_paths(directory: Path, kinds: Kinds) -> Iterator[Path]:
+    """Return where a release up to 0.15 had files."""
+    for file in sorted({one.file for one in (*_OF_ALL, _AT_ROOT)}):
+        yield directory / file
+    for kind in kinds:
+        yield _path(directory, kind.prefix, _INCIDENTS)
+        yield _path(directory, kind.prefix, _MINUTES)
+        if kind.label_file:
+            yield directory / kind.label_file
+
+
+def _path(directory: Path, prefix: str, name: str) -> Path:
+    """Return the path of a file of one kind; those of channels have no prefix."""
+    at_root = prefix == ROOT_KIND.prefix
+    return directory / (name if at_root else f"{prefix}-{name}")
+
+
+class _OlderFiles:
+    """Copies older files in a transaction of the ledger.
+
+    Args:
+        directory: Directory of the files.
+        known: Names of those that must be as a job left them.
+        kinds: Registered kinds of view.
+        connection: Connection to the ledger.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        known: Collection[str],
+        kinds: Kinds,
+        connection: sqlite3.Connection,
+    ) -> None:
+        self._directory = directory
+        self._known = known
+        self._kinds = kinds
+        self._connection = connection
+
+    def copy(self, committed: int, first_sequence: int) -> None:
+        """Copy all that there is, up to the newest committed batch."""
+        prefixes = [kind.prefix for kind in self._kinds if kind.has_findings]
+        paths = {
+            prefix: _path(self._directory, prefix, _INCIDENTS) for prefix in prefixes
+        }
+        newest = [first_sequence - 1]
+        for path in paths.values():
+            with self._opened(path) as old:
+                if _has(old, "outbox"):
+                    newest += [number for (number,) in old.execute(_SEQUENCE)]
+        self._connection.execute(
+            "INSERT INTO sqlite_sequence VALUES ('outbox', ?)", (max(newest),)
+        )
+        for prefix, path in paths.items():
+            for one in _OF_KIND:
+                self._rows(_path(self._directory, prefix, one.file), one, (prefix,))
+            self._outbox(path, prefix)
+        path = self._directory / _AT_ROOT.file
+        self._rows(path, _AT_ROOT, (ROOT_KIND.prefix,))
+        for one in _OF_ALL:
+            self._rows(self._directory / one.file, one, committed=committed)
+        for kind in self._kinds:
+            if kind.label_file:
+                self._labels(self._directory / kind.label_file, kind.prefix)
+
+    def _rows(
+        self, path: Path, one: _Copy, first: tuple[str, ...] = (), committed: int = 0
+    ) -> None:
+        with self._opened(path) as old:
+            if not _has(old, one.table):
+                return
+            rows = old.execute(
+                f"SELECT {one.columns} FROM {one.table} {one.rest}",  # noqa: S608 - ours
+                {"committed": committed},
+            )
+            values = ", ".join("?" * (len(first) + one.columns.count(",") + 1))
+            self._connection.executemany(
+                f"INSERT INTO {one.table} VALUES ({values})",  # noqa: S608 - ours
+                (first + row for row in rows),
+            )
+
+    def _outbox(self, path: Path, prefix: str) -> None:
+        """Copy an outbox: each kind had numbers of its own, so rows get new ones."""
+        with self._opened(path) as old:
+            if _has(old, "outbox"):
+                ((before,),) = self._connection.execute(_SEQUENCE)
+                rows: Any = old.execute(
+                    "SELECT channel, finding, tap_hole FROM outbox ORDER BY told"
+                )
+                delivered = old.execute(
+                    "SELECT destination, (SELECT count(*) FROM outbox "
+                    "WHERE outbox.told <= delivered.told) FROM delivered"
+                ).fetchall()
+                self._connection.executemany(
+                    "INSERT INTO delivered VALUES (?, ?, ?)",
+                    [(prefix, to, before + count) for to, count in delivered],
+                )
+            elif _has(old, "incidents"):
+                # Version 0.3.0 had no outbox: the history gets its incidents too.
+                rows = old.execute(
+                    "SELECT channel, incident, tap_hole FROM incidents "
+                    "ORDER BY found_ms, channel, kind, message_id"
+                )
+            else:
+                return
+            self._connection.executemany(
+                "INSERT INTO outbox (prefix, name, finding, tap_hole) "
+                "VALUES (?, ?, ?, ?)",
+                ((prefix, *row) for row in rows),
+            )
+
+    @contextmanager
+    def _opened(self, path: Path) -> Iterator[sqlite3.Connection]:
+        """Open an older file; an empty database if there is none."""
+        place = path if path.exists() else Path(":memory:")
+        with told_damage(path), closing(sqlite3.connect(place)) as connection:
+            if path.name in self._known:
+                check_database(connection, path)
+            yield connection
+
+    def _labels(self, path: Path, prefix: str) -> None:
+        if not path.exists():
+            return
+        remedy = do_without(path)
+        data = read_file(path, remedy)
+        try:
+            names = msgspec.json.decode(data, type=list[str])
+        except ValueError as error:
+            raise wrong_content(path, error, remedy) from error
+        self._connection.execute(
+            "INSERT INTO labels VALUES (?, ?)", (prefix, json.dumps(names))
+        )
+
+
+def _has(connection: sqlite3.Connection, table: str) -> bool:
+    row = connection.execute(
+        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
+    ).fetchone()
+    return row is not None

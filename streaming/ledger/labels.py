@@ -1,0 +1,132 @@
+"""Which channels, and which taps, have a metric label of their own.
+
+A name gets a label when it is first seen, as long as the budget lasts, and has it until
+it is forgotten. Later names are exported as ``other``. So a series never moves into
+``other``, not even at a restart, and moves out of it only if a job is started with a
+larger budget or another channel table. Places that become free at a start are for names
+that were not in ``other`` yet, so its counters do not fall.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable
+
+import msgspec
+
+from sds_core.observer.kinds import Kinds
+from streaming.ledger.ledger import Ledger
+
+MAX_LABEL_CHARACTERS = 200
+"""Longest label: a scrape repeats it in some hundred series."""
+
+EXTRA_LABELS = 200
+"""Labels beyond the budget for names that the operator asks for. There is a limit
+because a pattern of the channel table may match more channels than expected."""
+
+
+class LabelLedger:
+    """The labels given so far to the views of one kind.
+
+    Args:
+        ledger: The file.
+        prefix: That of the kind.
+        budget: Number of names that may have a label.
+
+    Raises:
+        streaming.damage.DamagedCheckpoint: The file has another content.
+    """
+
+    def __init__(self, ledger: Ledger, prefix: str, budget: int) -> None:
+        self._ledger = ledger
+        self._prefix = prefix
+        self._budget = budget
+        self._labels: dict[str, None] = {}
+        # Names whose place a new name may take, oldest first.
+        self._vacant: dict[str, None] = {}
+        stored = ledger.value("SELECT names FROM labels WHERE prefix = ?", prefix)
+        if stored is not None:
+            try:
+                names = msgspec.json.decode(stored, type=list[str])
+            except (ValueError, TypeError) as error:
+                reason = f"labels cannot be decoded: {error}"
+                raise ledger.damaged(reason) from error
+            self._labels = dict.fromkeys(names)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names that have a label, in the order in which they got it."""
+        return tuple(self._labels)
+
+    def admit(
+        self,
+        names: Iterable[str],
+        wish: Callable[[str], bool | None] = lambda name: None,
+    ) -> None:
+        """Give a label to each new name that may have one.
+
+        A name longer than `MAX_LABEL_CHARACTERS` gets no label: strangers choose names.
+
+        Args:
+            names: Names, known or new.
+            wish: The operator's wish for a name. True: a label even beyond the budget,
+                before other names. False: no label. None: a label if the budget allows.
+        """
+        before = dict(self._labels)
+        names = list(names)
+        for name in names:
+            self._vacant.pop(name, None)
+        room = {True: self._budget + EXTRA_LABELS, None: self._budget, False: 0}
+        new = [
+            name
+            for name in names
+            if name not in self._labels and len(name) <= MAX_LABEL_CHARACTERS
+        ]
+        wishes = {name: wish(name) for name in new}
+        for name in sorted(new, key=lambda name: wishes[name] is not True):
+            if self._vacant and room[wishes[name]] == len(self._labels):
+                del self._labels[self._vacant.popitem()[0]]
+            if len(self._labels) < room[wishes[name]]:
+                self._labels[name] = None
+        if self._labels != before:
+            self._write()
+
+    def vacate(self, known: Collection[str]) -> None:
+        """Let new names take the places of those that are forgotten.
+
+        A forgotten name that returns before has its label again. To be called at a
+        start, after the names that there are were admitted: those in ``other`` stay
+        there.
+
+        Args:
+            known: Names that are not forgotten.
+        """
+        self._vacant = dict.fromkeys(
+            name for name in reversed(self._labels) if name not in known
+        )
+
+    def _write(self) -> None:
+        self._ledger.write(
+            "INSERT OR REPLACE INTO labels VALUES (?, ?)",
+            self._prefix,
+            json.dumps(list(self._labels)),
+        )
+
+
+def open_labels(ledger: Ledger, kinds: Kinds, budget: int) -> dict[str, LabelLedger]:
+    """Return the labels of all kinds whose views may have them, by prefix.
+
+    Args:
+        ledger: The file.
+        kinds: Registered kinds of view.
+        budget: Number of labels for each kind that has no `Kind.label_budget`.
+    """
+    return {
+        kind.prefix: LabelLedger(
+            ledger,
+            kind.prefix,
+            budget if kind.label_budget is None else kind.label_budget,
+        )
+        for kind in kinds
+        if kind.label_file
+    }

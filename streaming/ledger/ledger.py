@@ -1,0 +1,284 @@
+"""One SQLite file beside the checkpoint, with one commit for each batch.
+
+All that the driver stores lies in it. Modules beside this one have the statements for
+their tables; replay safety is here alone:
+
+- All rows of a batch are committed at once, with its number and its position.
+- A batch that Spark repeats as it was planned is known by both, and adds nothing.
+- If it is planned again with another position, what it had changed is undone first.
+
+Commands, the exporter of the history and the recorder of verdicts write outside
+batches. They wait for a batch, and it waits for them; readers wait for nobody.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from sds_core.text import one_line, printable
+from streaming.damage import DamagedCheckpoint, do_without
+from streaming.ledger import schema
+
+_CHECKED_BYTES = 64 * 1024 * 1024
+"""A larger file is not read whole at the start: that would take seconds. It can be
+gigabytes if a destination of the history was away for long."""
+
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+"""The last one: a table has other columns than our statements."""
+
+_BUSY_S = 60.0
+"""Longest wait for another writer, seconds. A batch with hours of minutes of many
+channels writes for some seconds."""
+
+_LOG_BYTES = 4 * 1024 * 1024
+"""A larger write-ahead log is copied into the file; SQLite's own limit."""
+
+
+class Ledger:
+    """The file of one checkpoint.
+
+    What a block of `transaction` or `batch` has written is durable when it ends.
+
+    Args:
+        path: The file; it and its directory are made if they are missing.
+        expected: Whether the file was made before, and must have its tables.
+
+    Raises:
+        DamagedCheckpoint: The file is damaged. Methods raise it too, where they find
+            damage.
+    """
+
+    def __init__(self, path: Path, expected: bool = False) -> None:
+        self._path = path
+        # Its connection belongs to the thread that is in a transaction.
+        self._thread = threading.local()
+        self._lock = threading.Lock()
+        self._writer: sqlite3.Connection | None = None
+        self._has_grown = False
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with self.transaction() as connection:
+                if expected:
+                    check_database(connection, path)
+                # With a write-ahead log nobody who reads blocks a batch.
+                connection.execute("PRAGMA journal_mode=WAL")
+                schema.prepare(connection)
+        except sqlite3.OperationalError as error:
+            # A directory of the file's name, or a header that forbids writing.
+            code = error.sqlite_errorcode & 0xFF
+            if code == sqlite3.SQLITE_CANTOPEN or (
+                code == sqlite3.SQLITE_READONLY and os.access(path, os.W_OK)
+            ):
+                raise self.damaged(error) from error
+            raise
+
+    def close(self) -> None:
+        """End the connection for batches; all methods still work."""
+        with self._lock:
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """A connection for one transaction, committed when the block ends.
+
+        Within a batch, or another such block of the same thread, it is that one's, and
+        commits with it. An error in the block rolls the transaction back.
+        """
+        joined: sqlite3.Connection | None = getattr(self._thread, "connection", None)
+        if joined is not None:
+            yield joined
+            return
+        with (
+            told_damage(self._path),
+            closing(self._connect()) as connection,
+            connection,
+            self._joining(connection),
+        ):
+            yield connection
+
+    def rows(self, query: str, *values: object) -> list[Any]:
+        """Return the rows of a query."""
+        with self.transaction() as connection:
+            return connection.execute(query, values).fetchall()
+
+    def value(self, query: str, *values: object) -> Any:
+        """Return the value that a query finds in one row; None if there is no row."""
+        rows = self.rows(query, *values)
+        return rows[0][0] if rows else None
+
+    def write(self, statement: str, *values: object) -> None:
+        """Execute a statement that writes."""
+        with self.transaction() as connection:
+            connection.execute(statement, values)
+
+    def write_all(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+        """Execute a statement once for each row, if there is any."""
+        if rows:
+            with self.transaction() as connection:
+                connection.executemany(statement, rows)
+
+    @contextmanager
+    def batch(self, number: int, position: str) -> Iterator[bool]:
+        """Commit what the block writes in this thread as one batch.
+
+        Gives whether the batch is new. If it is not, its rows are stored already, and
+        the block writes only what may be written twice. A batch that changes nothing
+        is not committed.
+
+        Args:
+            number: Number of the batch.
+            position: All that decides its rows, as text.
+
+        Raises:
+            ValueError: A later batch is stored, or this one with another position:
+                `begin` was not called.
+        """
+        newest = self._newest()
+        is_new = newest != (number, position)
+        if is_new and newest is not None and newest[0] >= number:
+            message = f"batch {newest[0]} is stored already, and is not batch {number}"
+            raise ValueError(message)
+        with self._lock, told_damage(self._path):
+            connection = self._open_writer()
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")
+                if is_new:
+                    schema.keep(connection)
+                before = connection.total_changes
+                with self._joining(connection):
+                    yield is_new
+                if connection.total_changes == before:
+                    connection.rollback()
+                    return
+                if is_new:
+                    connection.execute("DELETE FROM batch")
+                    connection.execute(
+                        "INSERT INTO batch VALUES (?, ?)", (number, position)
+                    )
+        self._has_grown = True
+
+    def has(self, number: int, position: str) -> bool:
+        """Whether a batch with this number and position was committed as the newest."""
+        return self._newest() == (number, position)
+
+    def begin(self, committed: int | None, position: str | None) -> None:
+        """Undo the newest batch if Spark does not repeat it as it was; at a start.
+
+        To be called before what is stored is read into memory.
+
+        It is undone too if it has forgotten views: until Spark repeats it, they are in
+        the state, and must not be in the sums over forgotten ones as well.
+
+        Args:
+            committed: Number of the newest batch that Spark has committed; None before
+                the first.
+            position: Position of the batch after it, if that is planned; else None.
+        """
+        following = 0 if committed is None else committed + 1
+        newest = self._newest()
+        if newest is None or newest[0] < following:
+            return
+        with self.transaction() as connection:
+            if newest != (following, position) or schema.has_forgotten(connection):
+                schema.undo(connection)
+                connection.execute("DELETE FROM batch")
+
+    def tidy(self) -> None:
+        """Copy the write-ahead log into the file if it is large; to be called often.
+
+        The commit of a batch does not, so that it waits for one write of the disk.
+        """
+        log = self._path.with_name(f"{self._path.name}-wal")
+        if not self._has_grown or log.stat().st_size < _LOG_BYTES:
+            return
+        self._has_grown = False
+        with self.transaction() as connection:
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def damaged(self, reason: object) -> DamagedCheckpoint:
+        """Return the error for a file that cannot be read."""
+        return damaged_database(self._path, reason)
+
+    def _newest(self) -> tuple[int, str] | None:
+        rows = self.rows("SELECT number, position FROM batch")
+        return rows[0] if rows else None
+
+    @contextmanager
+    def _joining(self, connection: sqlite3.Connection) -> Iterator[None]:
+        self._thread.connection = connection
+        try:
+            yield
+        finally:
+            del self._thread.connection
+
+    def _open_writer(self) -> sqlite3.Connection:
+        # It stays open: the last one that is closed writes the log into the file. The
+        # thread of batches changes when the query restarts.
+        if self._writer is None:
+            writer = self._connect(check_same_thread=False)
+            writer.execute("PRAGMA wal_autocheckpoint=0")
+            schema.watch(writer)
+            self._writer = writer
+        return self._writer
+
+    def _connect(self, check_same_thread: bool = True) -> sqlite3.Connection:
+        # A transaction that reads first could not wait for another writer later.
+        return sqlite3.connect(
+            self._path,
+            _BUSY_S,
+            isolation_level="IMMEDIATE",
+            check_same_thread=check_same_thread,
+        )
+
+
+@contextmanager
+def told_damage(path: Path) -> Iterator[None]:
+    """Turn an error of SQLite that means damage into one with a remedy.
+
+    Raises:
+        DamagedCheckpoint: The file is damaged.
+    """
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        # The lowest byte of an extended error code is the code.
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
+            raise damaged_database(path, error) from error
+        raise
+    except UnicodeDecodeError as error:
+        raise damaged_database(path, error) from error
+
+
+def damaged_database(path: Path, reason: object) -> DamagedCheckpoint:
+    """Return the error for a file of SQLite that cannot be read."""
+    # SQLite quotes the file, also over several lines.
+    problem = f"is damaged ({printable(one_line(str(reason)))[:160]})"
+    return DamagedCheckpoint(path, problem, do_without(path))
+
+
+def check_database(connection: sqlite3.Connection, path: Path) -> None:
+    """Check a file of SQLite that a job has made.
+
+    Raises:
+        DamagedCheckpoint: It is damaged.
+    """
+    if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+        raise damaged_database(path, "it has no tables")
+    # Pages that a killed process, or a power loss, left to be written.
+    connection.execute("PRAGMA wal_checkpoint")
+    (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+    if path.stat().st_size % page_bytes:
+        # SQLite would read zeros instead of what is missing.
+        raise damaged_database(path, "it ends within a page")
+    if path.stat().st_size <= _CHECKED_BYTES:
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise damaged_database(path, found)

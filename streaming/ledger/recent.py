@@ -1,0 +1,297 @@
+"""Stores the figures of views minute by minute for the last hour.
+
+The page has them without a history, and without reading the history's files. Minutes
+lie in the order of time, so that a minute of all channels is written to few pages.
+``baseline`` has the newest older figures of each channel. ``fields`` names the values
+in ``figures``, which have no names.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from connectors.history.schema import Row, figures_of
+from sds_core.observer.growth import CountedValue, Recorded, counted_values
+from sds_core.observer.kinds import AnyKind
+from sds_core.observer.minutes import MINUTE_MS, Minute
+from streaming.ledger.ledger import Ledger
+
+RECENT_MS = 66 * MINUTE_MS
+"""Time for which all minutes are stored, before the newest one: an hour, and the five
+minutes by which the page's begin is rounded down."""
+
+_KEPT = 1_000
+"""Channels whose steps are kept in memory, about 10 kB each."""
+
+_STORE = """
+INSERT INTO minutes (end_ms, name, figures, prefix) VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET figures = excluded.figures
+"""
+
+_MOVE = """
+INSERT INTO baseline SELECT prefix, name, end_ms, figures FROM minutes
+WHERE prefix = ? AND end_ms <= ? ORDER BY end_ms
+ON CONFLICT DO UPDATE SET end_ms = excluded.end_ms, figures = excluded.figures
+WHERE excluded.end_ms >= baseline.end_ms
+"""
+
+_NAMES = """
+SELECT name FROM minutes WHERE prefix = ? UNION
+SELECT name FROM baseline WHERE prefix = ?
+"""
+
+_DELETE_MOVED = "DELETE FROM minutes WHERE prefix = ? AND end_ms <= ?"
+
+_DELETE_ALL = [
+    f"DELETE FROM {table} WHERE prefix = ?"  # noqa: S608 - ours
+    for table in ("minutes", "baseline", "fields")
+]
+
+_BASELINE = "SELECT name, end_ms, figures FROM baseline WHERE prefix = ?"
+
+_AT = """
+SELECT name, end_ms, figures FROM minutes
+WHERE prefix = ? AND end_ms <= ? ORDER BY end_ms
+"""
+
+# Each minute is one search, where a range would read the minutes of all channels.
+_OF_CHANNEL = """
+SELECT end_ms, figures FROM minutes
+WHERE prefix = ? AND end_ms IN (SELECT value FROM json_each(?)) AND name = ?
+ORDER BY end_ms
+"""
+
+
+class RecentMinutes:
+    """The figures of each channel at the end of each minute in which they changed.
+
+    What is said of channels holds for the views, or groups, of any kind.
+
+    Args:
+        ledger: The file.
+        kind: The kind. If a release stored other figures of it, its minutes are
+            dropped.
+
+    Raises:
+        streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise it too.
+    """
+
+    def __init__(self, ledger: Ledger, kind: AnyKind) -> None:
+        self._ledger = ledger
+        self._prefix = kind.prefix
+        self._table = figures_of(kind)
+        self._values = msgspec.msgpack.Decoder(list[CountedValue])
+        self._lock = threading.Lock()
+        self._found: tuple[int, dict[str, Recorded]] | None = None
+        self._steps: tuple[tuple[int, ...], dict[str, list[Recorded]]] = (), {}
+        names = " ".join(self._table.counted)
+        with ledger.transaction():
+            known = ledger.value(
+                "SELECT names FROM fields WHERE prefix = ?", self._prefix
+            )
+            if known != names:
+                for delete in _DELETE_ALL:
+                    ledger.write(delete, self._prefix)
+                ledger.write("INSERT INTO fields VALUES (?, ?)", self._prefix, names)
+
+    def record(self, minutes: Mapping[str, Sequence[Minute[Any]]]) -> None:
+        """Store minutes by channel, of each channel in order; drop those too old."""
+        if not minutes:
+            return
+        newest_ms = max(_end_ms(ended[-1]) for ended in minutes.values())
+        rows = [
+            (_end_ms(one), channel, self._packed(one.totals), self._prefix)
+            for channel, ended in minutes.items()
+            for one in _needed(ended, newest_ms - RECENT_MS)
+        ]
+        rows.sort()
+        with self._ledger.transaction():
+            self._ledger.write_all(_STORE, rows)
+            before = self._prefix, self._newest_ms() - RECENT_MS
+            self._ledger.write(_MOVE, *before)
+            self._ledger.write(_DELETE_MOVED, *before)
+        self._drop_answers_without(rows)
+
+    def begin(self, totals: Mapping[str, Any], clock_ms: int) -> None:
+        """Store the figures of channels of which no minute is stored, as of now.
+
+        Args:
+            totals: Figures by channel.
+            clock_ms: Event time of the figures, Unix ms.
+        """
+        end_ms = clock_ms // MINUTE_MS * MINUTE_MS
+        with self._ledger.transaction():
+            known = {
+                channel
+                for (channel,) in self._ledger.rows(_NAMES, self._prefix, self._prefix)
+            }
+            self._ledger.write_all(
+                "INSERT INTO baseline VALUES (?, ?, ?, ?)",
+                [
+                    (self._prefix, channel, end_ms, self._packed(one))
+                    for channel, one in totals.items()
+                    if channel not in known
+                ],
+            )
+        self._drop_answers()
+
+    def forget(self, channel: str) -> None:
+        """Drop all figures of a channel."""
+        with self._ledger.transaction():
+            for table in ("minutes", "baseline"):
+                where = "WHERE prefix = ? AND name = ?"
+                self._ledger.write(
+                    f"DELETE FROM {table} {where}",  # noqa: S608 - ours
+                    self._prefix,
+                    channel,
+                )
+        self._drop_answers()
+
+    def at(self, at_ms: int) -> Mapping[str, Recorded]:
+        """Return the figures of all channels at a moment in the last hour.
+
+        The answer for one moment is kept, because the page asks for the same one for
+        five minutes. A minute that is stored after T has passed it drops the answer.
+
+        Args:
+            at_ms: The moment, Unix ms of event time.
+
+        Returns:
+            By channel, the last minute that ended at the moment or before. For a
+            channel that is only known since a later start, the figures of then.
+        """
+        with self._lock:
+            if self._found is None or self._found[0] != at_ms:
+                self._found = at_ms, self._find(at_ms)
+            return self._found[1]
+
+    def steps(
+        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
+    ) -> dict[str, list[Recorded]]:
+        """Return the last minute in each step between two moments, in order.
+
+        Answers are kept like those of `at`.
+
+        Args:
+            channels: Channel ids.
+            since_ms: Begin of the first step, Unix ms of event time.
+            until_ms: End of the last step; both are ends of minutes.
+            step_ms: Length of a step; a minute belongs to the step in which it ended,
+                the end of a step included.
+        """
+        asked = since_ms, until_ms, step_ms
+        with self._lock:
+            if self._steps[0] != asked or len(self._steps[1]) > _KEPT:
+                self._steps = asked, {}
+            kept = self._steps[1]
+            missing = [channel for channel in channels if channel not in kept]
+            if missing:
+                kept |= self._find_steps(missing, *asked)
+            return {channel: kept[channel] for channel in channels}
+
+    def rows(self, channel: str, since_ms: int, until_ms: int) -> list[Row]:
+        """Return the minutes of a channel that begin in [since_ms, until_ms), in order.
+
+        Rows are like those of the history, with the fields `FigureTable.grown`.
+        """
+        with self._ledger.transaction():
+            baseline = self._ledger.rows(
+                "SELECT end_ms, figures FROM baseline WHERE prefix = ? AND name = ?",
+                self._prefix,
+                channel,
+            )
+            ends = self._ends(since_ms)
+            later = self._ledger.rows(_OF_CHANNEL, self._prefix, ends, channel)
+        return [
+            {self._table.names.label: channel, "minute": end_ms - MINUTE_MS}
+            | self._columns(self._recorded(end_ms, packed))
+            for end_ms, packed in baseline + later
+            if since_ms <= end_ms - MINUTE_MS < until_ms
+        ]
+
+    def _drop_answers_without(self, rows: Sequence[tuple[int, str, Any, str]]) -> None:
+        """Drop the kept answers to which new rows belong.
+
+        A quiet channel's minute ends by a timeout, one batch after T has passed it.
+        """
+        with self._lock:
+            if self._found is not None and rows[0][0] <= self._found[0]:
+                self._found = None
+            asked, kept = self._steps
+            for end_ms, channel, *_ in rows:
+                if kept and end_ms <= asked[1]:
+                    kept.pop(channel, None)
+
+    def _drop_answers(self) -> None:
+        with self._lock:
+            self._found = None
+            self._steps = (), {}
+
+    def _find(self, at_ms: int) -> dict[str, Recorded]:
+        with self._ledger.transaction():
+            rows = self._ledger.rows(_BASELINE, self._prefix)
+            rows += self._ledger.rows(_AT, self._prefix, at_ms)
+        packed = {channel: row for channel, *row in rows}
+        return {channel: self._recorded(*row) for channel, row in packed.items()}
+
+    def _find_steps(
+        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
+    ) -> dict[str, list[Recorded]]:
+        ends = json.dumps(list(range(since_ms + MINUTE_MS, until_ms + 1, MINUTE_MS)))
+        found: dict[str, list[Recorded]] = {}
+        with self._ledger.transaction():
+            for channel in channels:
+                rows = self._ledger.rows(_OF_CHANNEL, self._prefix, ends, channel)
+                last = {
+                    (end_ms - since_ms - 1) // step_ms: (end_ms, packed)
+                    for end_ms, packed in rows
+                }
+                found[channel] = [self._recorded(*row) for row in last.values()]
+        return found
+
+    def _newest_ms(self) -> int:
+        newest_ms: int | None = self._ledger.value(
+            "SELECT max(end_ms) FROM minutes WHERE prefix = ?", self._prefix
+        )
+        return newest_ms or 0
+
+    def _ends(self, since_ms: int) -> str:
+        """Return the ends of all stored minutes from a time on, as JSON."""
+        newest_ms = self._newest_ms()
+        first_ms = max(since_ms, newest_ms - RECENT_MS)
+        begin_ms = -(-first_ms // MINUTE_MS) * MINUTE_MS
+        return json.dumps(list(range(begin_ms, newest_ms + 1, MINUTE_MS)))
+
+    def _columns(self, recorded: Recorded) -> Row:
+        columns = {one.field: self._table.column_of(one) for one in self._table.grown}
+        named = zip(self._table.counted, recorded.values, strict=True)
+        return {columns[name]: value for name, value in named if name in columns}
+
+    def _packed(self, totals: Any) -> bytes:
+        return msgspec.msgpack.encode(counted_values(self._table, totals))
+
+    def _recorded(self, end_ms: int, packed: bytes) -> Recorded:
+        try:
+            values = self._values.decode(packed)
+        except (ValueError, TypeError) as error:
+            reason = f"figures cannot be decoded: {error}"
+            raise self._ledger.damaged(reason) from error
+        if len(values) != len(self._table.counted):
+            reason = f"{len(values)} figures instead of {len(self._table.counted)}"
+            raise self._ledger.damaged(reason)
+        return Recorded(end_ms, values)
+
+
+def _end_ms(minute: Minute[Any]) -> int:
+    return minute.minute_ms + MINUTE_MS
+
+
+def _needed(minutes: Sequence[Minute[Any]], before_ms: int) -> Sequence[Minute[Any]]:
+    """Return the minutes after a time, and the one before: a batch may have hours."""
+    older = sum(_end_ms(one) <= before_ms for one in minutes)
+    return minutes[max(older - 1, 0) :]

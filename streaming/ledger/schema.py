@@ -1,0 +1,198 @@
+"""Tables of the ledger, and what undoes a batch.
+
+`name` is the name of a view or group, `prefix` that of its kind.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS batch (number INTEGER NOT NULL, position TEXT NOT NULL);
+
+CREATE TABLE IF NOT EXISTS incidents (
+    prefix TEXT NOT NULL,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    found_ms INTEGER NOT NULL,
+    standing INTEGER NOT NULL,
+    tap_hole INTEGER NOT NULL,
+    incident BLOB NOT NULL,
+    PRIMARY KEY (prefix, name, kind, message_id)
+);
+CREATE INDEX IF NOT EXISTS incidents_by_time ON incidents (prefix, found_ms);
+CREATE TABLE IF NOT EXISTS forgotten (
+    prefix TEXT PRIMARY KEY,
+    before_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS outbox (
+    told INTEGER PRIMARY KEY AUTOINCREMENT,
+    prefix TEXT NOT NULL,
+    name TEXT NOT NULL,
+    finding BLOB NOT NULL,
+    tap_hole INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS outbox_by_kind ON outbox (prefix, told);
+CREATE TABLE IF NOT EXISTS delivered (
+    prefix TEXT NOT NULL,
+    destination TEXT NOT NULL,
+    told INTEGER NOT NULL,
+    PRIMARY KEY (prefix, destination)
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS verdicts (
+    prefix TEXT NOT NULL,
+    name TEXT NOT NULL,
+    minute_ms INTEGER NOT NULL,
+    verdict TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    PRIMARY KEY (prefix, name, minute_ms)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS observed (
+    prefix TEXT PRIMARY KEY,
+    observed_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS minutes (
+    prefix TEXT NOT NULL,
+    end_ms INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    figures BLOB NOT NULL,
+    PRIMARY KEY (prefix, end_ms, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS baseline (
+    prefix TEXT NOT NULL,
+    name TEXT NOT NULL,
+    end_ms INTEGER NOT NULL,
+    figures BLOB NOT NULL,
+    PRIMARY KEY (prefix, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fields (
+    prefix TEXT PRIMARY KEY,
+    names TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS acknowledgements (
+    prefix TEXT NOT NULL,
+    name TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    t0_ms INTEGER NOT NULL,
+    latency_ms INTEGER NOT NULL,
+    PRIMARY KEY (prefix, name, message_id)
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS views (key TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS requests (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    key TEXT NOT NULL,
+    digest BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS remainders (
+    prefix TEXT PRIMARY KEY,
+    views INTEGER NOT NULL,
+    totals BLOB NOT NULL,
+    other BLOB
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS parts (
+    prefix TEXT NOT NULL,
+    name TEXT NOT NULL,
+    view TEXT NOT NULL,
+    minute_ms INTEGER NOT NULL,
+    part BLOB NOT NULL,
+    PRIMARY KEY (prefix, name, view)
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS labels (
+    prefix TEXT PRIMARY KEY,
+    names TEXT NOT NULL
+) WITHOUT ROWID;
+"""
+
+_UNDONE = (
+    "incidents",
+    "outbox",
+    "minutes",
+    "baseline",
+    "acknowledgements",
+    "remainders",
+    "parts",
+)
+"""Tables of which the rows are undone. Not those with names of views, which every batch
+may set again, with labels, which a name keeps, and with what no batch writes."""
+
+
+def prepare(connection: sqlite3.Connection) -> None:
+    """Make the tables that are missing; ``undo_T`` has what a batch changed of T.
+
+    A row there is one of T before the batch, or the key of a row that the batch added.
+    """
+    connection.executescript(SCHEMA)
+    for table in _UNDONE:
+        columns, key = _columns(connection, table)
+        connection.execute(
+            f"CREATE TABLE IF NOT EXISTS undo_{table} ({columns}, existed INTEGER, "
+            f"PRIMARY KEY ({key})) WITHOUT ROWID"
+        )
+
+
+def watch(connection: sqlite3.Connection) -> None:
+    """Have a connection note what it changes. Others do not: triggers are temporary.
+
+    A statement must not say OR REPLACE: no trigger would see the row that it replaces.
+    """
+    for table in _UNDONE:
+        columns, key = _columns(connection, table)
+        old, new = (
+            ", ".join(f"{row}.{name}" for name in names.split(", "))
+            for row, names in (("old", columns), ("new", key))
+        )
+        for event, note in (
+            ("AFTER INSERT", f"({key}, existed) VALUES ({new}, FALSE)"),
+            ("BEFORE UPDATE", f"({columns}, existed) VALUES ({old}, TRUE)"),
+            ("BEFORE DELETE", f"({columns}, existed) VALUES ({old}, TRUE)"),
+        ):
+            connection.execute(
+                f"CREATE TEMP TRIGGER {table}_{event[-6:]} {event} ON main.{table} "
+                f"BEGIN INSERT INTO undo_{table} {note} ON CONFLICT DO NOTHING; END"
+            )
+
+
+def undo(connection: sqlite3.Connection) -> None:
+    """Put the rows back that the newest batch has changed, and remove those it added.
+
+    A row that was removed since, because it was delivered, may come back: destinations
+    take rows twice.
+    """
+    for table in _UNDONE:
+        columns, key = _columns(connection, table)
+        connection.execute(
+            f"DELETE FROM {table} WHERE ({key}) IN "  # noqa: S608 - ours
+            f"(SELECT {key} FROM undo_{table} WHERE NOT existed)"
+        )
+        connection.execute(
+            f"INSERT OR REPLACE INTO {table} ({columns}) "  # noqa: S608 - ours
+            f"SELECT {columns} FROM undo_{table} WHERE existed"
+        )
+    keep(connection)
+
+
+def has_forgotten(connection: sqlite3.Connection) -> bool:
+    """Whether the newest batch has added to what forgotten views had counted."""
+    return connection.execute("SELECT 1 FROM undo_remainders").fetchone() is not None
+
+
+def keep(connection: sqlite3.Connection) -> None:
+    """Forget how to undo the newest batch."""
+    for table in _UNDONE:
+        connection.execute(f"DELETE FROM undo_{table}")  # noqa: S608 - ours
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> tuple[str, str]:
+    """Return the columns of a table, and those of its key."""
+    rows = connection.execute(f"PRAGMA table_info({table})").fetchall()
+    return ", ".join(row[1] for row in rows), ", ".join(
+        row[1] for row in rows if row[5]
+    )

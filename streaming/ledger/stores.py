@@ -1,0 +1,83 @@
+"""The tables of the ledger, opened for one job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from connectors.history.schema import KindTables, tables_of
+from sds_core.observer.kinds import Kinds
+from streaming.ledger.details import DetailStore
+from streaming.ledger.findings import Findings
+from streaming.ledger.group_minutes import GroupMinutes
+from streaming.ledger.labels import LabelLedger, open_labels
+from streaming.ledger.ledger import Ledger
+from streaming.ledger.recent import RecentMinutes
+from streaming.ledger.view_register import ViewRegister
+
+
+class Store(NamedTuple):
+    """What is stored of the views, or groups, of one kind.
+
+    Attributes:
+        findings: Recent incidents, and what the history does not have yet.
+        recent: Figures of the last hour.
+        tables: The kind's tables in the history.
+    """
+
+    findings: Findings
+    recent: RecentMinutes
+    tables: KindTables
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """All that a job stores beside its checkpoint.
+
+    Attributes:
+        ledger: The file.
+        by_kind: What is stored of each kind that has incidents or minutes, by prefix.
+        labels: Metric labels given so far, by prefix.
+        register: Names of views, and what forgotten ones had counted.
+        groups: Parts of the minutes of groups.
+        details: Definite acknowledgements; None if the checkpoint stores none.
+    """
+
+    ledger: Ledger
+    by_kind: Mapping[str, Store]
+    labels: Mapping[str, LabelLedger]
+    register: ViewRegister
+    groups: GroupMinutes
+    details: DetailStore | None
+
+    @classmethod
+    def of(
+        cls, ledger: Ledger, kinds: Kinds, label_budget: int, report_detail: bool
+    ) -> Stores:
+        """Return the stores of a ledger.
+
+        Args:
+            ledger: The file.
+            kinds: Registered kinds of view.
+            label_budget: See `open_labels`.
+            report_detail: Whether the checkpoint stores definite acknowledgements.
+        """
+        return cls(
+            ledger,
+            {
+                kind.prefix: Store(
+                    Findings(ledger, kind), RecentMinutes(ledger, kind), tables_of(kind)
+                )
+                for kind in kinds
+                if kind.has_findings
+            },
+            open_labels(ledger, kinds, label_budget),
+            ViewRegister(ledger),
+            GroupMinutes(ledger, kinds),
+            DetailStore(ledger) if report_detail else None,
+        )
+
+    def count_pending(self) -> int:
+        """Number of rows that some destination of the history does not have yet."""
+        return sum(one.findings.count_pending() for one in self.by_kind.values())

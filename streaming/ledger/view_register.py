@@ -1,0 +1,184 @@
+"""Which views there are, which shall be forgotten, and what forgotten ones counted.
+
+The register holds three things, for kinds with `Kind.remains`:
+
+- The keys of all views, for commands that run without Spark.
+- *Requests*: rows that the source adds to the next batch. They have numbers, and the
+  position of each batch says up to which number it took them, so that a replayed batch
+  takes the same ones.
+- The *remainder*: sums over what forgotten views had counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from sds_core.observer import blob
+from sds_core.observer.forgotten import Remainder
+from sds_core.observer.kinds import AnyKind, Kinds
+from streaming.ledger.ledger import Ledger
+
+_ADD_KEY = "INSERT OR IGNORE INTO views VALUES (?)"
+
+_REMAINDER = "SELECT views, totals, other FROM remainders WHERE prefix = ?"
+
+_STORE_REMAINDER = """
+INSERT INTO remainders VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET
+    views = excluded.views, totals = excluded.totals, other = excluded.other
+"""
+
+_Rows = TypeVar("_Rows")
+
+
+class ForgottenView(NamedTuple):
+    """A view that a batch has forgotten.
+
+    Attributes:
+        kind: Its kind.
+        totals: Its last figures.
+        in_other: Whether it had no metric label of its own.
+    """
+
+    kind: AnyKind
+    totals: Any
+    in_other: bool
+
+
+class ViewRegister:
+    """The register of one checkpoint.
+
+    A running job and a command may use it at the same time.
+
+    Args:
+        ledger: The file.
+
+    Raises:
+        streaming.damage.DamagedCheckpoint: Raised by methods: the file is damaged.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def begin(self, taken: int) -> None:
+        """Remove requests that were taken.
+
+        Args:
+            taken: Number of the last request up to the newest batch that was committed;
+                0 without one.
+        """
+        with self._ledger.transaction():
+            self._ledger.write("DELETE FROM requests WHERE number <= ?", taken)
+            # A new file must not give numbers that the position has passed already.
+            self._ledger.write("DELETE FROM sqlite_sequence WHERE name = 'requests'")
+            self._ledger.write(
+                "INSERT INTO sqlite_sequence SELECT 'requests', "
+                "max(?, (SELECT coalesce(max(number), 0) FROM requests))",
+                taken,
+            )
+
+    def set_keys(self, keys: Iterable[str]) -> None:
+        """Replace the keys of all views."""
+        with self._ledger.transaction():
+            self._ledger.write("DELETE FROM views")
+            self._ledger.write_all(_ADD_KEY, [(key,) for key in keys])
+
+    def keys(self) -> list[str]:
+        """The keys of all views, in order."""
+        rows = self._ledger.rows("SELECT key FROM views ORDER BY key")
+        return [key for (key,) in self._checked(rows, list[tuple[str]])]
+
+    def request(self, requests: Iterable[tuple[str, bytes]]) -> None:
+        """Add requests: key of a view, and `FORGET` or `REVIEW`."""
+        self._ledger.write_all(
+            "INSERT INTO requests (key, digest) VALUES (?, ?)", list(requests)
+        )
+
+    def newest_request(self) -> int:
+        """Number of the newest request; 0 if there is none."""
+        return int(self._ledger.value("SELECT max(number) FROM requests") or 0)
+
+    def requests(self, after: int, until: int) -> list[tuple[str, bytes]]:
+        """Requests with numbers in (after, until], in order."""
+        rows = self._ledger.rows(
+            "SELECT key, digest FROM requests WHERE number > ? AND number <= ? "
+            "ORDER BY number",
+            after,
+            until,
+        )
+        return self._checked(rows, list[tuple[str, bytes]])
+
+    def update_keys(self, new: Iterable[str], gone: Iterable[str]) -> None:
+        """Add keys of views that are new, and remove those of views that are gone."""
+        self._ledger.write_all(_ADD_KEY, [(key,) for key in new])
+        self._ledger.write_all(
+            "DELETE FROM views WHERE key = ?", [(key,) for key in gone]
+        )
+
+    def add_forgotten(self, forgotten: Iterable[ForgottenView]) -> None:
+        """Add what views had counted that a batch has forgotten.
+
+        Args:
+            forgotten: The views, whether or not they have returned.
+        """
+        by_prefix: dict[str, list[ForgottenView]] = {}
+        for one in forgotten:
+            by_prefix.setdefault(one.kind.prefix, []).append(one)
+        for prefix, some in by_prefix.items():
+            kind = some[0].kind
+            stored = _with(kind, self._remainder(kind), some)
+            self._ledger.write(_STORE_REMAINDER, prefix, *stored)
+
+    def remainders(self, kinds: Kinds) -> dict[str, Remainder[Any]]:
+        """What forgotten views had counted, by the prefix of their kind."""
+        with self._ledger.transaction():
+            found = {kind.prefix: self._remainder(kind) for kind in kinds}
+        return {prefix: one for prefix, one in found.items() if one is not None}
+
+    def _remainder(self, kind: AnyKind) -> Remainder[Any] | None:
+        rows = self._ledger.rows(_REMAINDER, kind.prefix)
+        if not rows:
+            return None
+        views, totals, other = rows[0]
+        try:
+            return Remainder(
+                int(views),
+                blob.unpack_totals(totals, kind.totals),
+                None if other is None else blob.unpack_totals(other, kind.totals),
+            )
+        # An error of msgspec, or one of bytes that are no text, is a ValueError too.
+        except (ValueError, TypeError) as error:
+            reason = f"a remainder cannot be decoded: {error}"
+            raise self._ledger.damaged(reason) from error
+
+    def _checked(self, rows: Any, type_: type[_Rows]) -> _Rows:
+        """Return rows; a damaged page may give values of other types."""
+        try:
+            return msgspec.convert(rows, type_)
+        except msgspec.ValidationError as error:
+            raise self._ledger.damaged(error) from error
+
+
+def _with(
+    kind: AnyKind, before: Remainder[Any] | None, forgotten: Sequence[ForgottenView]
+) -> tuple[int, bytes, bytes | None]:
+    """Return the columns of a remainder with further views."""
+    assert kind.figures is not None  # noqa: S101 - kinds with `remains` have a table
+    assert kind.remains is not None  # noqa: S101 - only their views are given
+    remains = [(kind.remains(one.totals), one.in_other) for one in forgotten]
+    totals = [one for one, _ in remains]
+    other = [one for one, in_other in remains if in_other]
+    views = len(forgotten)
+    if before is not None:
+        views += before.views
+        totals.append(before.totals)
+        if before.other is not None:
+            other.append(before.other)
+    return (
+        views,
+        blob.pack_totals(kind.figures.sum(totals)),
+        blob.pack_totals(kind.figures.sum(other)) if other else None,
+    )

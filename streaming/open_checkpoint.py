@@ -1,0 +1,103 @@
+"""Opens a checkpoint for a job, after all checks of what Spark would read silently."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import NamedTuple
+
+from sds_core.observer.kinds import Kinds
+from streaming.batch_log import BatchLog, complete, position_of, read_batch_log
+from streaming.checkpoint import CheckpointIdentity, check_identity, locked_checkpoint
+from streaming.history import locked_history
+from streaming.ledger.importing import open_ledger
+from streaming.ledger.stores import Stores
+from streaming.settings import JobSettings
+from streaming.state_files import check_state
+from streaming.unfinished import next_unfinished, plan_again
+
+
+class OpenCheckpoint(NamedTuple):
+    """An opened checkpoint.
+
+    Attributes:
+        log: Its newest batches.
+        identity: Its identity, with this start counted.
+        stores: What is stored beside it.
+        position_of: Returns all that decides the rows of a planned batch.
+    """
+
+    log: BatchLog
+    identity: CheckpointIdentity
+    stores: Stores
+    position_of: Callable[[int], str]
+
+
+def open_checkpoint(settings: JobSettings, kinds: Kinds) -> OpenCheckpoint:
+    """Check and open a checkpoint, and make it ready for Spark."""
+    checkpoint = settings.checkpoint
+    log = read_batch_log(checkpoint)
+    check_state(checkpoint, log)
+    identity = _identity_of(settings, log)
+    identity.unfinished = next_unfinished(log, identity.unfinished)
+    identity, ledger = open_ledger(
+        checkpoint,
+        identity,
+        kinds,
+        log.committed,
+        first_sequence=time.time_ns() // 1_000,
+    )
+    plan_again(checkpoint, log, identity.unfinished)
+    complete(checkpoint, log)
+
+    def position(batch: int) -> str:
+        # A repeated batch has the same rows only under the same rules and options.
+        options = settings.forget_ms, settings.history is not None
+        return f"{version('sds-monitor')} {options} {position_of(checkpoint, batch)}"
+
+    batch = 0 if log.committed is None else log.committed + 1
+    is_planned = (checkpoint / "offsets" / str(batch)).exists()
+    ledger.begin(log.committed, position(batch) if is_planned else None)
+    stores = Stores.of(ledger, kinds, settings.label_budget, identity.report_detail)
+    stores.register.begin(0 if log.position is None else log.position.requests)
+    return OpenCheckpoint(log, identity, stores, position)
+
+
+def check_start(settings: JobSettings) -> None:
+    """Check what a job needs of the disk, as far as that is quick.
+
+    Raises:
+        streaming.checkpoint.CheckpointInUse: Another job runs on the checkpoint.
+        streaming.checkpoint.CheckpointMismatch: See `open_checkpoint`.
+        streaming.checkpoint.CheckpointUnwritable: The checkpoint cannot be written to.
+        streaming.damage.DamagedCheckpoint: The checkpoint is damaged.
+        streaming.history.HistoryInUse: Another job writes to its history.
+        streaming.history.HistoryUnwritable: The history cannot be written to.
+    """
+    with locked_checkpoint(settings.checkpoint):
+        _identity_of(settings, read_batch_log(settings.checkpoint))
+        if settings.history is not None:
+            with locked_history(settings.history.directory):
+                pass
+
+
+def _identity_of(settings: JobSettings, log: BatchLog) -> CheckpointIdentity:
+    """Return the identity of a job's checkpoint, which is locked by the caller.
+
+    Args:
+        settings: Settings of the job.
+        log: The checkpoint's log of batches.
+
+    Raises:
+        streaming.checkpoint.CheckpointMismatch: The checkpoint was begun for another
+            topic, without ``--report-detail``, or with other settings of the model.
+        streaming.damage.DamagedCheckpoint: A file is missing or has the wrong content.
+    """
+    return check_identity(
+        settings.checkpoint,
+        settings.source.kafka.topic,
+        settings.report_detail,
+        has_batches=log.planned is not None,
+        observer=settings.observer,
+    )
