@@ -39,6 +39,7 @@ from connectors.web.summary import (
 from sds_core.observer.cause_finding import causes_of
 from sds_core.observer.incidents import ChannelIncident, incident_object
 from sds_core.observer.minutes import MINUTE_MS
+from sds_core.observer.settings_table import changed
 from sds_core.observer.shown_verdicts import DAY_MS, minutes_by_verdict
 from sds_core.observer.snapshot import JobFigures, Snapshot, Views
 from sds_core.observer.tap_kind import TAP_FIGURES
@@ -157,6 +158,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
                     for one in shown
                 ],
                 "causes": _causes(snapshot, views, shown),
+                "observer": changed(snapshot.observer),
                 "clock": snapshot.clock_ms or None,
                 "more": more,
                 "next": next_after(shown, more, ListedIncident.of),

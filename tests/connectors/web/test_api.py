@@ -212,6 +212,7 @@ def test_parameters_select_incidents(client: httpx.Client, stage: Any) -> None:
                 incident_object(one) | {"channel_name": None} for one in stage.incidents
             ],
             "causes": {},
+            "observer": {},
             "clock": stage.snapshot.clock_ms,
             "more": False,
             "next": None,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from connectors.web.sources import Sources
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery, incident_object
 from sds_core.observer.report import build_report
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.settings import DEFAULTS
 from tests.support.cli.command import sds_monitor
 from tests.support.cli.incidents import (
     ALL,
@@ -96,19 +98,25 @@ def test_causes_from_the_api_are_printed(serve: Callable[[ASGIApp], str]) -> Non
     assert last == "likely cause; channel town; it is the\\nweather"
 
 
+_REACHED = "1 message reached nobody but its sender since"
+_SEEN = "1 message since 2026-08-09T12:03:10.123Z was seen at nobody but"
+
+
 @pytest.mark.parametrize(
-    ("after_ms", "begin"),
+    ("after_ms", "horizon_ms", "begin"),
     [
-        (3_600_000, "1 message reached nobody but its sender since"),
-        (3_600_001, "1 message since 2026-08-09T12:03:10.123Z was seen at nobody but"),
+        (3_600_000, 3_600_000, _REACHED),
+        (3_600_001, 3_600_000, _SEEN),
+        (3_600_001, 3_600_001, _REACHED),
     ],
 )
 def test_clock_of_the_monitor_says_which_messages_are_followed(
-    serve: Callable[[ASGIApp], str], after_ms: int, begin: str
+    serve: Callable[[ASGIApp], str], after_ms: int, horizon_ms: int, begin: str
 ) -> None:
-    """The monitor may read records of the past."""
+    """The monitor may read records of the past, and have a horizon of its own."""
     clock_ms = LOST.incident.since_ms + after_ms
-    snapshot = snapshot_of(primed=True, clock_ms=clock_ms)
+    observer = replace(DEFAULTS, horizon_ms=horizon_ms)
+    snapshot = snapshot_of(primed=True, clock_ms=clock_ms, observer=observer)
     found = stored(find_incidents=lambda _: [LOST])
     sources = Sources(lambda: snapshot, found, Path())
     url = serve(create_app(sources, CollectorRegistry()))
