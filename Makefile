@@ -16,7 +16,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --upgrade 'pip>=25.1'
 	PYTHONWARNINGS='ignore:Editable installation' SDS_MONITOR_CORE=interpreted \
-		$(VENV)/bin/pip install --quiet --constraint constraints.txt --group dev --editable '.[dashboards]'
+		$(VENV)/bin/pip install --quiet --constraint constraints.txt --group dev --editable '.[dashboards,plan]'
 	touch $@
 
 .PHONY: install
@@ -176,5 +176,5 @@ recording: ## Make the shipped recording again (needs Node 20 and xz)
 
 .PHONY: constraints
 constraints: install ## Pin every dependency at its newest allowed version
-	$(VENV)/bin/pip install --quiet --upgrade --upgrade-strategy eager --group dev --group mutation --editable '.[dashboards]'
+	$(VENV)/bin/pip install --quiet --upgrade --upgrade-strategy eager --group dev --group mutation --editable '.[dashboards,plan]'
 	$(VENV)/bin/pip freeze --exclude-editable > constraints.txt

@@ -12,6 +12,7 @@ import tomllib
 import venv
 from collections.abc import Iterable
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -100,6 +101,8 @@ def test_distribution_has_version_and_requirements_of_the_monitor() -> None:
     for key in ("version", "requires-python", "license"):
         assert part[key] == whole[key]
     assert set(part["dependencies"]) <= set(whole["dependencies"])
+    for extra, requirements in part["optional-dependencies"].items():
+        assert requirements == whole["optional-dependencies"][extra]
 
 
 def test_distribution_requires_what_its_modules_import() -> None:
@@ -119,7 +122,8 @@ def test_distribution_requires_what_its_modules_import() -> None:
         for path in (ROOT / name).glob("*.py")
     }
     provided: set[str] = set()
-    for requirement in project(PROJECT)["dependencies"]:
+    extras = project(PROJECT)["optional-dependencies"].values()
+    for requirement in [*project(PROJECT)["dependencies"], *chain(*extras)]:
         ours = {
             one.parts[0].split(".")[0]
             for one in distribution(name_of(requirement)).files or []

@@ -82,6 +82,21 @@ QUALIFY row_number() OVER (PARTITION BY minute ORDER BY told DESC) = 1
 ORDER BY minute
 """
 
+# DuckDB leaves null out of both aggregates: fields are younger than old rows.
+_ROWS_BY_HOUR = """
+SELECT {fields}
+FROM {table}
+WHERE ($channel IS NULL OR {label} = $channel)
+    AND epoch_ms(minute) >= $since_ms AND epoch_ms(minute) < $until_ms
+GROUP BY {label}, epoch_ms(minute) // 3600000
+ORDER BY {label}, minute
+"""
+
+_NEWEST = """
+SELECT max(minute) AS minute FROM {table} WHERE epoch_ms(minute) <= $until_ms
+HAVING count(*) > 0
+"""
+
 _Days = Mapping[date, list[Path]]
 """Files by day, in order."""
 
@@ -164,6 +179,74 @@ def channel_minutes(
     return _by_minute(directory, table, channel, since_ms, until_ms, tables)
 
 
+def hourly_rows(
+    directory: Path,
+    channel: str | None,
+    since_ms: int,
+    until_ms: int,
+    counters: Collection[str],
+    gauges: Collection[str],
+    tables: KindTables = CHANNEL_TABLES,
+) -> dict[str, list[Row]]:
+    """Return a row for each hour in which a figure changed, in order, by channel.
+
+    Its ``minute`` is the last one of the hour that has a row.
+
+    Args:
+        directory: Directory of the history.
+        channel: Channel id, or the name of a view or group; None for all.
+        since_ms: Start of the range, Unix ms.
+        until_ms: End of the range, Unix ms, itself not in it.
+        counters: Fields of which a row has the last value of its hour.
+        gauges: Fields of which a row has the greatest value of its hour.
+        tables: Tables of the kind of view.
+
+    Raises:
+        NoHistory: The directory holds no history.
+        DamagedHistory: A file cannot be read.
+    """
+    table = _narrowed(tables.minutes, [*counters, *gauges])
+    greatest = {"minute", "told", *gauges}
+    fields = {
+        name: f'max("{name}")'
+        if name in greatest
+        else f'arg_max("{name}", (minute, told))'
+        for name in table.schema.names
+    }
+    fields[tables.label] = f'"{tables.label}"'
+    sql = _ROWS_BY_HOUR.format(
+        label=fields[tables.label],
+        table=f'"{table.name}"',
+        fields=", ".join(f'{value} AS "{name}"' for name, value in fields.items()),
+    )
+    values = {"channel": channel, "since_ms": since_ms, "until_ms": until_ms}
+    found: dict[str, list[Row]] = {}
+    for row in _query(directory, table, _days_between(since_ms, until_ms), sql, values):
+        found.setdefault(row[tables.label], []).append(row)
+    return found
+
+
+def newest_minute_ms(
+    directory: Path, until_ms: int, tables: KindTables = CHANNEL_TABLES
+) -> int | None:
+    """Return the newest minute that has a row up to a time; None without any.
+
+    Args:
+        directory: Directory of the history.
+        until_ms: The time, Unix ms; later rows do not count.
+        tables: Tables of the kind of view.
+
+    Raises:
+        NoHistory: The directory holds no history.
+        DamagedHistory: A file cannot be read.
+    """
+    table = tables.minutes
+    only = replace(table, schema=pa.schema([table.schema.field("minute")]))
+    sql = _sql(_NEWEST, table, tables)
+    rows = _query(directory, only, lambda listed: listed, sql, {"until_ms": until_ms})
+    return rows[0]["minute"] if rows else None
+
+
 def channel_verdicts(
     directory: Path,
     channel: str,
@@ -186,6 +269,18 @@ def _by_minute(
     until_ms: int,
     tables: KindTables,
 ) -> list[Row]:
+    return _query(
+        directory,
+        table,
+        _days_between(since_ms, until_ms),
+        _sql(_ROWS_BY_MINUTE, table, tables),
+        {"channel": channel, "since_ms": since_ms, "until_ms": until_ms},
+    )
+
+
+def _days_between(since_ms: int, until_ms: int) -> Callable[[_Days], _Days]:
+    """Return a function that selects the days of a range, Unix ms."""
+
     def select(listed: _Days) -> _Days:
         spans = {day: span_of(day) for day in listed}
         return {
@@ -194,13 +289,7 @@ def _by_minute(
             if spans[day].stop > since_ms and spans[day].start < until_ms
         }
 
-    return _query(
-        directory,
-        table,
-        select,
-        _sql(_ROWS_BY_MINUTE, table, tables),
-        {"channel": channel, "since_ms": since_ms, "until_ms": until_ms},
-    )
+    return select
 
 
 def _sql(template: str, table: HistoryTable, tables: KindTables) -> str:

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from connectors.web import api
+from connectors.web import api, hours_api
 from connectors.web.answers import refusal
 from connectors.web.crowding import CROWDED, LimitedRequests, say_crowded
 from connectors.web.health import obstacle_of, probes
@@ -73,6 +73,7 @@ def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
         routes=[
             Route("/metrics", Metrics(registry).answer),
             *api.routes(sources, lookups),
+            *hours_api.routes(sources, lookups),
             *probes(lambda: obstacle_of(sources.current())),
             *fleet.routes(layout, sources),
             *view.routes(layout, sources, lookups),

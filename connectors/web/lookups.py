@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from threading import BoundedSemaphore
 from typing import Any
 
 from connectors.history.errors import DamagedHistory, NoHistory
+from connectors.history.schema import Row
 from connectors.web.refusals import (
     FiguresUnread,
     HistoryBusy,
@@ -109,6 +110,33 @@ class Lookups:
         with self._turn():
             rows = stored.find_verdicts([name], since_ms, until_ms)
         return spans_of(rows.get(name, ()), since_ms, until_ms)
+
+    def minutes(
+        self,
+        prefix: str,
+        name: str,
+        since_ms: int,
+        until_ms: int,
+        fields: Collection[str],
+    ) -> Sequence[Row]:
+        """Minutes of a view that began in [since_ms, until_ms), in order.
+
+        Args:
+            prefix: Prefix of the kind of view.
+            name: The view.
+            since_ms: Event time, Unix ms.
+            until_ms: Event time, Unix ms.
+            fields: Fields of the rows.
+
+        Raises:
+            HistoryBusy: Too many other requests wait.
+            HistoryUnreadable: The history is missing or damaged.
+        """
+        stored = self._sources.of(prefix)
+        if stored is None:
+            return []
+        with self._turn():
+            return stored.find_minutes(name, since_ms, until_ms, fields)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:

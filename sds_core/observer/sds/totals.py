@@ -220,6 +220,21 @@ class ChannelTotals(msgspec.Struct, array_like=True):
         return None if self.bloom_worst is None else self.bloom_worst.ids
 
     @property
+    def bloom_bits_set(self) -> int | None:
+        """Bits that are 1 in the fullest filter; None without a filter."""
+        return None if self.bloom_worst is None else self.bloom_worst.bits_set
+
+    @property
+    def bloom_bits(self) -> int | None:
+        """Bits of the fullest filter; None without a filter."""
+        return None if self.bloom_worst is None else self.bloom_worst.m_bits
+
+    @property
+    def bloom_hashes(self) -> int | None:
+        """Hash functions of the fullest filter; None without a filter."""
+        return None if self.bloom_worst is None else self.bloom_worst.k
+
+    @property
     def bloom_one_percent_ms(self) -> int | None:
         """`BloomGauge.one_percent_ms` of the fullest filter; None without a filter."""
         return None if self.bloom_worst is None else self.bloom_worst.one_percent_ms

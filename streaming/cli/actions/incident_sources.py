@@ -192,7 +192,7 @@ def _section(report: _Report, path: Path, views: str) -> _Section:
 def _channels_of_history(directory: Path, views: str | None) -> list[str]:
     from connectors.history.query import channels
 
-    with _history_errors(directory):
+    with history_errors(directory):
         return channels(directory, _tables(views))
 
 
@@ -313,7 +313,7 @@ def _read_history(
     from connectors.history.query import incident_rows
 
     tables = _tables(views)
-    with _history_errors(directory):
+    with history_errors(directory):
         rows = incident_rows(directory, query, tables)
     # `why` is as it was stored, by the settings of the monitor that found it.
     return [
@@ -331,7 +331,7 @@ def _read_history(
 
 
 @contextmanager
-def _history_errors(directory: Path) -> Iterator[None]:
+def history_errors(directory: Path) -> Iterator[None]:
     """Turn errors of reading a history into errors of wrong use."""
     try:
         yield

@@ -107,6 +107,9 @@ def test_minute_has_every_figure_of_the_report_under_its_name() -> None:
         "minute": MONDAY_MS,
         "participants_lately": totals.participants_lately,
         "epoch_messages_max": totals.epoch_messages_max,
+        "bloom_bits_set": None,
+        "bloom_bits": None,
+        "bloom_hashes": None,
         "told": 7,
     }
     assert row["gaps_tap_gap"] == totals.gaps_tap_gap

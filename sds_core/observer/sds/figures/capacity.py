@@ -111,6 +111,24 @@ ENTRIES: tuple[Entry, ...] = (
         series=(gauge("sds_bloom_one_percent_timestamp_seconds").of(),),
     ),
     Figure(
+        "bloom_bits_set",
+        Unit.COUNT,
+        "Bits that are 1 in the fullest filter in use.",
+        history=True,
+    ),
+    Figure(
+        "bloom_bits",
+        Unit.COUNT,
+        "Bits of the fullest filter in use.",
+        history=True,
+    ),
+    Figure(
+        "bloom_hashes",
+        Unit.COUNT,
+        "Hash functions of the fullest filter in use.",
+        history=True,
+    ),
+    Figure(
         "epoch_messages_max",
         Unit.COUNT,
         "Most messages of one participant in the last rate-limit epoch.",

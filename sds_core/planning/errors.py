@@ -1,0 +1,65 @@
+"""Why there is no forecast; each message ends the line "no forecast: …"."""
+
+from __future__ import annotations
+
+from sds_core.text import utc_time
+
+
+class NoForecast(ValueError):
+    """The history does not allow a forecast."""
+
+
+class TooLittleHistory(NoForecast):
+    """There are too few whole days.
+
+    Attributes:
+        days: Whole days that could be used.
+        needed: Least number of days.
+    """
+
+    def __init__(self, days: int, needed: int, after_ms: int | None = None) -> None:
+        self.days = days
+        self.needed = needed
+        since = (
+            ""
+            if after_ms is None
+            else f" since the silence that ended at {utc_time(after_ms)}"
+        )
+        unit = "day" if days == 1 else "days"
+        super().__init__(
+            f"{days} whole {unit} of history{since}, at least {needed} are needed"
+        )
+
+
+class Silent(NoForecast):
+    """The channel has sent nothing for days.
+
+    Attributes:
+        since_ms: End of its last minute, Unix ms.
+    """
+
+    def __init__(self, since_ms: int) -> None:
+        self.since_ms = since_ms
+        super().__init__(f"silent since {utc_time(since_ms)}")
+
+
+class ClockJumped(NoForecast):
+    """A row is of the future.
+
+    Attributes:
+        at_ms: Begin of its minute, Unix ms.
+    """
+
+    def __init__(self, at_ms: int) -> None:
+        self.at_ms = at_ms
+        super().__init__(
+            f"the history has a minute of {utc_time(at_ms)}, which is later than now: "
+            "a clock jumped"
+        )
+
+
+class ModelMissing(ImportError):
+    """statsmodels is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("forecasts need statsmodels: pip install 'sds-monitor[plan]'")

@@ -1,0 +1,96 @@
+"""Forecasts of all views of a history, and of their sum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sds_core.planning.errors import NoForecast
+from sds_core.planning.forecast import (
+    Daily,
+    Forecast,
+    ForecastSettings,
+    daily_figures,
+    forecast,
+    forecast_daily,
+    sum_daily,
+)
+from sds_core.planning.hours import hours_of
+from sds_core.planning.measures import Measures
+
+HourlyRows = Mapping[str, Sequence[Mapping[str, Any]]]
+"""By view, a row for each hour in which a figure changed; see `hours.hours_of`."""
+
+
+class Fleet(NamedTuple):
+    """What is known of the future of all views.
+
+    Attributes:
+        views: Forecasts by view, in the order of the names.
+        without: Views without a forecast, and why.
+        total: Forecast of the sum of `views`, without limits; None without any.
+    """
+
+    views: Mapping[str, Forecast]
+    without: Mapping[str, NoForecast]
+    total: Forecast | None
+
+
+def forecast_fleet(
+    rows: HourlyRows,
+    measures: Measures,
+    settings: ForecastSettings,
+    *,
+    end_ms: int,
+    now_ms: int,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Fleet:
+    """Return the forecasts of views, which all begin where the history ends.
+
+    Args:
+        rows: The history.
+        measures: Columns of the rows.
+        settings: What is asked.
+        end_ms: End of the history, see `hours.last_hour_ms`.
+        now_ms: Wall time, Unix ms.
+        progress: Gets the number of views that are done, after each.
+
+    Raises:
+        sds_core.planning.errors.ModelMissing: statsmodels is not installed.
+    """
+    views: dict[str, Forecast] = {}
+    without: dict[str, NoForecast] = {}
+    summed: list[Daily] = []
+    for done, (name, of_view) in enumerate(sorted(rows.items()), start=1):
+        try:
+            hours = hours_of(
+                of_view,
+                measures.counters,
+                measures.gauges,
+                end_ms=end_ms,
+                now_ms=now_ms,
+            )
+        except NoForecast as error:
+            without[name] = error
+            continue
+        views[name] = forecast(hours, measures.parts, settings)
+        summed.append(daily_figures(hours, measures.parts, settings))
+        progress(done)
+    return Fleet(views, without, _total(views, summed, end_ms, settings))
+
+
+def _total(
+    views: Mapping[str, Forecast],
+    summed: Sequence[Daily],
+    end_ms: int,
+    settings: ForecastSettings,
+) -> Forecast | None:
+    if not summed:
+        return None
+    if len(summed) > 1:
+        return forecast_daily(sum_daily(summed), end_ms, settings)
+    # The sum of one view is its forecast, which takes a second to compute again.
+    (view,) = views.values()
+    names = {*summed[0], "kafka.storage"}
+    figures = {name: one for name, one in view.figures.items() if name in names}
+    return view._replace(figures=figures, limits=())

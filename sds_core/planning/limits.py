@@ -1,0 +1,102 @@
+"""When possible futures reach a limit."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sds_core.planning.hours import DAY_HOURS, DAY_MS, HOUR_MS, Floats
+
+
+class Reached(NamedTuple):
+    """When a limit is reached.
+
+    Attributes:
+        name: Figure that has it: ``epoch_messages``, ``message_bytes``, ``filter_ids``.
+        limit: Its value: ids, messages of one participant in an epoch, bytes.
+        now: The value at the end of the history.
+        at_ms: In half of the futures it is reached until then, Unix ms; None if later
+            than the days that were looked ahead, or never. So are the other two.
+        earliest_ms: The same in the lower share of the interval.
+        latest_ms: The same in the upper share.
+        note: Why there is no time although the figure grows; else empty.
+    """
+
+    name: str
+    limit: float
+    now: float
+    at_ms: int | None
+    earliest_ms: int | None
+    latest_ms: int | None
+    note: str = ""
+
+
+def reached_by_level(paths: Floats, limit: float, now: float, begin_ms: int) -> Floats:
+    """Return when each future of a daily greatest value reaches a limit.
+
+    Args:
+        paths: Shape (days, paths).
+        limit: The limit.
+        now: The value on the last day of the history.
+        begin_ms: Begin of the first day, Unix ms.
+
+    Returns:
+        Begin of the first day on or above the limit, Unix ms, infinite for none, shape
+        (paths,).
+    """
+    above = paths >= limit
+    day = np.where(above.any(axis=0), above.argmax(axis=0), np.inf)
+    return np.where(now >= limit, begin_ms, begin_ms + day * DAY_MS)
+
+
+def reached_by_sum(
+    paths: Floats, limit: float, now: float, begin_ms: int, profile: Floats
+) -> Floats:
+    """Return when each future of a growing figure reaches a limit.
+
+    Args:
+        paths: Growth on each day, shape (days, paths).
+        limit: The limit.
+        now: The figure at the end of the history.
+        begin_ms: Begin of the first day, Unix ms.
+        profile: Growth in each hour of a day, as shares of the day, shape (24,).
+
+    Returns:
+        Times, Unix ms, to the hour of the day, infinite for none, shape (paths,).
+    """
+    levels = now + np.cumsum(paths, axis=0)
+    above = levels >= limit
+    day = above.argmax(axis=0)
+    columns = np.arange(paths.shape[1])
+    grown = np.maximum(paths[day, columns], 1e-9)
+    missing = limit - (levels[day, columns] - grown)
+    share = np.interp(
+        missing / grown,
+        np.concatenate([[0.0], np.cumsum(profile)]),
+        np.arange(DAY_HOURS + 1) / DAY_HOURS,
+    )
+    times = begin_ms + (day + share) * DAY_MS
+    times = np.where(above.any(axis=0), times, np.inf)
+    return np.where(now >= limit, begin_ms, times)
+
+
+def reached(
+    name: str, limit: float, now: float, times: Floats, coverage: float
+) -> Reached:
+    """Return a limit with the times of the interval, rounded down to the hour.
+
+    Args:
+        name: See `Reached`.
+        limit: See `Reached`.
+        now: See `Reached`.
+        times: Result of one of the functions above.
+        coverage: Share of the futures inside the interval, in (0, 1).
+    """
+    outside = (1 - coverage) / 2
+    # Infinite times cannot be interpolated.
+    quantiles = np.quantile(times, [outside, 0.5, 1 - outside], method="inverted_cdf")
+    earliest, middle, latest = (
+        int(one) // HOUR_MS * HOUR_MS if np.isfinite(one) else None for one in quantiles
+    )
+    return Reached(name, limit, now, middle, earliest, latest)

@@ -1,0 +1,106 @@
+"""Which columns of a kind's history a forecast needs, found in its table of figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sds_core.observer.figure_table import ColumnType, FigureTable
+from sds_core.planning.hours import Floats, Hours
+
+EPOCH = "epoch_messages_max"
+FILTER = ("bloom_bits_set", "bloom_bits", "bloom_hashes")
+"""Bits that are set, bits, and hash functions of the fullest filter."""
+
+_PART = "bytes_"
+_FRAMES = "frames_"
+_RECORDS = "records_"
+_REPEATED = "retransmissions_"
+_RETRIES = "rebroadcasts_retry"
+_RESPONSES = "repair_bytes_response"
+_SINGLE = ("messages", "replicas", _RETRIES, _RESPONSES)
+
+
+class Measures(NamedTuple):
+    """Columns of the history.
+
+    Attributes:
+        parts: Column by the name of a part of the bytes.
+        counters: Columns that grow, those of `parts` included.
+        gauges: Columns that go up and down.
+    """
+
+    parts: Mapping[str, str]
+    counters: tuple[str, ...]
+    gauges: tuple[str, ...]
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """All columns."""
+        return self.counters + self.gauges
+
+
+def measures_of(table: FigureTable[Any]) -> Measures:
+    """Return the columns that a forecast of views of this kind needs."""
+    names = [one.name for one in table.columns if one.type is ColumnType.INTEGER]
+    headings = {
+        table.column_of(one): one.heading.lower() for one in table.figures if one.report
+    }
+    parts = {
+        headings.get(name) or name.removeprefix(_PART): name
+        for name in names
+        if name.startswith(_PART)
+    }
+    beginnings = (_PART, _FRAMES, _RECORDS, _REPEATED)
+    counters = [n for n in names if n.startswith(beginnings) or n in _SINGLE]
+    gauges = [n for n in names if n == EPOCH or n in FILTER]
+    return Measures(parts, tuple(counters), tuple(gauges))
+
+
+def frames(hours: Hours) -> Floats | None:
+    """Return the frames of each hour; None of a kind that does not count them."""
+    columns = [one for name, one in hours.grown.items() if name.startswith(_FRAMES)]
+    return sum(columns[1:], start=columns[0]) if columns else None
+
+
+def bytes_sent(hours: Hours) -> Floats:
+    """Return the bytes of each hour, all parts."""
+    columns = [one for name, one in hours.grown.items() if name.startswith(_PART)]
+    return sum(columns[1:], start=columns[0])
+
+
+def bytes_repeated(hours: Hours) -> Floats:
+    """Return the bytes of each hour that were retransmissions.
+
+    Responses to repair requests are measured. The length of other repeated frames and
+    records is not: each counts with the mean length of that hour.
+    """
+    grown = hours.grown
+    found = grown.get(_RESPONSES, 0.0) + 0.0 * bytes_sent(hours)
+    sent = frames(hours)
+    if sent is not None and _RETRIES in grown:
+        found += _ratio(bytes_sent(hours) * grown[_RETRIES], sent)
+    for name, repeated in grown.items():
+        one = name.removeprefix(_REPEATED)
+        if one != name and _RECORDS + one in grown and _PART + one in grown:
+            found += _ratio(grown[_PART + one] * repeated, grown[_RECORDS + one])
+    return found
+
+
+def records(hours: Hours) -> Floats | None:
+    """Return the Kafka records of each hour: each tap writes each frame."""
+    sent = frames(hours)
+    return None if sent is None else sent + hours.grown["replicas"]
+
+
+def mean_frame(hours: Hours) -> Floats | None:
+    """Return the mean length of the frames of each hour; 0 where there are none."""
+    sent = frames(hours)
+    return None if sent is None else _ratio(bytes_sent(hours), sent)
+
+
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    found: Floats = part / np.maximum(whole, 1)
+    return found

@@ -1,0 +1,61 @@
+"""The model of a daily figure: growth, the days of the week, and chance.
+
+The logarithm of a figure is a straight line, an effect of the day of the week, and a
+deviation that depends on that of the day before: growth is a share per day, and a busy
+day is busier by a share. `docs/planning.md` compares it with others.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from sds_core.planning.errors import ModelMissing
+from sds_core.planning.hours import Floats
+
+PATHS = 500
+"""Futures that are drawn: enough for the tenth and the ninetieth percentile."""
+
+_SEED = 20_261_124
+_WEEK = 7
+# e^41 is 600 PB: a steep line from few days must not overflow.
+_GREATEST_LOG = 41.0
+
+
+def draw_paths(values: Floats, days: int) -> Floats:
+    """Return possible futures of a daily figure, shape (days, `PATHS`).
+
+    They differ by the deviation of each day, and by what is not known of line and week.
+    The same values give the same futures.
+
+    Args:
+        values: The figure on each day, from 0 on, shape (n,) with n >= 14.
+        days: Days to look ahead.
+
+    Raises:
+        ModelMissing: statsmodels is not installed.
+    """
+    if np.ptp(values) == 0:
+        return np.full((days, PATHS), values[-1])
+    try:
+        # It takes a second, and is an extra of the package.
+        from statsmodels.tsa.statespace.structural import UnobservedComponents
+    except ImportError as error:
+        raise ModelMissing from error
+    model = UnobservedComponents(
+        np.log1p(values),
+        level="deterministic trend",
+        seasonal=_WEEK,
+        stochastic_seasonal=False,
+        autoregressive=1,
+    )
+    with warnings.catch_warnings():
+        # A figure that follows its line exactly has no deviation to estimate.
+        warnings.simplefilter("ignore")
+        fitted = model.fit(disp=False)
+        drawn = fitted.simulate(
+            days, anchor="end", repetitions=PATHS, rng=np.random.default_rng(_SEED)
+        )
+    logs = np.asarray(drawn, np.float64).reshape(days, PATHS)
+    return np.maximum(np.expm1(np.minimum(logs, _GREATEST_LOG)), 0.0)

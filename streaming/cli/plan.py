@@ -1,0 +1,54 @@
+"""``sds-monitor plan`` and its commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from streaming.cli.channels import channel_table, channels_option
+from streaming.cli.plan_options import (
+    Horizon,
+    PlanSource,
+    horizon_options,
+    source_options,
+)
+from streaming.cli.settings import config_option, setting
+
+
+@click.group(
+    "plan",
+    epilog="Example: sds-monitor plan forecast --history ./state/history",
+)
+def command() -> None:
+    """Look ahead: what channels will cost, and when they reach their limits."""
+
+
+@command.command(
+    "forecast",
+    epilog="Example: sds-monitor plan forecast --history ./state/history "
+    "--channel my-channel --kafka-retention-days 7",
+)
+@config_option
+@source_options
+@channels_option
+@horizon_options
+@setting(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    help="Tables, or one JSON object.",
+)
+def forecast_command(
+    source: PlanSource, channels: Path | None, horizon: Horizon, form: str
+) -> None:
+    """Forecast bytes, messages, filters and epochs from the history.
+
+    For each channel and for their sum: the last seven days, the next seven, and when
+    each limit is reached. Needs 14 whole days of history, and the extra `plan`
+    (statsmodels). Exit code 2 if no channel has a forecast, with the reason.
+    """
+    from streaming.cli.actions.plan_forecast import print_forecast
+
+    print_forecast(source, channel_table(channels), horizon, form == "json")

@@ -1,0 +1,178 @@
+"""Options of `plan`: where the history is read from, and what is asked of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+from click.core import ParameterSource
+
+from streaming.cli.settings import option_group, setting
+
+DEFAULT_API = "http://127.0.0.1:9108"
+
+
+class PlanSource(NamedTuple):
+    """Where the history is read from; at most one of the first two is set.
+
+    Attributes:
+        history: Directory of a history.
+        api: URL of a monitor.
+        views: Prefix of the kind of view; None for channels of SDS.
+        channel: Only this channel, view or group; None for all.
+        days: Days of the history to use.
+    """
+
+    history: Path | None
+    api: str | None
+    views: str | None
+    channel: str | None
+    days: int
+
+
+class Horizon(NamedTuple):
+    """What is asked of a forecast.
+
+    Attributes:
+        days: Days to look ahead.
+        interval: Percent of the futures inside an interval.
+        epoch_messages: Budget of a participant in a rate-limit epoch.
+        record_bytes: Bytes of a Kafka record beside the frame.
+        retention_days: Retention of the topic; None without a figure of storage.
+        replication: Replication factor of the topic.
+    """
+
+    days: int
+    interval: int
+    epoch_messages: int
+    record_bytes: int
+    retention_days: int | None
+    replication: int
+
+
+def _source(
+    history: Path | None,
+    api: str | None,
+    views: str | None,
+    channel: str | None,
+    fit_days: int,
+) -> PlanSource:
+    """Return the source that is given nearest: by option, environment or file.
+
+    Raises:
+        click.UsageError: Two are given equally near.
+    """
+    context = click.get_current_context()
+    for nearest in (
+        ParameterSource.COMMANDLINE,
+        ParameterSource.ENVIRONMENT,
+        ParameterSource.DEFAULT_MAP,
+    ):
+        from_history, from_api = (
+            context.get_parameter_source(name) is nearest for name in ("history", "api")
+        )
+        if from_history and from_api:
+            message = "give one of --history and --api"
+            raise click.UsageError(message)
+        if from_history:
+            return PlanSource(history, None, views, channel, fit_days)
+        if from_api:
+            break
+    return PlanSource(None, api or DEFAULT_API, views, channel, fit_days)
+
+
+def _horizon(
+    days: int,
+    interval: int,
+    epoch_messages: int,
+    record_bytes: int,
+    kafka_retention_days: int | None,
+    kafka_replication: int,
+) -> Horizon:
+    return Horizon(
+        days,
+        interval,
+        epoch_messages,
+        record_bytes,
+        kafka_retention_days,
+        kafka_replication,
+    )
+
+
+source_options = option_group(
+    "source",
+    (
+        setting(
+            "--history",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="Read the directory of a history.",
+        ),
+        setting(
+            "--api",
+            "--url",
+            "api",
+            metavar="URL",
+            help=f"Read the history of a running monitor.  [default: {DEFAULT_API}]",
+        ),
+        setting(
+            "--views",
+            metavar="PREFIX",
+            help="Views of another protocol, named as in the address of its page: "
+            "--channel is then the name of one of them.",
+        ),
+        setting("--channel", help="Only this channel.  [default: all, and their sum]"),
+        setting(
+            "--fit-days",
+            # The first hour does not count, and 14 whole days are needed.
+            type=click.IntRange(15, 365),
+            default=56,
+            help="Days of the history that the forecast follows.",
+        ),
+    ),
+    _source,
+)
+
+horizon_options = option_group(
+    "horizon",
+    (
+        setting(
+            "--days",
+            type=click.IntRange(7, 365),
+            default=90,
+            help="Days to look ahead for limits.",
+        ),
+        setting(
+            "--interval",
+            type=click.IntRange(50, 99),
+            default=80,
+            metavar="PERCENT",
+            help="Probability of the intervals.",
+        ),
+        setting(
+            "--epoch-messages",
+            type=click.IntRange(1),
+            default=100,
+            help="Messages of a participant in a rate-limit epoch of 10 minutes.",
+        ),
+        setting(
+            "--kafka-retention-days",
+            type=click.IntRange(1, 36_500),
+            help="Retention of the topic of frames, for a forecast of its size.",
+        ),
+        setting(
+            "--kafka-replication",
+            type=click.IntRange(1, 100),
+            default=1,
+            help="Replication factor of the topic of frames.",
+        ),
+        setting(
+            "--record-bytes",
+            type=click.IntRange(0, 1_000_000),
+            default=260,
+            help="Bytes of a Kafka record beside the frame: key, headers, framing.",
+        ),
+    ),
+    _horizon,
+)
