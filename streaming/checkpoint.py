@@ -18,6 +18,7 @@ from sds_core.observer.settings_table import Values, read_values, settings_of, v
 from sds_core.text import printable
 from streaming.damage import (
     IDENTITY,
+    LEDGER,
     DamagedCheckpoint,
     do_without,
     read_file,
@@ -168,7 +169,8 @@ def check_identity(
         identity.files = [
             path.name
             for path in own_files(checkpoint).iterdir()
-            if path.suffix in _ENDINGS and path.name != IDENTITY
+            # A ledger that is not listed is one that a killed start has left.
+            if path.suffix in _ENDINGS and path.name not in (IDENTITY, LEDGER)
         ]
     for name in identity.files:
         path = own_files(checkpoint) / name

@@ -51,10 +51,13 @@ def open_checkpoint(settings: JobSettings, kinds: Kinds) -> OpenCheckpoint:
     plan_again(checkpoint, log, identity.unfinished)
     complete(checkpoint, log)
 
+    # The package may be replaced while the job runs.
+    release = version("sds-monitor")
+
     def position(batch: int) -> str:
         # A repeated batch has the same rows only under the same rules and options.
         options = settings.forget_ms, settings.history is not None
-        return f"{version('sds-monitor')} {options} {position_of(checkpoint, batch)}"
+        return f"{release} {options} {position_of(checkpoint, batch)}"
 
     batch = 0 if log.committed is None else log.committed + 1
     is_planned = (checkpoint / "offsets" / str(batch)).exists()

@@ -110,18 +110,27 @@ def open_ledger(
         streaming.damage.DamagedCheckpoint: A file is damaged.
     """
     directory = own_files(checkpoint)
+    older = list(_older_paths(directory, kinds))
+    if LEDGER not in identity.files and any(path.exists() for path in older):
+        # The start that made it has failed since. The older files are still the truth.
+        _remove(directory / LEDGER)
     ledger = Ledger(directory / LEDGER, expected=LEDGER in identity.files)
     with ledger.transaction() as connection:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if not version:
-            older = _OlderFiles(directory, identity.files, kinds, connection)
-            older.copy(-1 if committed is None else committed, first_sequence)
+            files = _OlderFiles(directory, identity.files, kinds, connection)
+            files.copy(-1 if committed is None else committed, first_sequence)
             connection.execute(f"PRAGMA user_version = {_VERSION}")
     started = record_start(checkpoint, identity, [LEDGER])
-    for path in _older_paths(directory, kinds):
-        for end in ("", "-wal", "-shm"):
-            path.with_name(path.name + end).unlink(missing_ok=True)
+    for path in older:
+        _remove(path)
     return started, ledger
+
+
+def _remove(path: Path) -> None:
+    """Remove a file of SQLite, or of another kind, if it exists."""
+    for end in ("", "-wal", "-shm"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
 
 
 def _older_paths(directory: Path, kinds: Kinds) -> Iterator[Path]:

@@ -13,17 +13,21 @@ batches. They wait for a batch, and it waits for them; readers wait for nobody.
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from sds_core.text import one_line, printable
+from streaming.checkpoint import CheckpointUnwritable
 from streaming.damage import DamagedCheckpoint, do_without
 from streaming.ledger import schema
+
+_log = logging.getLogger("sds-monitor")
 
 _CHECKED_BYTES = 64 * 1024 * 1024
 """A larger file is not read whole at the start: that would take seconds. It can be
@@ -31,6 +35,9 @@ gigabytes if a destination of the history was away for long."""
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 """The last one: a table has other columns than our statements."""
+
+_UNUSABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+"""Errors of a file that is none of SQLite that can be written to."""
 
 _BUSY_S = 60.0
 """Longest wait for another writer, seconds. A batch with hours of minutes of many
@@ -50,6 +57,7 @@ class Ledger:
         expected: Whether the file was made before, and must have its tables.
 
     Raises:
+        CheckpointUnwritable: The file or its directory cannot be written to.
         DamagedCheckpoint: The file is damaged. Methods raise it too, where they find
             damage.
     """
@@ -60,7 +68,7 @@ class Ledger:
         self._thread = threading.local()
         self._lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
-        self._has_grown = False
+        self._has_grown = self._has_failed = False
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with self.transaction() as connection:
@@ -71,10 +79,7 @@ class Ledger:
                 schema.prepare(connection)
         except sqlite3.OperationalError as error:
             # A directory of the file's name, or a header that forbids writing.
-            code = error.sqlite_errorcode & 0xFF
-            if code == sqlite3.SQLITE_CANTOPEN or (
-                code == sqlite3.SQLITE_READONLY and os.access(path, os.W_OK)
-            ):
+            if error.sqlite_errorcode & 0xFF in _UNUSABLE:
                 raise self.damaged(error) from error
             raise
 
@@ -96,13 +101,32 @@ class Ledger:
         if joined is not None:
             yield joined
             return
-        with (
-            told_damage(self._path),
-            closing(self._connect()) as connection,
-            connection,
-            self._joining(connection),
-        ):
+        with told_damage(self._path), closing(self._connect()) as connection:
+            with connection, self._joining(connection) as committed:
+                yield connection
+            for call in committed:
+                call()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """A connection for queries that all see the same commit."""
+        with self.transaction() as connection:
+            if not connection.in_transaction:
+                connection.execute("BEGIN")
             yield connection
+
+    def after_commit(self, call: Callable[[], None]) -> None:
+        """Call a function when the transaction of this thread is committed.
+
+        What is kept in memory of the file is to be dropped then: until the commit,
+        other threads read the file as it was. Without a transaction it is called now.
+        """
+        committed: list[Callable[[], None]] | None
+        committed = getattr(self._thread, "committed", None)
+        if committed is None:
+            call()
+        else:
+            committed.append(call)
 
     def rows(self, query: str, *values: object) -> list[Any]:
         """Return the rows of a query."""
@@ -141,19 +165,20 @@ class Ledger:
             ValueError: A later batch is stored, or this one with another position:
                 `begin` was not called.
         """
-        newest = self._newest()
-        is_new = newest != (number, position)
-        if is_new and newest is not None and newest[0] >= number:
-            message = f"batch {newest[0]} is stored already, and is not batch {number}"
-            raise ValueError(message)
         with self._lock, told_damage(self._path):
             connection = self._open_writer()
             with connection:
+                # Another query, which was given up, may write the same batch.
                 connection.execute("BEGIN IMMEDIATE")
+                newest = _newest(connection)
+                is_new = newest != (number, position)
+                if is_new and newest is not None and newest[0] >= number:
+                    message = f"batch {newest[0]} is stored, and is not batch {number}"
+                    raise ValueError(message)
                 if is_new:
                     schema.keep(connection)
                 before = connection.total_changes
-                with self._joining(connection):
+                with self._joining(connection) as committed:
                     yield is_new
                 if connection.total_changes == before:
                     connection.rollback()
@@ -164,10 +189,13 @@ class Ledger:
                         "INSERT INTO batch VALUES (?, ?)", (number, position)
                     )
         self._has_grown = True
+        for call in committed:
+            call()
 
     def has(self, number: int, position: str) -> bool:
         """Whether a batch with this number and position was committed as the newest."""
-        return self._newest() == (number, position)
+        with self.transaction() as connection:
+            return _newest(connection) == (number, position)
 
     def begin(self, committed: int | None, position: str | None) -> None:
         """Undo the newest batch if Spark does not repeat it as it was; at a start.
@@ -183,10 +211,10 @@ class Ledger:
             position: Position of the batch after it, if that is planned; else None.
         """
         following = 0 if committed is None else committed + 1
-        newest = self._newest()
-        if newest is None or newest[0] < following:
-            return
         with self.transaction() as connection:
+            newest = _newest(connection)
+            if newest is None or newest[0] < following:
+                return
             if newest != (following, position) or schema.has_forgotten(connection):
                 schema.undo(connection)
                 connection.execute("DELETE FROM batch")
@@ -194,30 +222,36 @@ class Ledger:
     def tidy(self) -> None:
         """Copy the write-ahead log into the file if it is large; to be called often.
 
-        The commit of a batch does not, so that it waits for one write of the disk.
+        The commit of a batch does not, so that it waits for one write of the disk. A
+        copy that fails loses nothing, and is tried again.
         """
         log = self._path.with_name(f"{self._path.name}-wal")
         if not self._has_grown or log.stat().st_size < _LOG_BYTES:
             return
-        self._has_grown = False
-        with self.transaction() as connection:
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        try:
+            with self.transaction() as connection:
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        except sqlite3.OperationalError as error:
+            if not self._has_failed:
+                _log.warning("%s: %s: free space on its disk", self._path, error)
+            self._has_failed = True
+            return
+        self._has_grown = self._has_failed = False
 
     def damaged(self, reason: object) -> DamagedCheckpoint:
         """Return the error for a file that cannot be read."""
         return damaged_database(self._path, reason)
 
-    def _newest(self) -> tuple[int, str] | None:
-        rows = self.rows("SELECT number, position FROM batch")
-        return rows[0] if rows else None
-
     @contextmanager
-    def _joining(self, connection: sqlite3.Connection) -> Iterator[None]:
-        self._thread.connection = connection
+    def _joining(
+        self, connection: sqlite3.Connection
+    ) -> Iterator[list[Callable[[], None]]]:
+        """Give the list of what is called after the commit."""
+        self._thread.connection, self._thread.committed = connection, []
         try:
-            yield
+            yield self._thread.committed
         finally:
-            del self._thread.connection
+            del self._thread.connection, self._thread.committed
 
     def _open_writer(self) -> sqlite3.Connection:
         # It stays open: the last one that is closed writes the log into the file. The
@@ -239,22 +273,39 @@ class Ledger:
         )
 
 
+def _newest(connection: sqlite3.Connection) -> tuple[int, str] | None:
+    """Return number and position of the newest batch; None before the first."""
+    newest: tuple[int, str] | None
+    newest = connection.execute("SELECT number, position FROM batch").fetchone()
+    return newest
+
+
 @contextmanager
 def told_damage(path: Path) -> Iterator[None]:
     """Turn an error of SQLite that means damage into one with a remedy.
 
     Raises:
+        CheckpointUnwritable: The file or its directory cannot be written to.
         DamagedCheckpoint: The file is damaged.
     """
     try:
         yield
     except sqlite3.DatabaseError as error:
         # The lowest byte of an extended error code is the code.
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in _DAMAGE:
             raise damaged_database(path, error) from error
+        if code in _UNUSABLE and not _is_writable(path):
+            raise CheckpointUnwritable(path.parent.parent, str(error)) from error
         raise
     except UnicodeDecodeError as error:
         raise damaged_database(path, error) from error
+
+
+def _is_writable(path: Path) -> bool:
+    """Whether this process has the right to write a file, and others beside it."""
+    places = (path, path.parent) if path.exists() else (path.parent,)
+    return all(os.access(place, os.W_OK) for place in places)
 
 
 def damaged_database(path: Path, reason: object) -> DamagedCheckpoint:

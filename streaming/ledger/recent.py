@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -115,7 +116,7 @@ class RecentMinutes:
             before = self._prefix, self._newest_ms() - RECENT_MS
             self._ledger.write(_MOVE, *before)
             self._ledger.write(_DELETE_MOVED, *before)
-        self._drop_answers_without(rows)
+            self._ledger.after_commit(partial(self._drop_answers_without, rows))
 
     def begin(self, totals: Mapping[str, Any], clock_ms: int) -> None:
         """Store the figures of channels of which no minute is stored, as of now.
@@ -138,7 +139,7 @@ class RecentMinutes:
                     if channel not in known
                 ],
             )
-        self._drop_answers()
+            self._ledger.after_commit(self._drop_answers)
 
     def forget(self, channel: str) -> None:
         """Drop all figures of a channel."""
@@ -150,7 +151,7 @@ class RecentMinutes:
                     self._prefix,
                     channel,
                 )
-        self._drop_answers()
+            self._ledger.after_commit(self._drop_answers)
 
     def at(self, at_ms: int) -> Mapping[str, Recorded]:
         """Return the figures of all channels at a moment in the last hour.
@@ -199,7 +200,7 @@ class RecentMinutes:
 
         Rows are like those of the history, with the fields `FigureTable.grown`.
         """
-        with self._ledger.transaction():
+        with self._ledger.snapshot():
             baseline = self._ledger.rows(
                 "SELECT end_ms, figures FROM baseline WHERE prefix = ? AND name = ?",
                 self._prefix,
@@ -233,7 +234,7 @@ class RecentMinutes:
             self._steps = (), {}
 
     def _find(self, at_ms: int) -> dict[str, Recorded]:
-        with self._ledger.transaction():
+        with self._ledger.snapshot():
             rows = self._ledger.rows(_BASELINE, self._prefix)
             rows += self._ledger.rows(_AT, self._prefix, at_ms)
         packed = {channel: row for channel, *row in rows}

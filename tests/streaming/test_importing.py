@@ -192,3 +192,41 @@ def test_damaged_older_file_is_named_with_its_remedy(
     stored["files"].remove(name)
     identity.write_bytes(msgspec.json.encode(stored))
     opened(checkpoint)
+
+
+def test_files_are_copied_again_if_the_start_after_the_copy_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The release that wrote them may have continued with them since."""
+    checkpoint = Path(shutil.copytree(CHECKPOINTS / "0.15.0", tmp_path / "checkpoint"))
+    directory = checkpoint / "monitor"
+    monkeypatch.setattr(importing, "record_start", _fail)
+    with pytest.raises(OSError, match="disk"):
+        opened(checkpoint)
+    monkeypatch.undo()
+    with closing(sqlite3.connect(directory / "views.sqlite")) as older, older:
+        older.execute("INSERT INTO requests (key, digest) VALUES ('sds:a', x'01')")
+    before = count(directory / "views.sqlite", "requests")
+    opened(checkpoint)
+    assert count(directory / "ledger.sqlite", "requests") == before
+
+
+@pytest.mark.parametrize("version", ["0.5.0", "0.13.0"])
+@pytest.mark.parametrize("has_header", [False, True])
+def test_start_that_ended_while_the_ledger_was_made_is_repeated(
+    tmp_path: Path, version: str, has_header: bool
+) -> None:
+    """Also on checkpoints of releases that do not list their files."""
+    checkpoint = Path(shutil.copytree(CHECKPOINTS / version, tmp_path / "checkpoint"))
+    path = checkpoint / "monitor" / "ledger.sqlite"
+    path.touch()
+    if has_header:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+    opened(checkpoint)
+    assert count(path, "incidents")
+
+
+def _fail(*_: object) -> None:
+    message = "disk is full"
+    raise OSError(message)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import resource
+import signal
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -136,7 +139,7 @@ def test_stored_batch_cannot_be_written_again_without_an_undo(tmp_path: Path) ->
         stores_of(ledger).labels["sds"].admit(["town"])
     for number, position in ((1, "there"), (0, "here")):
         with (
-            pytest.raises(ValueError, match="batch 1 is stored already"),
+            pytest.raises(ValueError, match="batch 1 is stored, and is not batch"),
             ledger.batch(number, position),
         ):
             pass
@@ -188,3 +191,49 @@ def test_part_of_a_group_is_that_before_a_batch_that_is_planned_again(
     pipeline.lose(rest, clock_of(rest), replanned=True)
     assert content(pipeline.ledger) == before
     pipeline.batch(rest[:10], clock_of(rest[:10]))
+
+
+def test_second_writer_of_a_batch_finds_it_stored(tmp_path: Path) -> None:
+    """A query that was given up may still write when it has been started again."""
+    first, second = ledger_in(tmp_path), Ledger(tmp_path / "ledger.sqlite")
+    answers = []
+
+    def repeat() -> None:
+        with second.batch(0, "here") as is_new:
+            answers.append(is_new)
+
+    thread = threading.Thread(target=repeat)
+    with first.batch(0, "here"):
+        thread.start()
+        # It has begun to wait, or will.
+        thread.join(0.2)
+        stores_of(first).by_kind["sds"].findings.record_incidents({"a": [lost("a")]})
+    thread.join()
+    assert answers == [False]
+
+
+def test_log_that_cannot_be_copied_is_copied_later(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """On a full disk, which batches may survive; it is logged once."""
+    ledger = ledger_in(tmp_path)
+    findings = stores_of(ledger).by_kind["sds"].findings
+    with ledger.batch(0, "here"):
+        for number in range(40):
+            long = "x" * 100_000
+            findings.record_incidents({long: [lost(f"{number}{long}")]})
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    size = (tmp_path / "ledger.sqlite").stat().st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        ledger.tidy()
+        ledger.tidy()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    (line,) = (one.getMessage() for one in caplog.records)
+    assert "ledger.sqlite" in line
+    assert (tmp_path / "ledger.sqlite").stat().st_size == size
+    ledger.tidy()
+    assert (tmp_path / "ledger.sqlite").stat().st_size > size

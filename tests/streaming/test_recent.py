@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -202,3 +203,53 @@ def test_rows_name_the_view_as_its_kind_does(tmp_path: Path) -> None:
     (row,) = recent.rows("north", 0, 1 << 62)
     assert row["league"] == "north"
     assert "channel" not in row
+
+
+def test_answers_that_are_asked_for_within_a_batch_do_not_stay(tmp_path: Path) -> None:
+    """The page asks in another thread, which sees what is committed."""
+    ledger = ledger_in(tmp_path)
+    recent = RecentMinutes(ledger, CHANNELS)
+    at_ms = MONDAY_MS + 9 * MINUTE_MS
+    asked = MONDAY_MS, at_ms, MINUTE_MS
+
+    def ask() -> tuple[list[int], list[int]]:
+        at = ends(list(recent.at(at_ms).values()))
+        return at, ends(recent.steps(["town"], *asked)["town"])
+
+    def ask_elsewhere() -> None:
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join()
+
+    with ledger.batch(0, "here"):
+        recent.record({"town": [minute(0, 1)]})
+    with ledger.batch(1, "here"):
+        recent.record({"town": [minute(1, 2)]})
+        ask_elsewhere()
+    assert ask() == ([2], [1, 2])
+    with ledger.batch(2, "here"):
+        recent.forget("town")
+        ask_elsewhere()
+    assert ask() == ([], [])
+
+
+def test_answer_has_every_channel_while_minutes_become_old(tmp_path: Path) -> None:
+    """A commit between two queries of one answer changes nothing in it."""
+    reading = ledger_in(tmp_path)
+    recent = RecentMinutes(reading, CHANNELS)
+    writing = Ledger(tmp_path / "ledger.sqlite")
+    writer = RecentMinutes(writing, CHANNELS)
+    with writing.batch(0, "here"):
+        writer.record({"quiet": [minute(0, 1)], "busy": [minute(0, 1)]})
+
+    def commit_between(statement: str) -> None:
+        if "FROM minutes" in statement and not writing.has(1, "here"):
+            with writing.batch(1, "here"):
+                newest = RECENT_MS // MINUTE_MS + 1
+                writer.record({"busy": [minute(newest, 2)]})
+
+    with reading.transaction() as connection:
+        connection.set_trace_callback(commit_between)
+        answer = recent.at(MONDAY_MS + 9 * MINUTE_MS)
+    assert sorted(answer) == ["busy", "quiet"]
+    assert writing.has(1, "here")

@@ -9,7 +9,7 @@ import click
 
 from sds_core.observer.kinds import AnyKind
 from sds_core.text import did_you_mean, printable, shown
-from streaming.checkpoint import own_files
+from streaming.checkpoint import CheckpointUnwritable, own_files
 from streaming.chunk import FORGET
 from streaming.damage import LEDGER, DamagedCheckpoint
 from streaming.ledger.ledger import Ledger
@@ -38,13 +38,14 @@ def forget(checkpoint: Path, channels: Sequence[str], kind: AnyKind) -> None:
     try:
         register = ViewRegister(Ledger(path, expected=True))
         keys = register.keys()
-    except DamagedCheckpoint as error:
+        known = {key.partition(":")[2] for key in keys if key.startswith(kind.key(""))}
+        for channel in channels:
+            if channel not in known:
+                similar = did_you_mean(channel, known)
+                message = f"no such channel: {shown(channel)}{similar}"
+                raise click.UsageError(message)
+        register.request((kind.key(channel), FORGET) for channel in channels)
+    except (CheckpointUnwritable, DamagedCheckpoint) as error:
         raise click.UsageError(str(error)) from error
-    known = {key.partition(":")[2] for key in keys if key.startswith(kind.key(""))}
-    for channel in channels:
-        if channel not in known:
-            message = f"no such channel: {shown(channel)}{did_you_mean(channel, known)}"
-            raise click.UsageError(message)
-    register.request((kind.key(channel), FORGET) for channel in channels)
     for channel in channels:
         click.echo(f"channel {printable(channel)} is forgotten with the next batch")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -73,3 +78,27 @@ def test_damaged_list_is_refused_in_one_line(tmp_path: Path) -> None:
     result = forget(tmp_path, "town")
     assert result.exit_code == 2
     assert "ledger.sqlite is damaged" in result.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("place", [".", LEDGER])
+def test_file_of_another_user_is_refused_in_one_line(
+    tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the checkpoint's name."""
+    directory = tmp_path / "monitor"
+    Ledger(directory / LEDGER).write("INSERT INTO views VALUES ('sds:town')")
+    # Rights do not bind root.
+    read_only = {directory, directory / LEDGER} & {(directory / place).resolve()}
+    monkeypatch.setattr(
+        sqlite3, "connect", partial(_connect_read_only, sqlite3.connect)
+    )
+    monkeypatch.setattr(os, "access", lambda path, _: path not in read_only)
+    result = forget(tmp_path, "town")
+    assert result.exit_code == 2
+    assert f"{tmp_path} cannot be written to" in result.stderr.splitlines()[-1]
+
+
+def _connect_read_only(
+    connect: Callable[..., sqlite3.Connection], path: Path, *args: Any, **options: Any
+) -> sqlite3.Connection:
+    return connect(f"file:{path}?mode=ro", *args, uri=True, **options)
