@@ -1,10 +1,14 @@
 """Compares models of daily figures, and says how accurate forecasts are.
 
     python -m benchmarks.planning
+    python -m benchmarks.planning --history DIR
 
 Each model forecasts the bytes of the next week of 40 simulated months, from 30 days of
 history. The months have four rates of growth, three sizes of a day's deviation and
 three of its dependence on the day before; nothing in them is measured.
+
+With `--history`, it only writes a simulated month that ends today, for
+`sds-monitor plan forecast --history DIR`.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -27,6 +32,7 @@ from sds_core.planning.hours import DAY_MS, Floats
 from sds_core.planning.model import PATHS, draw_paths
 from tests.support.planning.backtest import Model, backtest, forecast_of
 from tests.support.planning.month import MINUTES_A_DAY, Month
+from tests.support.planning.stored import store
 
 _MONTHS = 40
 _SEED = 1
@@ -96,8 +102,12 @@ MODELS: Mapping[str, Model] = {
 
 @click.command()
 @click.option("--months", type=click.IntRange(1, 1_000), default=_MONTHS)
-def main(months: int) -> None:
-    """Print a table of models, and the errors of one whole forecast."""
+@click.option("--history", type=click.Path(path_type=Path), help="Write a month here.")
+def main(months: int, history: Path | None) -> None:
+    """Print a table of models, and the errors of whole forecasts."""
+    if history is not None:
+        store(history, {"town": _month_until_today().rows()})
+        return
     warnings.simplefilter("ignore")
     click.echo("| model | in the 80 % interval | mean error | width | CPU ms |")
     click.echo("|---|---|---|---|---|")
@@ -114,6 +124,14 @@ def main(months: int) -> None:
         )
     _print_errors()
     click.echo(f"\na record has {_record_bytes():.0f} bytes beside its frame")
+
+
+def _month_until_today() -> Month:
+    """Return a simulated month from a Monday to the last midnight, UTC."""
+    today = time.time_ns() // 1_000_000 // DAY_MS
+    # The first day of Unix time was a Thursday.
+    days = 28 + (today + 3) % 7
+    return Month(days=days, messages_a_day=2_800.0, begin_ms=(today - days) * DAY_MS)
 
 
 def _record_bytes() -> float:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, *, waits: bool = False) -> Iterator[None]:
     """Hold a lock while the block runs; the system releases it if the process ends.
 
     Args:
         path: The lock file; it and its directory are created if missing.
+        waits: Whether to wait for another process that holds the lock.
 
     Raises:
         BlockingIOError: Another process holds the lock.
@@ -21,5 +22,5 @@ def locked(path: Path) -> Iterator[None]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
         yield

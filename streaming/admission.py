@@ -14,19 +14,12 @@ from functools import cache
 
 from connectors.kafka.offsets import TimedOffset, Topic
 from connectors.kafka.settings import RecordsLost, TopicReplaced
-from sds_core.observer.ahead import LOOKAHEAD, Look
+from sds_core.observer.ahead import LOOKAHEAD
 from sds_core.observer.record import MAX_AHEAD_MS, is_future
-from streaming.batch_cut import BatchEnd, aligned_end, count_rows, part_of
-from streaming.position import PartitionPosition, Position
+from streaming.batch_cut import aligned_end, part_of
+from streaming.position import PartitionPosition, Position, Unread
 from streaming.record_times import Offsets, ReadTimes, RecordTimes
 from streaming.settings import BatchLimits, Window
-
-IDLE_PARTITION_MS = 30_000
-"""A partition without a record for this long does not hold T back.
-
-Wall time (docs/architecture.md, decision 3). By event time, a partition would count
-as idle while its records are only on their way: in a topic that is filled faster than
-real time, or if one of the writers lags."""
 
 LATE_MS = 3_600_000
 """A window's records are searched for up to this far behind its end.
@@ -158,10 +151,10 @@ class Admission:
             arrived = {p: at.offset + 1 for p, at in newest.items()}
             held = {p: max(end, arrived.get(p, 0)) for p, end in held.items()}
             ends = {p: max(end, held[p]) for p, end in ends.items()}
-            unread = _Unread(placed, ends, held, looks, wall_ms, believed_ms)
+        unread = Unread(placed, ends, held, looks, wall_ms, believed_ms)
+        if target is None:
             end = self._live_end(unread, newest)
         else:
-            unread = _Unread(placed, ends, held, looks, wall_ms, believed_ms)
             end = self._drained_end(unread)
         if (end.clock_ms, end.next_offsets()) == (
             start.clock_ms,
@@ -206,14 +199,14 @@ class Admission:
         )
         return _MAX_LEAD_MS if all(is_future(ms, wall_ms) for ms in times) else 0
 
-    def _live_end(self, unread: _Unread, newest: Mapping[int, TimedOffset]) -> Position:
+    def _live_end(self, unread: Unread, newest: Mapping[int, TimedOffset]) -> Position:
         """The end of a batch that waits for partitions that are not idle."""
         row_limit = self._row_limit(unread)
         newest_ms, times = self._times(unread, row_limit).newest_ms(newest)
         clock_ms = unread.common_clock_ms(newest_ms)
         return self._fitting_end(unread, newest_ms, clock_ms, times, row_limit)
 
-    def _drained_end(self, unread: _Unread) -> Position:
+    def _drained_end(self, unread: Unread) -> Position:
         """The end of a batch of a run that drains the topic up to its target."""
         start = unread.start
         row_limit = self._row_limit(unread)
@@ -224,14 +217,15 @@ class Admission:
                 ends = part_of(start.next_offsets(), unread.ends, row_limit)
                 return unread.position(start.clock_ms, ends)
             # T ends before the last record anyway: the newest need not be known.
-            return unread.position_at(aligned_end(times, times.last_ms, row_limit))
+            end = aligned_end(times, times.last_ms, row_limit)
+            return unread.position(end.clock_ms, end.ends)
         newest_ms, times = times.newest_ms(self.offsets.newest(list(unread.ends)))
         clock_ms = max(newest_ms.values(), default=0)
         return self._fitting_end(unread, newest_ms, clock_ms, times, row_limit)
 
     def _fitting_end(
         self,
-        unread: _Unread,
+        unread: Unread,
         newest_ms: Mapping[int, int],
         clock_ms: int,
         times: RecordTimes,
@@ -252,7 +246,7 @@ class Admission:
             return unread.position(clock_ms, unread.ends, newest_ms)
         end = aligned_end(times, clock_ms, row_limit)
         if end.ends != start.next_offsets() or end.clock_ms != start.clock_ms:
-            return unread.position_at(end)
+            return unread.position(end.clock_ms, end.ends)
         # A partition that has fallen silent holds T back: read records after T.
         latest_ms = max(newest_ms.values(), default=clock_ms)
         beyond = aligned_end(end.times, latest_ms, row_limit)
@@ -263,7 +257,7 @@ class Admission:
         }
         return unread.position(start.clock_ms, beyond.ends, peaks_ms)
 
-    def _times(self, unread: _Unread, scan_rows: int) -> RecordTimes:
+    def _times(self, unread: Unread, scan_rows: int) -> RecordTimes:
         last_ms = unread.believed_ms + MAX_AHEAD_MS
         if self.window is not None:
             last_ms = min(last_ms, self.window.last_ms)
@@ -271,16 +265,12 @@ class Admission:
             self.offsets,
             self.scan_times,
             cache(self.is_record),
-            unread.start,
-            unread.ends,
-            unread.held,
-            unread.looks,
-            unread.believed_ms,
+            unread,
             last_ms,
             scan_rows,
         )
 
-    def _row_limit(self, unread: _Unread) -> int:
+    def _row_limit(self, unread: Unread) -> int:
         """Number of records that fit into both limits, at least one."""
         most = self.limits.rows_after(unread.start.records)
         if unread.rows <= _UNSAMPLED_ROWS:
@@ -365,84 +355,3 @@ def _moved_to(start: Position, topic: Topic, earliest: Mapping[int, int]) -> Pos
         skipped=start.skipped + unread + sum(earliest.values()),
         topic_id=topic.id,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Unread:
-    """The records that a batch may read.
-
-    Attributes:
-        start: Position of the first unread record.
-        ends: Where the unread records end, by partition; at or after the start.
-        held: Where the partitions end.
-        looks: Earlier looks at the ends of the partitions.
-        wall_ms: Wall time of the admission, Unix ms.
-        believed_ms: The same, with the lead of the topic's clock.
-    """
-
-    start: Position
-    ends: Mapping[int, int]
-    held: Mapping[int, int]
-    looks: Mapping[int, Look]
-    wall_ms: int
-    believed_ms: int
-
-    @property
-    def partitions(self) -> list[int]:
-        """Partitions that have unread records."""
-        starts = self.start.next_offsets()
-        return [p for p, end in self.ends.items() if end > starts[p]]
-
-    @property
-    def rows(self) -> int:
-        """Number of unread offsets."""
-        return count_rows(self.start.next_offsets(), self.ends)
-
-    def common_clock_ms(self, newest_ms: Mapping[int, int]) -> int:
-        """T if everything is read: the least newest time of partitions not idle.
-
-        If all are idle, the greatest newest time.
-        """
-        active = [ms for p, ms in newest_ms.items() if not self._is_idle(p)]
-        return min(active, default=max(newest_ms.values(), default=0))
-
-    def position_at(self, end: BatchEnd) -> Position:
-        """The position after a batch that ends there."""
-        return self.position(end.clock_ms, end.ends)
-
-    def position(
-        self,
-        clock_ms: int,
-        ends: Mapping[int, int],
-        newest_ms: Mapping[int, int] | None = None,
-    ) -> Position:
-        """The position after a batch.
-
-        Args:
-            clock_ms: T of the batch, Unix ms.
-            ends: Next offset to read, by partition.
-            newest_ms: Greatest record time read, by partition, Unix ms. None if no
-                record that was read is later than T.
-        """
-        newest_ms = newest_ms or {}
-        unread = set(self.partitions)
-        partitions = {
-            p: PartitionPosition(
-                next_offset=ends.get(p, here.next_offset),
-                newest_ms=max(here.newest_ms, newest_ms.get(p, 0)),
-                batch_start=here.next_offset,
-                moved_ms=self.wall_ms if p in unread else here.moved_ms,
-            )
-            for p, here in self.start.partitions.items()
-        }
-        rows = count_rows(self.start.next_offsets(), ends)
-        return replace(
-            self.start,
-            clock_ms=clock_ms,
-            records=self.start.records + rows,
-            partitions=partitions,
-        )
-
-    def _is_idle(self, partition: int) -> bool:
-        silent_ms = self.wall_ms - self.start.partitions[partition].moved_ms
-        return partition not in self.partitions and silent_ms > IDLE_PARTITION_MS

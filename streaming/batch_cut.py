@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from streaming.position import count_rows
 from streaming.record_times import RecordTimes
 
 _FIRST_STRIDE_MS = 1_000
 
 
 class Cut(NamedTuple):
-    """Offsets at which all partitions reach one record time.
+    """Offsets at which all partitions reach one record time; or the end of a batch.
 
     Attributes:
         clock_ms: Record time of the cut, Unix ms; no record after it is earlier, except
@@ -25,32 +26,21 @@ class Cut(NamedTuple):
         next_ms: Time of the earliest record after the cut; `clock_ms` if there is
             none.
         ends: Offset of each partition's first record with at least this time.
-        rows: Number of offsets from the start to the ends.
         times: Record times, with the scans that the cut needed.
     """
 
     clock_ms: int
     next_ms: int
     ends: dict[int, int]
-    rows: int
     times: RecordTimes
 
-
-class BatchEnd(NamedTuple):
-    """End of a batch.
-
-    Attributes:
-        clock_ms: The batch's T, Unix ms.
-        ends: Next offset to read, by partition.
-        times: Record times, with the scans that were necessary.
-    """
-
-    clock_ms: int
-    ends: dict[int, int]
-    times: RecordTimes
+    @property
+    def rows(self) -> int:
+        """Number of offsets from the start to the ends."""
+        return count_rows(self.times.unread.start.next_offsets(), self.ends)
 
 
-def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> BatchEnd:
+def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
     """The end at the greatest T, at most `latest_ms`, whose records fit the limit.
 
     If the records of one time alone exceed the limit, the batch ends among them and T
@@ -66,34 +56,35 @@ def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> BatchEnd:
         times = checked
 
 
-def _aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> BatchEnd:
-    starts = times.start.next_offsets()
-    low = cut_at(times, times.start.clock_ms)
+def _aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
+    starts = times.unread.start.next_offsets()
+    low = cut_at(times, times.unread.start.clock_ms)
     if low.rows > row_limit:
-        ends = part_of(starts, low.ends, row_limit)
-        return BatchEnd(low.clock_ms, ends, low.times)
+        return low._replace(ends=part_of(starts, low.ends, row_limit))
     low, high = gallop(low, latest_ms, row_limit)
     if high.rows <= row_limit:
-        clock_ms = high.times.latest_clock_ms(latest_ms)
-        return BatchEnd(clock_ms, high.ends, high.times)
+        return high._replace(clock_ms=high.times.latest_clock_ms(latest_ms))
     low, high, times = bisect(low, high, latest_ms, row_limit)
+    low = low._replace(times=times)
     if high.clock_ms - low.clock_ms > 1 or low.rows:
-        return BatchEnd(low.clock_ms, low.ends, times)
+        return low
     # More records of one time than fit. T stays: no record of the batch is later.
-    return BatchEnd(low.clock_ms, part_of(low.ends, high.ends, row_limit), times)
+    return low._replace(ends=part_of(low.ends, high.ends, row_limit))
 
 
 def cut_at(times: RecordTimes, clock_ms: int) -> Cut:
     """The cut at one time."""
     found, times = times.first_at_or_after(clock_ms)
-    starts = times.start.next_offsets()
+    starts = times.unread.start.next_offsets()
     ends = {
         p: min(end, max(starts[p], found[p].offset)) if p in found else end
         for p, end in times.readable_ends().items()
     }
-    behind = [at.timestamp_ms for p, at in found.items() if at.offset < times.ends[p]]
+    behind = [
+        at.timestamp_ms for p, at in found.items() if at.offset < times.unread.ends[p]
+    ]
     next_ms = min(behind, default=clock_ms)
-    return Cut(clock_ms, next_ms, ends, count_rows(starts, ends), times)
+    return Cut(clock_ms, next_ms, ends, times)
 
 
 def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
@@ -158,8 +149,3 @@ def part_of(
         ends[partition] += taken
         rows -= taken
     return ends
-
-
-def count_rows(starts: Mapping[int, int], ends: Mapping[int, int]) -> int:
-    """Number of offsets from starts to ends."""
-    return sum(end - starts[partition] for partition, end in ends.items())

@@ -1,4 +1,7 @@
-"""How far the job has read the topic: the offset that Spark stores per batch."""
+"""How far the job has read the topic, and what is unread.
+
+A position is the offset that Spark stores per batch.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,13 @@ import msgspec
 from sds_core.observer.ahead import NO_LOOK, Look
 
 Offset = Annotated[int, msgspec.Meta(ge=0)]
+
+IDLE_PARTITION_MS = 30_000
+"""A partition without a record for this long does not hold T back.
+
+Wall time (docs/architecture.md, decision 3). By event time, a partition would count
+as idle while its records are only on their way: in a topic that is filled faster than
+real time, or if one of the writers lags."""
 
 
 class PartitionPosition(NamedTuple):
@@ -142,3 +152,85 @@ class _StoredPosition(msgspec.Struct):
     ends: dict[Offset, Offset] = {}
     requests: Offset = 0
     quiet_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """The records that a batch may read.
+
+    Attributes:
+        start: Position of the first unread record.
+        ends: Where the unread records end, by partition; at or after the start.
+        held: Where the partitions end.
+        looks: Earlier looks at the ends of the partitions.
+        wall_ms: Wall time of the admission, Unix ms.
+        believed_ms: The same, with the lead of the topic's clock.
+    """
+
+    start: Position
+    ends: Mapping[int, int]
+    held: Mapping[int, int]
+    looks: Mapping[int, Look]
+    wall_ms: int
+    believed_ms: int
+
+    @property
+    def partitions(self) -> list[int]:
+        """Partitions that have unread records."""
+        starts = self.start.next_offsets()
+        return [p for p, end in self.ends.items() if end > starts[p]]
+
+    @property
+    def rows(self) -> int:
+        """Number of unread offsets."""
+        return count_rows(self.start.next_offsets(), self.ends)
+
+    def common_clock_ms(self, newest_ms: Mapping[int, int]) -> int:
+        """T if everything is read: the least newest time of partitions not idle.
+
+        If all are idle, the greatest newest time.
+        """
+        active = [ms for p, ms in newest_ms.items() if not self._is_idle(p)]
+        return min(active, default=max(newest_ms.values(), default=0))
+
+    def position(
+        self,
+        clock_ms: int,
+        ends: Mapping[int, int],
+        newest_ms: Mapping[int, int] | None = None,
+    ) -> Position:
+        """The position after a batch.
+
+        Args:
+            clock_ms: T of the batch, Unix ms.
+            ends: Next offset to read, by partition.
+            newest_ms: Greatest record time read, by partition, Unix ms. None if no
+                record that was read is later than T.
+        """
+        newest_ms = newest_ms or {}
+        unread = set(self.partitions)
+        partitions = {
+            p: PartitionPosition(
+                next_offset=ends.get(p, here.next_offset),
+                newest_ms=max(here.newest_ms, newest_ms.get(p, 0)),
+                batch_start=here.next_offset,
+                moved_ms=self.wall_ms if p in unread else here.moved_ms,
+            )
+            for p, here in self.start.partitions.items()
+        }
+        rows = count_rows(self.start.next_offsets(), ends)
+        return replace(
+            self.start,
+            clock_ms=clock_ms,
+            records=self.start.records + rows,
+            partitions=partitions,
+        )
+
+    def _is_idle(self, partition: int) -> bool:
+        silent_ms = self.wall_ms - self.start.partitions[partition].moved_ms
+        return partition not in self.partitions and silent_ms > IDLE_PARTITION_MS
+
+
+def count_rows(starts: Mapping[int, int], ends: Mapping[int, int]) -> int:
+    """Number of offsets from starts to ends."""
+    return sum(end - starts[partition] for partition, end in ends.items())

@@ -28,12 +28,11 @@ from connectors.kafka.offsets import TimedOffset, Topic
 from sds_core.observer.ahead import (
     LOOKAHEAD,
     Foresight,
-    Look,
     is_at_odds,
     was_written_by_then,
 )
 from sds_core.observer.record import MAX_AHEAD_MS, is_future
-from streaming.position import Position
+from streaming.position import Unread
 
 _TRUSTED_STEP_MS = 10_000
 """An entry at most this far ahead of the clock is trusted without reading it.
@@ -104,12 +103,8 @@ class RecordTimes:
         offsets: The broker's index.
         read_times: Reads record times where the index cannot be trusted.
         is_record: Reads one offset; should be cached, as it is called repeatedly.
-        start: Begin of the unread ranges; has all partitions.
-        ends: Ends of the unread ranges, by partition.
-        held: Where the partitions end. The records up to there tell which records
-            are in the future.
-        looks: Earlier looks at the ends of the partitions.
-        wall_ms: Wall time, Unix ms; also tells which records are in the future.
+        unread: The unread ranges. The records up to the ends of the partitions, and
+            the wall time, show which records are in the future.
         last_ms: Latest time that a record can have and still count, Unix ms.
         scan_rows: Number of offsets that one scan reads at most.
         scans: Scans made so far, by partition.
@@ -118,11 +113,7 @@ class RecordTimes:
     offsets: Offsets
     read_times: ReadTimes
     is_record: IsRecord
-    start: Position
-    ends: Mapping[int, int]
-    held: Mapping[int, int]
-    looks: Mapping[int, Look]
-    wall_ms: int
+    unread: Unread
     last_ms: int
     scan_rows: int
     scans: Mapping[int, Scan] = field(default_factory=dict)
@@ -136,15 +127,15 @@ class RecordTimes:
         peaks = [
             scan.peak_ms
             for partition, scan in self.scans.items()
-            if scan.end < self.ends[partition]
+            if scan.end < self.unread.ends[partition]
         ]
         if not peaks:
             return limit_ms
-        return max(self.start.clock_ms, min(limit_ms, *peaks))
+        return max(self.unread.start.clock_ms, min(limit_ms, *peaks))
 
     def readable_ends(self) -> dict[int, int]:
         """End of each partition, or of its scan if it was scanned."""
-        return {**self.ends, **{p: scan.end for p, scan in self.scans.items()}}
+        return {**self.unread.ends, **{p: scan.end for p, scan in self.scans.items()}}
 
     def first_at_or_after(
         self, clock_ms: int
@@ -157,16 +148,13 @@ class RecordTimes:
             after the end of its partition, and, if records read before already have
             this time, before the start.
         """
-        unread = [
-            p
-            for p, here in self.start.partitions.items()
-            if self.ends[p] > here.next_offset and p not in self.scans
-        ]
+        unread = [p for p in self.unread.partitions if p not in self.scans]
         found = self.offsets.first_at_or_after(unread, clock_ms) if unread else {}
         times = self.with_scans(
             partition
             for partition, at in found.items()
-            if at.offset < self.ends[partition] and self._hides(partition, at, clock_ms)
+            if at.offset < self.unread.ends[partition]
+            and self._hides(partition, at, clock_ms)
         )
         for partition, scan in times.scans.items():
             found.pop(partition, None)
@@ -190,29 +178,30 @@ class RecordTimes:
             The times, without partitions that never had a record, and the record
             times with the scans that were necessary.
         """
-        known = {p: here.newest_ms for p, here in self.start.partitions.items()}
+        known = {p: here.newest_ms for p, here in self.unread.start.partitions.items()}
         trusted = {
             partition: at.timestamp_ms
             for partition, at in newest.items()
-            if (at.offset < self.ends[partition] or at.timestamp_ms > self.last_ms)
+            if (
+                at.offset < self.unread.ends[partition]
+                or at.timestamp_ms > self.last_ms
+            )
             and not self._hides(partition, at, known[partition])
             and not self._is_doubtful(partition, at)
         }
-        times = self.with_scans(
-            partition
-            for partition, here in self.start.partitions.items()
-            if partition not in trusted and self.ends[partition] > here.next_offset
-        )
+        times = self.with_scans(p for p in self.unread.partitions if p not in trusted)
         peaks = {p: scan.peak_ms for p, scan in times.scans.items()} | trusted
         greatest = {p: max(ms, peaks.get(p, 0)) for p, ms in known.items()}
         return {p: min(ms, self.last_ms) for p, ms in greatest.items() if ms}, times
 
     def scan(self, partition: int, start: int, end: int) -> Scan:
         """Read the record times in [start, end) of a partition."""
-        behind = max(end, min(self.held[partition], end + LOOKAHEAD))
+        behind = max(end, min(self.unread.held[partition], end + LOOKAHEAD))
         records = self.read_times(partition, start, behind)
         foresight = Foresight[TimedOffset](
-            self._known_ms(partition), self.wall_ms, self.looks[partition]
+            self._known_ms(partition),
+            self.unread.believed_ms,
+            self.unread.looks[partition],
         )
         settled = [one for record in records for one in foresight.add(record)]
         settled += foresight.finish()
@@ -236,7 +225,7 @@ class RecordTimes:
             partition
             for partition, at in found.items()
             if partition not in times.scans
-            and at.offset < self.ends[partition]
+            and at.offset < self.unread.ends[partition]
             and self._is_doubtful(partition, at)
         )
 
@@ -244,8 +233,8 @@ class RecordTimes:
         """The record times with scans of more partitions."""
         scans = dict(self.scans)
         for partition in partitions:
-            start = self.start.partitions[partition].next_offset
-            end = min(self.ends[partition], start + self.scan_rows)
+            start = self.unread.start.partitions[partition].next_offset
+            end = min(self.unread.ends[partition], start + self.scan_rows)
             scans[partition] = self.scan(partition, start, end)
         return replace(self, scans=scans)
 
@@ -255,10 +244,10 @@ class RecordTimes:
         True if it moves no clock: a future record, or the end of a transaction.
         """
         known_ms = self._known_ms(partition)
-        if at.offset < self.start.partitions[partition].next_offset:
+        if at.offset < self.unread.start.partitions[partition].next_offset:
             # It moved no clock when it was read.
             return at.timestamp_ms > known_ms
-        if is_future(at.timestamp_ms, self.wall_ms):
+        if is_future(at.timestamp_ms, self.unread.believed_ms):
             return True
         clock_ms = max(clock_ms, known_ms)
         return at.timestamp_ms - clock_ms > _TRUSTED_STEP_MS and not self.is_record(
@@ -271,11 +260,11 @@ class RecordTimes:
         Only a scan can tell, because it needs the clock before the entry.
         """
         if at.timestamp_ms <= self._known_ms(partition) + MAX_AHEAD_MS or (
-            was_written_by_then(at, self.looks[partition])
+            was_written_by_then(at, self.unread.looks[partition])
         ):
             return False
         first = at.offset + 1
-        end = min(self.held[partition], first + LOOKAHEAD)
+        end = min(self.unread.held[partition], first + LOOKAHEAD)
         return end > first and any(
             is_at_odds(at.timestamp_ms, behind.timestamp_ms)
             for behind in self.read_times(partition, first, end)
@@ -283,4 +272,7 @@ class RecordTimes:
 
     def _known_ms(self, partition: int) -> int:
         """The partition's clock at the start, Unix ms."""
-        return max(self.start.partitions[partition].newest_ms, self.start.clock_ms)
+        return max(
+            self.unread.start.partitions[partition].newest_ms,
+            self.unread.start.clock_ms,
+        )

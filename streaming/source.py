@@ -240,7 +240,17 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if task.carries_clock:
             row = DigestRow(CLOCK_KEY, b"")
             yield _record_batch([row, *task.requests], task.clock_ms)
-        passed = _Passed(max(self._settings.limits.size_bytes, _LEAST_PASSED_BYTES))
+        limit_bytes = max(self._settings.limits.size_bytes, _LEAST_PASSED_BYTES)
+        passed_bytes = 0
+
+        def passed(chunk: Chunk) -> pa.RecordBatch:
+            nonlocal passed_bytes
+            rows = list(chunk.take_rows())
+            passed_bytes += sum(len(row.key) + len(row.digest) for row in rows)
+            if passed_bytes > limit_bytes:
+                raise BatchTooLarge(limit_bytes)
+            return _record_batch(rows, task.clock_ms)
+
         chunks = {
             wanted.offsets.partition: Chunk(
                 wanted.offsets.partition,
@@ -257,9 +267,9 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     continue
                 chunk.add(record, written_ms)
                 if chunk.is_full:
-                    yield _record_batch(passed.add(chunk), task.clock_ms)
+                    yield passed(chunk)
             for chunk in chunks.values():
-                yield _record_batch(passed.add(chunk), task.clock_ms)
+                yield passed(chunk)
 
     def _settled(self, task: ReadTask) -> Iterator[tuple[RawRecord, int]]:
         """Records of a share; each with the time at which it was written at latest."""
@@ -350,30 +360,6 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for record in records
         ]
         return sum(sizes) // len(sizes) if sizes else 0
-
-
-class _Passed:
-    """Takes the rows of chunks, up to a limit for all.
-
-    Args:
-        limit_bytes: Size of the keys and digests that may be passed on.
-    """
-
-    def __init__(self, limit_bytes: int) -> None:
-        self._limit_bytes = limit_bytes
-        self._bytes = 0
-
-    def add(self, chunk: Chunk) -> list[DigestRow]:
-        """Take the rows of a chunk.
-
-        Raises:
-            BatchTooLarge: The limit is exceeded.
-        """
-        rows = list(chunk.take_rows())
-        self._bytes += sum(len(row.key) + len(row.digest) for row in rows)
-        if self._bytes > self._limit_bytes:
-            raise BatchTooLarge(self._limit_bytes)
-        return rows
 
 
 def _ranges(start: Position, end: Position) -> list[ReadRange]:

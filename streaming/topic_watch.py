@@ -13,7 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
@@ -23,10 +23,10 @@ from connectors.kafka.settings import (
     KafkaUnreachable,
     TopicMissing,
 )
-from connectors.kafka.tail import TailRecord, TopicTail
+from connectors.kafka.tail import TopicTail
 from sds_core.observer.clock import NewRecord
 from sds_core.observer.freshness import Freshness, MissingTopic
-from sds_core.observer.record import is_future, read_tap
+from sds_core.observer.record import RawRecord, is_future, read_tap
 from sds_core.text import one_line
 from streaming.board import Board
 from streaming.clock_check import ClockCheck
@@ -60,24 +60,18 @@ _NO_COMMIT = "offsets cannot be committed"
 """What the failure of a step means."""
 
 
-@dataclass(frozen=True, slots=True)
-class TopicEnds:
-    """How far the topic reaches.
+class TopicEnds(NamedTuple):
+    """How far the topic reached at a wall time.
 
     Attributes:
+        wall_ms: The time, Unix ms.
         ends: Offset after the last record, by partition.
         newest: Record with the greatest time, by partition; see `TopicOffsets.newest`.
     """
 
-    ends: Mapping[int, int]
-    newest: Mapping[int, TimedOffset]
-
-
-class _Reach(NamedTuple):
-    """How far the topic reached, by partition, at a wall time, Unix ms."""
-
     wall_ms: int
     ends: Mapping[int, int]
+    newest: Mapping[int, TimedOffset]
 
 
 class TopicWatch:
@@ -101,7 +95,7 @@ class TopicWatch:
     ) -> None:
         self._offsets = offsets
         self._tail = tail
-        self._reached: deque[_Reach] = deque(maxlen=_SAMPLE_ANSWERS + 1)
+        self._reached: deque[TopicEnds] = deque(maxlen=_SAMPLE_ANSWERS + 1)
         self._board = board
         self._group = group
         self._clock = ClockCheck(offsets.broker_time_ms, _wall_ms, time.monotonic)
@@ -199,9 +193,10 @@ class TopicWatch:
             self._note_answer(missing_topic=missing)
             raise
         ends = self._offsets.latest(partitions)
-        self._reached.append(_Reach(_wall_ms(), ends))
+        wall_ms = _wall_ms()
         before = self.ends
-        self.ends = TopicEnds(ends, self._offsets.newest(partitions))
+        self.ends = TopicEnds(wall_ms, ends, self._offsets.newest(partitions))
+        self._reached.append(self.ends)
         # Together: with the old lag, what was old would seem fresh for a moment.
         self._note_answer(
             before is None or before.ends != ends, missing_topic=None, **self._lag()
@@ -288,7 +283,7 @@ def watched_topic(
         watch.close()
 
 
-def _new_record(record: TailRecord, reached: Sequence[_Reach]) -> NewRecord:
+def _new_record(record: RawRecord, reached: Sequence[TopicEnds]) -> NewRecord:
     """Return a record with the time of the first answer after it had arrived."""
     arrived_ms = next(
         (

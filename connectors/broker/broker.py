@@ -38,7 +38,6 @@ from connectors.broker.configuration import (
     DATA,
     HOST,
     LOG4J,
-    MAX_MESSAGE_BYTES,
     PROPERTIES,
     SCRATCH,
     BrokerSecurity,
@@ -65,6 +64,7 @@ from connectors.broker.processes import (
     own_brokers,
 )
 from connectors.java import find_java
+from connectors.kafka.settings import MAX_MESSAGE_BYTES
 
 __all__ = [
     "MAX_MESSAGE_BYTES",
@@ -116,8 +116,6 @@ class EmbeddedBroker:
             None: a temporary directory, removed when the broker is stopped.
         port: Port on 127.0.0.1 for clients. None: a free one is chosen.
         cache_dir: Directory of Kafka's jars. None: the user's cache directory.
-        start_timeout_s: Maximum time of a start in seconds, without the time to fetch
-            jars.
         security: Encryption and authentication of clients. None: neither.
         jvm_options: Further options of the broker's JVM.
     """
@@ -128,14 +126,12 @@ class EmbeddedBroker:
         *,
         port: int | None = None,
         cache_dir: Path | None = None,
-        start_timeout_s: float = _START_TIMEOUT_S,
         security: BrokerSecurity | None = None,
         jvm_options: Sequence[str] = (),
     ) -> None:
         self._given_data_dir = data_dir
         self._given_port = port
         self._cache_dir = cache_dir or default_cache_dir()
-        self._start_timeout_s = start_timeout_s
         self._security = security
         self._jvm_options = jvm_options
         self._running: _Running | None = None
@@ -248,7 +244,7 @@ class EmbeddedBroker:
 
     def _wait_until_ready(self, running: _Running) -> None:
         cluster_id = _cluster_id(running.data_dir)
-        deadline = time.monotonic() + self._start_timeout_s
+        deadline = time.monotonic() + _START_TIMEOUT_S
         while time.monotonic() < deadline:
             code = running.process.poll()
             if code is not None:
@@ -257,7 +253,7 @@ class EmbeddedBroker:
             if _answers(running.ports.own, cluster_id):
                 return
             time.sleep(_POLL_S)
-        reason = f"answered no client within {self._start_timeout_s:g} s"
+        reason = f"answered no client within {_START_TIMEOUT_S:g} s"
         raise BrokerStartFailed(reason, _log_tail(running.data_dir))
 
 

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from connectors.kafka.settings import Mechanism, Protocol
+from connectors.kafka.settings import MAX_MESSAGE_BYTES, Mechanism, Protocol
 
 HOST = "127.0.0.1"
-MAX_MESSAGE_BYTES = 32 * 1024 * 1024
-"""Largest record batch that the broker accepts; Kafka's default is 1 MiB."""
 
 # Names inside the data directory, which is the broker's working directory.
 DATA = "data"

@@ -21,22 +21,11 @@ class BrokerError(RuntimeError):
 
 
 class PortUnavailable(BrokerError):
-    """The broker cannot listen on the requested port.
-
-    Attributes:
-        port: The port; 0 if any free port was requested.
-        reason: The operating system's reason.
-    """
+    """The broker cannot listen on the requested port."""
 
     def __init__(self, port: int, reason: str) -> None:
-        super().__init__(port, reason)
-        self.port = port
-        self.reason = reason
-
-    def __str__(self) -> str:
-        """Return the problem and its remedy."""
-        return (
-            f"port {self.port} on {HOST} cannot be used ({self.reason}): "
+        super().__init__(
+            f"port {port} on {HOST} cannot be used ({reason}): "
             "stop what listens there, or choose another port"
         )
 
@@ -45,38 +34,28 @@ class DataDirInUse(BrokerError):
     """Another broker, whose parent is alive, uses the data directory.
 
     Attributes:
-        data_dir: The directory.
         pid: Process id of that broker.
     """
 
     def __init__(self, data_dir: Path, pid: int) -> None:
-        super().__init__(data_dir, pid)
-        self.data_dir = data_dir
-        self.pid = pid
-
-    def __str__(self) -> str:
-        """Return the problem and its remedy."""
-        return (
-            f"a broker (process {self.pid}) already runs on {self.data_dir}: "
+        super().__init__(
+            f"a broker (process {pid}) already runs on {data_dir}: "
             "use that one, stop it, or give another directory"
         )
+        self.pid = pid
 
 
 class BrokerStartFailed(BrokerError):
     """Kafka did not start.
 
-    Attributes:
+    Args:
         reason: What happened, as the end of a sentence that begins with "the broker".
+
+    Attributes:
         log_tail: Last lines of Kafka's log; empty if there is none.
     """
 
     def __init__(self, reason: str, log_tail: str) -> None:
-        super().__init__(reason, log_tail)
-        self.reason = reason
+        end = f"; its log ends:\n{log_tail}" if log_tail else " and wrote no log"
+        super().__init__(f"the broker {reason}{end}")
         self.log_tail = log_tail
-
-    def __str__(self) -> str:
-        """Return the problem and its remedy."""
-        if not self.log_tail:
-            return f"the broker {self.reason} and wrote no log"
-        return f"the broker {self.reason}; its log ends:\n{self.log_tail}"

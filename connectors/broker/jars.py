@@ -8,20 +8,19 @@ raise the version: fetch, run the tests, and write that file again.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import importlib.util
 import logging
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 import platformdirs
 
 from connectors.broker.errors import BrokerError
 from connectors.class_archive import ClassArchive
+from connectors.lock import locked
 
 KAFKA_VERSION = "4.2.1"
 _NAME = f"kafka_2.13-{KAFKA_VERSION}"
@@ -49,19 +48,13 @@ _log = logging.getLogger("sds-monitor")
 class BrokerJarsUnavailable(BrokerError):
     """Kafka's jars are not in the cache and cannot be fetched, or are wrong.
 
-    Attributes:
+    Args:
         reason: The step that failed.
         remedy: What the user can do.
     """
 
     def __init__(self, reason: str, remedy: str) -> None:
-        super().__init__(reason, remedy)
-        self.reason = reason
-        self.remedy = remedy
-
-    def __str__(self) -> str:
-        """Return the problem and its remedy."""
-        return f"Kafka {KAFKA_VERSION} cannot be used: {self.reason}; {self.remedy}"
+        super().__init__(f"Kafka {KAFKA_VERSION} cannot be used: {reason}; {remedy}")
 
 
 def default_cache_dir() -> Path:
@@ -92,7 +85,7 @@ def ensure_broker_jars(cache_dir: Path, java: Path) -> Path:
         if not _missing_jars(jars, pinned):
             return jars
         jars.mkdir(parents=True, exist_ok=True)
-        with _locked(jars.parent / f"{_NAME}.lock"):
+        with locked(jars.parent / f"{_NAME}.lock", waits=True):
             missing = _missing_jars(jars, pinned)
             if missing:
                 _fetch(jars, missing, pinned, java)
@@ -221,11 +214,3 @@ def _ivy_jar() -> Path:
             return jar
     reason = "pyspark, whose Ivy fetches Kafka, is not installed"
     raise BrokerJarsUnavailable(reason, "install sds-monitor with its dependencies")
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock between processes; the system releases it if this process ends."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

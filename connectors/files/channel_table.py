@@ -25,15 +25,13 @@ _Ratio = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 class BadChannelTable(ValueError):
     """The file is not a valid channel table.
 
-    Attributes:
+    Args:
         file: Path of the file.
         problem: The entry and key, what is wrong with it, and what to do.
     """
 
     def __init__(self, file: Path, problem: str) -> None:
         super().__init__(f"{file}: {problem}")
-        self.file = file
-        self.problem = problem
 
 
 class _Objectives(Table, frozen=True):

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from connectors.files.record_file import UnreadableFile, read_records
-from connectors.kafka.producer import TopicRecord, write
-from connectors.kafka.rewrite import target_partition, topic_record
+from connectors.kafka.producer import TopicRecord, target_partition, topic_record, write
 from connectors.kafka.settings import MAX_PARTITIONS, KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 

@@ -28,22 +28,15 @@ _BROKEN_FILE = (OSError, EOFError, lzma.LZMAError, zlib.error)
 class UnreadableFile(ValueError):
     """A file of records cannot be read.
 
-    Attributes:
+    Args:
         path: Path of the file.
         line: Number of the line, from 1; 0 if the problem is in no particular line.
         detail: The problem.
     """
 
     def __init__(self, path: Path, line: int, detail: str) -> None:
-        super().__init__(path, line, detail)
-        self.path = path
-        self.line = line
-        self.detail = detail
-
-    def __str__(self) -> str:
-        """Return file, line and problem."""
-        where = f"{self.path}, line {self.line}" if self.line else f"{self.path}"
-        return f"{where}: {self.detail}"
+        where = f"{path}, line {line}" if line else f"{path}"
+        super().__init__(f"{where}: {detail}")
 
 
 def read_records(path: Path) -> Iterator[RawRecord]:

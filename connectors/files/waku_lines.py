@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from connectors.kafka.waku_headers import waku_headers
+from connectors.kafka.producer import waku_headers
 from connectors.waku_rest.answers import (
     UNREADABLE,
     Undecodables,
@@ -119,8 +119,8 @@ def _of_store(text: bytes) -> Iterator[RawRecord]:
 
 
 def _refuse_undecodable(undecodable: Undecodables) -> None:
-    for bad in undecodable.first:
-        detail = f"a Waku message cannot be read: {bad.reason}"
+    if undecodable.count:
+        detail = f"a Waku message cannot be read: {undecodable.reason}"
         raise NotWaku(detail)
 
 

@@ -140,6 +140,18 @@ def failure(settings: KafkaSettings, error: KafkaError) -> KafkaUnreachable:
     return KafkaUnreachable(settings.bootstrap, error)
 
 
+def record_refusal(settings: KafkaSettings, error: KafkaError) -> RecordRefused:
+    """Return why the broker rejects one record.
+
+    Raises:
+        KafkaError: The error concerns other records too.
+    """
+    refusal = failure(settings, error)
+    if not isinstance(refusal, RecordRefused):
+        raise error
+    return refusal
+
+
 def wait_for_acknowledgements(
     producer: KafkaProducer, sent: Iterable[FutureRecordMetadata]
 ) -> None:

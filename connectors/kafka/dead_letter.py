@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kafka import KafkaProducer
@@ -15,17 +14,16 @@ from connectors.kafka.clients import (
     abandon,
     failure,
     kafka_python_options,
+    record_refusal,
 )
-from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.dead_letter_cut import encode_cuts, fit
-from connectors.kafka.record_source import RecordSource
+from connectors.kafka.record_source import RecordSource, read_places
 from connectors.kafka.settings import (
     DEAD_LETTER_TOPIC,
     MAX_MESSAGE_BYTES,
     Client,
     KafkaSettings,
     RecordRefused,
-    RecordsLost,
 )
 from connectors.kafka.topics import ensure_topic, find_max_message_bytes
 from sds_core.observer.dead_letter_view import DeadLetter
@@ -46,9 +44,6 @@ _TOPIC = {
     "retention.bytes": str(1024**3),
     "message.timestamp.after.max.ms": str(2**63 - 1),
 }
-_NEARBY = 100
-"""Offsets at most this far apart are read as one range."""
-
 _UNKNOWN_LIMIT_BYTES = 1_000_000
 """Size of a dead letter if the topic's limit cannot be read: Kafka's default is a
 little more."""
@@ -104,10 +99,8 @@ class DeadLetterWriter:
             producer = self._connected()
             sent: list[_Sent] = []
             size = unwritten = 0
-            for record in self._read(sorted(wanted)):
-                letter = wanted.get((record.partition, record.offset))
-                if letter is None:
-                    continue
+            for record in read_places(self._client, self._settings, wanted):
+                letter = wanted[record.partition, record.offset]
                 sent.append(self._send(producer, record, letter, self._limit_bytes))
                 size += min(record.size_bytes, self._limit_bytes)
                 if size > _IN_FLIGHT_BYTES:
@@ -137,14 +130,6 @@ class DeadLetterWriter:
                 max_request_size=MAX_MESSAGE_BYTES,
             )
         return self._producer
-
-    def _read(self, offsets: Sequence[tuple[int, int]]) -> Iterator[RawRecord]:
-        for wanted in _ranges(offsets):
-            try:
-                for records in fetch(self._client, self._settings, [wanted]):
-                    yield from records
-            except RecordsLost:
-                continue
 
     def _send(
         self,
@@ -214,23 +199,5 @@ class DeadLetterWriter:
         try:
             future.get()
         except KafkaError as error:
-            refusal = failure(self._settings, error)
-            if not isinstance(refusal, RecordRefused):
-                raise
-            return refusal
+            return record_refusal(self._settings, error)
         return None
-
-
-def _ranges(offsets: Sequence[tuple[int, int]]) -> Iterator[OffsetRange]:
-    """Return few ranges that hold all the offsets, which are sorted by partition."""
-    for partition, pairs in groupby(offsets, key=lambda pair: pair[0]):
-        first: int | None = None
-        last = -1
-        for _, offset in pairs:
-            if first is not None and offset - last > _NEARBY:
-                yield OffsetRange(partition, first, last + 1)
-                first = None
-            first = offset if first is None else first
-            last = offset
-        if first is not None:
-            yield OffsetRange(partition, first, last + 1)

@@ -11,11 +11,12 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from connectors.kafka.clients import abandon, kafka_python_options
+from connectors.kafka.producer import TopicRecord, send
 from connectors.kafka.settings import KafkaSettings
 
 OBSERVER = "sds-monitor"
 INTERVAL_S = 5.0
-_HEADERS = [("kind", b"heartbeat"), ("observer", OBSERVER.encode())]
+_HEADERS = (("kind", b"heartbeat"), ("observer", OBSERVER.encode()))
 
 
 @contextmanager
@@ -43,7 +44,7 @@ def heartbeats(
 def _beat(settings: KafkaSettings, interval_s: float, stop: threading.Event) -> None:
     while not stop.is_set():
         try:
-            producer = _producer(settings)
+            producer = KafkaProducer(**kafka_python_options(settings))
             try:
                 while not stop.is_set():
                     _write(producer, settings.topic, interval_s)
@@ -55,18 +56,8 @@ def _beat(settings: KafkaSettings, interval_s: float, stop: threading.Event) -> 
             stop.wait(interval_s)
 
 
-def _producer(settings: KafkaSettings) -> KafkaProducer:
-    return KafkaProducer(**kafka_python_options(settings))
-
-
 def _write(producer: KafkaProducer, topic: str, timeout_s: float) -> None:
     now_ms = time.time_ns() // 1_000_000
     for partition in producer.partitions_for(topic) or ():
-        producer.send(
-            topic,
-            value=b"",
-            headers=_HEADERS,
-            partition=partition,
-            timestamp_ms=now_ms,
-        )
+        send(producer, topic, TopicRecord(partition, now_ms, None, b"", _HEADERS))
     producer.flush(timeout_s)

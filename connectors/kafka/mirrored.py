@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.settings import Client, KafkaSettings, RecordsLost
+from connectors.kafka.settings import Client, KafkaSettings
 from sds_core.audit.mirrored import MirroredMessage, Unidentified, mirrored_message
 from sds_core.observer.record import RawRecord
-
-_GAP_OFFSETS = 500
-"""Records between two wanted ones that are read rather than asked for separately."""
 
 
 @dataclass(slots=True)
@@ -44,15 +40,12 @@ class Mirrored:
                 self.messages.setdefault(message.item.message_hash, message)
 
 
-def read_mirrored(
-    kafka: KafkaSettings, since_ms: int, client: Client = Client.CONFLUENT
-) -> Mirrored:
+def read_mirrored(kafka: KafkaSettings, since_ms: int) -> Mirrored:
     """Read the messages that were mirrored since a time.
 
     Args:
         kafka: Cluster and topic.
         since_ms: Earliest record time, Unix ms.
-        client: Library that reads.
 
     Raises:
         TopicMissing: The topic does not exist.
@@ -65,16 +58,13 @@ def read_mirrored(
         begins = offsets.first_at_or_after(partitions, since_ms)
         first = offsets.first_at_or_after(partitions, 0)
     starts = {p: begins[p].offset for p in partitions if p in begins}
-    found = read_between(kafka, starts, ends, client)
+    found = read_between(kafka, starts, ends)
     found.begin_ms = min((one.timestamp_ms for one in first.values()), default=None)
     return found
 
 
 def read_between(
-    kafka: KafkaSettings,
-    starts: Mapping[int, int],
-    ends: Mapping[int, int],
-    client: Client = Client.CONFLUENT,
+    kafka: KafkaSettings, starts: Mapping[int, int], ends: Mapping[int, int]
 ) -> Mirrored:
     """Read the messages between offsets.
 
@@ -82,7 +72,6 @@ def read_between(
         kafka: Cluster and topic.
         starts: Partition -> first offset; other partitions are not read.
         ends: Partition -> offset behind the last one.
-        client: Library that reads.
 
     Raises:
         KafkaUnreachable: No broker answered.
@@ -90,58 +79,6 @@ def read_between(
     """
     found = Mirrored()
     ranges = [OffsetRange(p, start, ends[p]) for p, start in starts.items()]
-    for records in fetch(client, kafka, ranges):
+    for records in fetch(Client.CONFLUENT, kafka, ranges):
         found.take(records)
     return found
-
-
-def read_places(
-    kafka: KafkaSettings,
-    places: Iterable[tuple[int, int]],
-    client: Client = Client.CONFLUENT,
-) -> list[RawRecord]:
-    """Return the records at some places; those that the topic still has.
-
-    Args:
-        kafka: Cluster and topic.
-        places: Partition and offset of each.
-        client: Library that reads.
-
-    Raises:
-        KafkaUnreachable: No broker answered.
-    """
-    wanted = sorted(set(places))
-    found: list[RawRecord] = []
-    for partition in {partition for partition, _ in wanted}:
-        offsets = [offset for place, offset in wanted if place == partition]
-        for some in _runs(offsets):
-            found += _read_run(kafka, partition, some, client)
-    return found
-
-
-def _runs(offsets: Sequence[int]) -> Iterable[Sequence[int]]:
-    """Divide offsets, in order, where many others lie between two of them."""
-    begin = 0
-    for place, (before, after) in enumerate(pairwise(offsets), 1):
-        if after - before > _GAP_OFFSETS:
-            yield offsets[begin:place]
-            begin = place
-    yield offsets[begin:]
-
-
-def _read_run(
-    kafka: KafkaSettings, partition: int, offsets: Sequence[int], client: Client
-) -> list[RawRecord]:
-    place = OffsetRange(partition, offsets[0], offsets[-1] + 1)
-    wanted = set(offsets)
-    try:
-        return [
-            record
-            for records in fetch(client, kafka, [place])
-            for record in records
-            if record.offset in wanted
-        ]
-    except RecordsLost as error:
-        # Retention removed the first ones.
-        rest = [offset for offset in offsets if offset >= error.end]
-        return _read_run(kafka, partition, rest, client) if rest else []

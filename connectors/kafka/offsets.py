@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import OffsetSpec
@@ -26,7 +26,6 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from connectors.kafka.broker_clock import controller_time_ms
 from connectors.kafka.clients import failure, kafka_python_options
 from connectors.kafka.handshake import wait_until_listening
 from connectors.kafka.settings import KafkaSettings, TopicMissing
@@ -208,3 +207,38 @@ def _may_pass(state: RetryCallState) -> bool:
     if isinstance(error, UnknownTopicOrPartitionError):
         return (state.seconds_since_start or 0) < _NEWLY_MADE_S
     return isinstance(error, KafkaError) and not isinstance(error, _FINAL)
+
+
+def controller_time_ms(admin: KafkaAdminClient) -> int | None:
+    """Return the time of the cluster's active controller, Unix ms; writes nothing.
+
+    No answer to a client that only reads topics has the time of a broker. The state of
+    the metadata quorum has it: for the active controller, "last fetch" is the moment at
+    which it answers (KIP-836; `LeaderState.describeReplicaState` in apache/kafka). Any
+    broker passes the request on. It takes Kafka 3.3 or newer with KRaft, and a user
+    with the right to describe the cluster.
+
+    Returns:
+        None if the cluster does not report it: it is older, has ZooKeeper, refuses this
+        user, or has no active controller at this moment.
+
+    Raises:
+        KafkaError: No broker answered.
+    """
+    try:
+        answer = admin.describe_metadata_quorum()
+    except KafkaError as error:
+        if error.retriable:
+            raise
+        return None
+    return max(_leader_times(answer), default=None)
+
+
+def _leader_times(answer: Mapping[str, Any]) -> Iterator[int]:
+    for topic in answer["topics"]:
+        for partition in topic["partitions"]:
+            # A leader that is about to be removed is an observer.
+            for replica in partition["current_voters"] + partition["observers"]:
+                time_ms = replica["last_fetch_timestamp"]
+                if replica["replica_id"] == partition["leader_id"] and time_ms > 0:
+                    yield time_ms

@@ -1,4 +1,7 @@
-"""Writes records to the topic of frames, at full speed or paced by record time."""
+"""Writes records to the topic of frames, at full speed or paced by record time.
+
+A record to write is made of a Waku message, or of a record that was read.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,21 @@ from dataclasses import dataclass
 from kafka import KafkaProducer
 from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.partitioner.default import murmur2
+from kafka.producer.future import FutureRecordMetadata
 
 from connectors.kafka.clients import abandon, failure, kafka_python_options
 from connectors.kafka.handshake import wait_until_listening
 from connectors.kafka.record_batches import HeaderName
-from connectors.kafka.settings import (
-    MAX_MESSAGE_BYTES,
-    KafkaSettings,
-)
+from connectors.kafka.settings import MAX_MESSAGE_BYTES, KafkaSettings
+from sds_core.observer.record import RawRecord
+from sds_core.waku import WakuMessage
+
+Headers = tuple[tuple[str, bytes], ...]
 
 _REQUEST_TIMEOUT_MS = 30_000
 """The client's default."""
+
+_GREATEST_TIMESTAMP_NS = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +47,7 @@ class TopicRecord:
     timestamp_ms: int
     key: bytes | None
     value: bytes
-    headers: tuple[tuple[str, bytes], ...]
+    headers: Headers
 
 
 def partitions_of(records: Iterable[TopicRecord]) -> int:
@@ -56,6 +63,69 @@ def partition_of(key: bytes, partitions: int) -> int:
     return int(murmur2(key) & 0x7FFFFFFF) % partitions
 
 
+def topic_record(record: RawRecord, partition: int) -> TopicRecord:
+    """Return a record to write to a partition.
+
+    The client cannot send absent headers, keys or values. They become empty, which
+    means the same to the monitor.
+    """
+    return TopicRecord(
+        partition,
+        record.timestamp_ms,
+        record.key,
+        record.value or b"",
+        tuple((name, value or b"") for name, value in record.headers),
+    )
+
+
+def target_partition(record: RawRecord, partitions: int) -> int:
+    """Partition to write a record to, in [0, partitions).
+
+    It is the record's own if the topic has it. Otherwise the key decides, as for any
+    producer, so the frames of a channel stay together. Heartbeats have no key: their
+    own partition modulo the number of partitions decides.
+
+    Args:
+        record: The record.
+        partitions: Number of partitions of the topic.
+    """
+    if record.partition < partitions:
+        return record.partition
+    if record.key is None:
+        return record.partition % partitions
+    return partition_of(record.key, partitions)
+
+
+def waku_headers(
+    message: WakuMessage,
+    source: str,
+    pubsub_topic: str | None,
+    message_hash: str | None,
+) -> Headers:
+    """Return all headers but the tap's own; unknown ones are left out.
+
+    Args:
+        message: The Waku message.
+        source: Value of header `source`.
+        pubsub_topic: Pubsub topic that it was relayed on; None if unknown.
+        message_hash: `0x` and 64 hexadecimal digits; None if unknown.
+    """
+    headers: Headers = (
+        ("source", source.encode()),
+        ("content-topic", message.content_topic.encode()),
+        ("ephemeral", b"true" if message.ephemeral else b"false"),
+    )
+    if message_hash is not None:
+        headers += (("waku-hash", message_hash.encode()),)
+    if pubsub_topic is not None:
+        headers += (("pubsub-topic", pubsub_topic.encode()),)
+    if 0 < message.timestamp_ns <= _GREATEST_TIMESTAMP_NS:
+        headers += (("waku-timestamp", str(message.timestamp_ns).encode()),)
+    if message.meta:
+        headers += (("meta", message.meta),)
+    return headers
+
+
 def opening_of(records: Sequence[TopicRecord]) -> int:
     """Number of leading records after which each partition has one."""
     partitions = partitions_of(records)
@@ -65,6 +135,20 @@ def opening_of(records: Sequence[TopicRecord]) -> int:
         if len(seen) == partitions:
             return count
     return len(records)
+
+
+def send(
+    producer: KafkaProducer, topic: str, record: TopicRecord
+) -> FutureRecordMetadata:
+    """Give a record to a producer, which writes it in the background."""
+    return producer.send(
+        topic,
+        key=record.key,
+        value=record.value,
+        headers=[(HeaderName(name), value) for name, value in record.headers],
+        timestamp_ms=record.timestamp_ms,
+        partition=record.partition,
+    )
 
 
 class Acknowledgements:
@@ -124,16 +208,7 @@ def write(
                 pace = pace or _Pace(record.timestamp_ms, speed)
                 if failures or stop.wait(pace.wait_s(record.timestamp_ms)):
                     break
-                sent = producer.send(
-                    settings.topic,
-                    key=record.key,
-                    value=record.value,
-                    headers=[
-                        (HeaderName(name), value) for name, value in record.headers
-                    ],
-                    timestamp_ms=record.timestamp_ms,
-                    partition=record.partition,
-                )
+                sent = send(producer, settings.topic, record)
                 sent.add_callback(acknowledged.add)
                 sent.add_errback(failures.append)
             _flush(producer, acknowledged, failures, settings.timeout_s)

@@ -1,16 +1,22 @@
-"""Reads one record of a topic by its place."""
+"""Reads records of a topic by their places."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import Client, KafkaSettings, RecordsLost
 from sds_core.observer.record import RawRecord
+
+_NEARBY = 100
+"""Offsets at most this far apart are read as one range."""
 
 _SOURCE = re.compile(r"([A-Za-z0-9._-]{1,249}):(\d{1,10}):(\d{1,18})")
 
@@ -62,11 +68,42 @@ def read_source(
         end = offsets.latest([partition])[partition]
     if not first <= source.offset < end:
         return None
-    place = OffsetRange(partition, source.offset, source.offset + 1)
-    try:
-        for records in fetch(client, settings, [place]):
-            return records[0]
-    except RecordsLost:
-        pass
-    # The offset holds the end of a transaction, or retention removed the record.
-    return None
+    # None if the offset holds the end of a transaction.
+    return next(read_places(client, settings, [(partition, source.offset)]), None)
+
+
+def read_places(
+    client: Client, settings: KafkaSettings, places: Iterable[tuple[int, int]]
+) -> Iterator[RawRecord]:
+    """Yield the records at some places, in order; those that the topic still has.
+
+    Args:
+        client: Library that reads.
+        settings: Cluster and topic.
+        places: Partition and offset of each.
+
+    Raises:
+        KafkaUnreachable: No broker answered.
+    """
+    places = set(places)
+    for place in _ranges(sorted(places)):
+        try:
+            for records in fetch(client, settings, [place]):
+                for record in records:
+                    if (record.partition, record.offset) in places:
+                        yield record
+        except RecordsLost:
+            # Retention was faster.
+            continue
+
+
+def _ranges(places: Sequence[tuple[int, int]]) -> Iterator[OffsetRange]:
+    """Return few ranges that hold all the places, which are in order."""
+    for partition, pairs in groupby(places, key=itemgetter(0)):
+        offsets = [offset for _, offset in pairs]
+        first = offsets[0]
+        for before, offset in pairwise(offsets):
+            if offset - before > _NEARBY:
+                yield OffsetRange(partition, first, before + 1)
+                first = offset
+        yield OffsetRange(partition, first, offsets[-1] + 1)

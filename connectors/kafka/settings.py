@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copyreg
 import enum
 import re
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 FRAMES_TOPIC = "sds.frames"
 DEAD_LETTER_TOPIC = "sds.dead-letter"
@@ -93,15 +95,6 @@ class KafkaSettings:
     security: KafkaSecurity = KafkaSecurity()
 
 
-def _restored(
-    cls: type[Exception], args: tuple[object, ...], attributes: dict[str, object]
-) -> Exception:
-    error = cls.__new__(cls)
-    error.args = args
-    vars(error).update(attributes)
-    return error
-
-
 class _Picklable(Exception):
     """Base of errors that Spark may pickle between driver and workers.
 
@@ -111,7 +104,7 @@ class _Picklable(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return the parts for `pickle`."""
-        return _restored, (type(self), self.args, vars(self))
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 class KafkaUnreachable(_Picklable, ConnectionError):
@@ -129,30 +122,32 @@ class KafkaUnreachable(_Picklable, ConnectionError):
         )
 
 
-class KafkaRefused(KafkaUnreachable):
-    """A broker refuses us for good: retrying does not help.
+class _Refusal(KafkaUnreachable):
+    """A broker refuses for good: retrying does not help.
 
     Attributes:
         cause: Why the broker refuses.
     """
 
-    def __init__(self, bootstrap: str, cause: str, remedy: str) -> None:
-        super().__init__(bootstrap, cause)
-        self.cause = cause
-        self.args = (f"Kafka at {bootstrap} cannot be used, {cause}: {remedy}",)
-
-
-class RecordRefused(KafkaUnreachable):
-    """A broker rejects a record or its batch for good: retrying does not help.
-
-    Attributes:
-        cause: Why the broker refuses.
-    """
+    refuses: ClassVar[str]
+    """What the broker refuses, for the message."""
 
     def __init__(self, bootstrap: str, cause: str, remedy: str) -> None:
         super().__init__(bootstrap, cause)
         self.cause = cause
-        self.args = (f"Kafka at {bootstrap} refuses a record, {cause}: {remedy}",)
+        self.args = (f"Kafka at {bootstrap} {self.refuses}, {cause}: {remedy}",)
+
+
+class KafkaRefused(_Refusal):
+    """A broker refuses us."""
+
+    refuses = "cannot be used"
+
+
+class RecordRefused(_Refusal):
+    """A broker rejects a record or its batch."""
+
+    refuses = "refuses a record"
 
 
 class SecurityUnusable(ValueError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka.errors import KafkaError
 
@@ -15,7 +15,7 @@ from connectors.kafka.consumer import (
     read_kafka_python,
 )
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, RecordsLost
-from sds_core.observer.record import Headers, RawRecord
+from sds_core.observer.record import RawRecord
 
 _PARTITIONS = 8
 """Most partitions that are read at a time. A tap writes heartbeats to every one."""
@@ -25,21 +25,6 @@ _RECORDS = 50
 
 _MOST_BYTES = 4 << 20
 """Bytes of values and headers after which no more is read: records may have 32 MiB."""
-
-
-class TailRecord(NamedTuple):
-    """A record near the end of a topic, without its key and value.
-
-    Attributes:
-        partition, offset: Place of the record.
-        timestamp_ms: Record time, Unix ms.
-        headers: See `sds_core.observer.record.Headers`.
-    """
-
-    partition: int
-    offset: int
-    timestamp_ms: int
-    headers: Headers
 
 
 class TopicTail:
@@ -59,8 +44,10 @@ class TopicTail:
 
     def read(
         self, since: Mapping[int, int], ends: Mapping[int, int]
-    ) -> list[TailRecord]:
+    ) -> list[RawRecord]:
         """Return the last records of some partitions, or as many as are not too large.
+
+        They come without key and value.
 
         Args:
             since: Offset at which the new records of each partition begin. Partitions
@@ -103,13 +90,13 @@ class TopicTail:
         self._stack.close()
 
 
-def _few(chunks: Iterable[Sequence[RawRecord]]) -> Iterator[TailRecord]:
+def _few(chunks: Iterable[Sequence[RawRecord]]) -> Iterator[RawRecord]:
     """Yield records until they are too large together; at least one chunk."""
     size = 0
     for chunk in chunks:
         for one in chunk:
             size += len(one.value or b"")
             size += sum(len(value or b"") for _, value in one.headers)
-            yield TailRecord(one.partition, one.offset, one.timestamp_ms, one.headers)
+            yield one._replace(key=None, value=None)
         if size > _MOST_BYTES:
             return

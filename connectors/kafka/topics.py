@@ -42,11 +42,8 @@ def ensure_frames_topic(settings: KafkaSettings, partitions: int) -> int:
     """
     if ensure_topic(settings, settings.topic, partitions, KEEP_FOR_EVER):
         return partitions
-    offsets = TopicOffsets(settings)
-    try:
+    with closing(TopicOffsets(settings)) as offsets:
         return len(offsets.partitions())
-    finally:
-        offsets.close()
 
 
 def ensure_topic(
@@ -111,10 +108,7 @@ def find_max_message_bytes(settings: KafkaSettings, topic: str) -> int | None:
             resource = ConfigResource(ConfigResourceType.TOPIC, topic, {name: None})
             found = admin.describe_configs([resource], config_filter="all")
         return int(found["topic"][topic][name]["value"])
-    except BrokerResponseError:
-        return None
-    except (LookupError, TypeError, ValueError):
-        # The answer has none.
+    except (BrokerResponseError, LookupError, TypeError, ValueError):
         return None
     except KafkaError as error:
         raise failure(settings, error) from error

@@ -9,8 +9,7 @@ from importlib.resources import as_file, files
 from typing import Any
 
 from connectors.files.record_file import read_records
-from connectors.kafka.producer import TopicRecord
-from connectors.kafka.rewrite import topic_record
+from connectors.kafka.producer import TopicRecord, topic_record
 
 _FRAMES = "recorded.jsonl.xz"
 _TRUTH = "recorded.truth.json"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from connectors.kafka.producer import TopicRecord
 from sds_core.simulation.log import PUBSUB_TOPIC, Heartbeat, Sighting, content_topic
@@ -15,9 +16,39 @@ from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.simulator import simulate
 from sds_core.simulation.truth import Truth
 
+AnyScenario = Scenario | MvdsScenario
+"""A scenario of some protocol."""
+
+
+class AnyTruth(Protocol):
+    """What really happens in a simulation."""
+
+    def add(self, entry: Any, /) -> None:
+        """Take the next thing that happens."""
+
+    def document(self) -> Mapping[str, Any]:
+        """Return what a correct monitor reports, in values of JSON."""
+
+
+class Simulation(NamedTuple):
+    """Simulated traffic and its truth; see `simulated_records`."""
+
+    records: Iterator[TopicRecord]
+    truth: AnyTruth
+
+
+def simulation_of(
+    scenario: AnyScenario, seed: int, start_ms: int, partitions: int
+) -> Simulation:
+    """Begin the simulation of a scenario; see `simulated_records`."""
+    kind = MvdsTruth if isinstance(scenario, MvdsScenario) else Truth
+    truth: AnyTruth = kind(scenario.name, seed)
+    records = simulated_records(scenario, seed, start_ms, partitions, truth)
+    return Simulation(records, truth)
+
 
 def simulated_records(
-    scenario: Scenario, seed: int, start_ms: int, partitions: int, truth: Truth
+    scenario: AnyScenario, seed: int, start_ms: int, partitions: int, truth: AnyTruth
 ) -> Iterator[TopicRecord]:
     """Simulate, and yield the records in the order in which the taps write them.
 
@@ -25,28 +56,20 @@ def simulated_records(
         scenario: Scenario to simulate.
         seed: Seed of everything that the scenario leaves to chance.
         start_ms: Start of the simulation, Unix ms.
-        partitions: Number of partitions of the topic; each channel stays in one.
+        partitions: Number of partitions of the topic; each channel, or pair of MVDS
+            nodes, stays in one.
         truth: Collects everything that happens. A record is added only when the next
             one is requested, so a record that the caller never requested is not in the
             truth.
     """
-    for entry in simulate(scenario, seed, start_ms):
+    if isinstance(scenario, MvdsScenario):
+        entries: Iterator[Any] = simulate_mvds(scenario, seed, start_ms)
+    else:
+        entries = simulate(scenario, seed, start_ms)
+    for entry in entries:
         if isinstance(entry, Sighting):
             yield _frame_record(entry, partitions)
-        elif isinstance(entry, Heartbeat):
-            yield from _heartbeat_records(entry, partitions)
-        truth.add(entry)
-
-
-def mvds_records(
-    scenario: MvdsScenario, seed: int, start_ms: int, partitions: int, truth: MvdsTruth
-) -> Iterator[TopicRecord]:
-    """Simulate, and yield the records; see `simulated_records`.
-
-    Each pair of nodes stays in one partition.
-    """
-    for entry in simulate_mvds(scenario, seed, start_ms):
-        if isinstance(entry, PayloadSighting):
+        elif isinstance(entry, PayloadSighting):
             yield _payload_record(entry, partitions)
         elif isinstance(entry, Heartbeat):
             yield from _heartbeat_records(entry, partitions)

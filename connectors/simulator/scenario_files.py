@@ -10,7 +10,7 @@ from connectors.simulator import (
     scenario_names,
     shipped_scenarios,
 )
-from connectors.simulator.simulations import AnyScenario
+from connectors.simulator.records import AnyScenario
 from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.reading import TableError
 from sds_core.simulation.mvds.scenario import MvdsScenario
@@ -18,34 +18,8 @@ from sds_core.simulation.scenario import Scenario
 from sds_core.text import did_you_mean, shown
 
 
-class UnknownScenario(ValueError):
-    """No shipped scenario has this name.
-
-    Attributes:
-        name: The name that was given.
-    """
-
-    def __init__(self, name: str) -> None:
-        known = scenario_names()
-        super().__init__(
-            f"no scenario {shown(name)}{did_you_mean(name, known)}: give the path of "
-            f"a TOML file, or one of {', '.join(known)}"
-        )
-        self.name = name
-
-
 class UnreadableScenario(ValueError):
-    """The file does not hold a valid scenario.
-
-    Attributes:
-        file: Name of the file.
-        problem: Why the file is not a valid scenario.
-    """
-
-    def __init__(self, file: str, problem: str) -> None:
-        super().__init__(f"{file}: {problem}")
-        self.file = file
-        self.problem = problem
+    """There is no such scenario, or its file does not hold a valid one."""
 
 
 def load_scenario(name: str) -> AnyScenario:
@@ -55,16 +29,20 @@ def load_scenario(name: str) -> AnyScenario:
         name: Name of a shipped scenario, or path of a file that ends in `.toml`.
 
     Raises:
-        UnknownScenario: No shipped scenario has this name.
-        UnreadableScenario: The file is missing, is not TOML, or is not a valid
-            scenario.
+        UnreadableScenario: No shipped scenario has this name, or the file is missing,
+            is not TOML, or is not a valid scenario.
     """
     if name.endswith(SUFFIX):
         return _read(Path(name), name)
     for file in shipped_scenarios():
         if file.name == name + SUFFIX:
             return _read(file, file.name)
-    raise UnknownScenario(name)
+    known = scenario_names()
+    message = (
+        f"no scenario {shown(name)}{did_you_mean(name, known)}: give the path of a "
+        f"TOML file, or one of {', '.join(known)}"
+    )
+    raise UnreadableScenario(message)
 
 
 def _read(file: Traversable, name: str) -> AnyScenario:
@@ -75,4 +53,5 @@ def _read(file: Traversable, name: str) -> AnyScenario:
             return MvdsScenario.from_mapping(mapping)
         return Scenario.from_mapping(mapping)
     except (UnreadableToml, TableError) as error:
-        raise UnreadableScenario(name, str(error)) from error
+        message = f"{name}: {error}"
+        raise UnreadableScenario(message) from error

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from connectors.kafka.producer import TopicRecord
-from connectors.kafka.waku_headers import waku_headers
+from connectors.kafka.producer import TopicRecord, waku_headers
 from sds_core.message_channel import Cause
 from sds_core.message_channel.events import Received
 from sds_core.simulation.log import Happening, Heartbeat, Sighting, Transmission

@@ -29,7 +29,7 @@ class Address(NamedTuple):
 class PeerUnreachable(OSError):
     """The peer cannot be reached, or went away again and again.
 
-    Attributes:
+    Args:
         address: The peer.
         detail: What happened last.
     """
@@ -39,20 +39,13 @@ class PeerUnreachable(OSError):
             f"{address} cannot be reached ({detail}): does `sds-monitor audit serve` "
             "run there, and is the port open?"
         )
-        self.address = address
-        self.detail = detail
 
 
 class ListenFailed(OSError):
-    """The server cannot listen on its address.
-
-    Attributes:
-        address: The address.
-    """
+    """The server cannot listen on its address."""
 
     def __init__(self, address: Address, detail: str) -> None:
         super().__init__(f"cannot listen on {address} ({detail}): choose another")
-        self.address = address
 
 
 def parse_address(text: str) -> Address:

@@ -1,7 +1,6 @@
 """Parses answers of a node's REST API (JSON; logos-delivery, rest_api).
 
-A message that cannot be parsed does not affect the others of its page. All are counted,
-but only the first ones are stored.
+A message that cannot be parsed does not affect the others of its page.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from binascii import Error as BinasciiError
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
@@ -21,24 +20,8 @@ UNREADABLE = (ValueError, RecursionError)
 """Errors of reading untrusted JSON. `msgspec.DecodeError` and `UnicodeDecodeError` are
 ValueErrors; JSON that is nested too deeply raises RecursionError."""
 
-_FIRST = 10
-_FIRST_BYTES = 200
-
 _HASH_BYTES = 32
 _HEX_HASH = re.compile("0x[0-9a-fA-F]{64}")
-
-
-@dataclass(frozen=True, slots=True)
-class Undecodable:
-    """One message of a page that cannot be read.
-
-    Attributes:
-        raw: JSON of the message as the node sent it, at most 200 bytes.
-        reason: Why it cannot be read.
-    """
-
-    raw: bytes
-    reason: str
 
 
 @dataclass(slots=True)
@@ -47,17 +30,16 @@ class Undecodables:
 
     Attributes:
         count: Number of them.
-        first: The first 10 of them.
+        reason: Why the first one cannot be read; empty without any.
     """
 
     count: int = 0
-    first: list[Undecodable] = field(default_factory=list)
+    reason: str = ""
 
-    def add(self, raw: bytes, error: Exception) -> None:
-        """Count one more message, and store it if it is among the first."""
+    def add(self, error: Exception) -> None:
+        """Count one more message."""
         self.count += 1
-        if len(self.first) < _FIRST:
-            self.first.append(Undecodable(raw[:_FIRST_BYTES], str(error)))
+        self.reason = self.reason or str(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +81,11 @@ class StorePage:
     Attributes:
         messages: Messages, oldest first.
         cursor: Cursor for the next page, 32 bytes; None on the last page.
-        bad: Number of messages whose hash differs from the one that the node states.
         undecodable: Messages that cannot be read.
     """
 
     messages: list[StoredMessage]
     cursor: bytes | None
-    bad: int
     undecodable: Undecodables
 
 
@@ -123,7 +103,7 @@ def read_page(body: bytes) -> Page:
             try:
                 messages.append(_MESSAGE.decode(check_length(raw)).message())
             except UNREADABLE as error:
-                undecodable.add(raw, error)
+                undecodable.add(error)
     except ValueError as error:
         if not (messages or undecodable.count):
             raise
@@ -160,16 +140,12 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
         cursor = _hash_of(self.pagination_cursor) if self.pagination_cursor else None
         messages: list[StoredMessage] = []
         undecodable = Undecodables()
-        bad = 0
         for raw in elements(bytes(self.messages)):
             try:
-                stored, is_bad = _stored_message(raw, requested_topic)
+                messages.append(_stored_message(raw, requested_topic))
             except UNREADABLE as error:
-                undecodable.add(raw, error)
-            else:
-                messages.append(stored)
-                bad += is_bad
-        return StorePage(messages, cursor, bad, undecodable)
+                undecodable.add(error)
+        return StorePage(messages, cursor, undecodable)
 
 
 def read_store_answer(body: bytes) -> StoreAnswer:
@@ -227,10 +203,8 @@ _STORE_ANSWER = msgspec.json.Decoder(StoreAnswer)
 _FILTER_ANSWER = msgspec.json.Decoder(_FilterAnswer)
 
 
-def _stored_message(
-    raw: bytes, requested_topic: str | None
-) -> tuple[StoredMessage, bool]:
-    """Return a message of a store, and whether its hash differs from the stated one.
+def _stored_message(raw: bytes, requested_topic: str | None) -> StoredMessage:
+    """Return a message of a store.
 
     Args:
         raw: JSON of the message.
@@ -241,16 +215,10 @@ def _stored_message(
     """
     stored = _STORED.decode(check_length(raw))
     topic = stored.pubsub_topic or requested_topic
-    if stored.message is None or topic is None:
-        message = stored.message.message() if stored.message else None
-        return StoredMessage(_hash_of(stored.message_hash), topic, message), False
-    message = stored.message.message()
-    own_hash = message.hash_on(topic)
-    try:
-        is_bad = _hash_of(stored.message_hash) != own_hash
-    except ValueError:
-        is_bad = True
-    return StoredMessage(own_hash, topic, message), is_bad
+    message = stored.message.message() if stored.message else None
+    if message is None or topic is None:
+        return StoredMessage(_hash_of(stored.message_hash), topic, message)
+    return StoredMessage(message.hash_on(topic), topic, message)
 
 
 def _hash_of(text: str) -> bytes:

@@ -135,7 +135,7 @@ class RestNode:
                 ascending=False,
             )
         try:
-            page = await self._store.store_messages(query, request.cursor)
+            page = await self._store.store_page(query, request.cursor)
         except NodeError as error:
             raise QueryFailed(str(error)) from error
         messages = [

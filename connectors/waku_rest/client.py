@@ -144,31 +144,20 @@ class NodeClient:
         path = f"/filter/v2/messages/{quote(content_topic, safe='')}"
         return await self._take(path, content_topic)
 
-    async def store_hashes(
-        self, query: StoreQuery, cursor: bytes | None = None
-    ) -> StorePage:
-        """Read a page of hashes without messages.
-
-        Args:
-            query: Conditions on the messages.
-            cursor: Cursor from the previous page; None for the first page.
-        """
-        return await self._ask_store(query, cursor, include_data=False)
-
-    async def store_messages(
-        self, query: StoreQuery, cursor: bytes | None = None
+    async def store_page(
+        self,
+        query: StoreQuery,
+        cursor: bytes | None = None,
+        *,
+        include_data: bool = True,
     ) -> StorePage:
         """Read a page of messages.
 
         Args:
             query: Conditions on the messages.
             cursor: Cursor from the previous page; None for the first page.
+            include_data: Whether the messages are read, and not only their hashes.
         """
-        return await self._ask_store(query, cursor, include_data=True)
-
-    async def _ask_store(
-        self, query: StoreQuery, cursor: bytes | None, *, include_data: bool
-    ) -> StorePage:
         parameters = _store_parameters(query, cursor, include_data)
         answer = await self._ask("GET", "/store/v3/messages", params=parameters)
         with self._reading(answer):

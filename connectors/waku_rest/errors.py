@@ -43,7 +43,6 @@ class NodeUnreachable(NodeError, ConnectionError):
     """The node did not answer, or its answer ended before anything could be parsed.
 
     Attributes:
-        cause: Description of the failure.
         may_have_arrived: Whether the node may have received the request. A read of
             relay or filter has then lost a page, unless the page was empty.
     """
@@ -56,7 +55,6 @@ class NodeUnreachable(NodeError, ConnectionError):
             request,
             f"got no whole answer ({cause}): check the URL and that the node runs",
         )
-        self.cause = cause
         self.may_have_arrived = may_have_arrived
 
 
@@ -116,11 +114,7 @@ class NotSubscribed(NodeRefused):
 
 
 class BadAnswer(NodeError):
-    """The answer of a node does not follow the REST API.
-
-    Attributes:
-        detail: Why it cannot be understood.
-    """
+    """The answer of a node does not follow the REST API; `detail` says why."""
 
     def __init__(self, node: str, request: str, detail: str) -> None:
         super().__init__(
@@ -129,4 +123,3 @@ class BadAnswer(NodeError):
             f"got an answer that is none of a Waku node's REST API ({detail}): check "
             "the URL",
         )
-        self.detail = detail

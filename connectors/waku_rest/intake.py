@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, ParamSpec, TypeVar
 
-from connectors.kafka.waku_headers import waku_headers
+from connectors.kafka.producer import waku_headers
 from connectors.waku_rest.pacing import Ending, persist
 from connectors.waku_rest.settings import MirrorSettings
 from connectors.waku_rest.spool import Incoming, Spool

@@ -78,7 +78,7 @@ class Listener:
                         _LONGEST_S,
                     )
                 if count < self._cache // 2:
-                    await self._ending.wait(self._interval_s)
+                    await self._ending.pause(self._interval_s)
 
     async def _round(self) -> int:
         """Read the node's whole cache; returns the number of messages."""

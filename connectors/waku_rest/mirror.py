@@ -141,7 +141,7 @@ class Mirror:
         while not ending.is_set():
             if coverage.has_answer_since(self._now_ms() - lately_ms):
                 await intake.beat()
-            await ending.wait(INTERVAL_S)
+            await ending.pause(INTERVAL_S)
 
     async def _forget(self, intake: Intake, ending: Ending) -> None:
         """Delete hashes that no store query can return any more."""
@@ -156,7 +156,7 @@ class Mirror:
                         edges_ms.append(swept.up_to_ms)
             edge_ms = min(edges_ms) - LONGEST_REACH_MS - _SPARE_MS
             await intake.use(self._spool.forget_before, edge_ms)
-            await ending.wait(_FORGET_EVERY_S)
+            await ending.pause(_FORGET_EVERY_S)
 
     async def _write(self, intake: Intake, all_read: Ending) -> None:
         """Write spooled records until reading has ended and all are written."""

@@ -22,24 +22,13 @@ _MOST_REQUESTED_S = 300.0
 """Upper limit of a wait that a node requests, s: it may be repaired earlier."""
 
 
-class Ending:
-    """Signals all tasks that the mirror must end."""
+class Ending(asyncio.Event):
+    """Set to signal all tasks that the mirror must end, in order."""
 
-    def __init__(self) -> None:
-        self._event = asyncio.Event()
-
-    def is_set(self) -> bool:
-        """Whether the mirror must end."""
-        return self._event.is_set()
-
-    def set(self) -> None:
-        """Request an orderly end of the mirror."""
-        self._event.set()
-
-    async def wait(self, seconds: float) -> None:
+    async def pause(self, seconds: float) -> None:
         """Wait for some seconds, or until the mirror ends."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._event.wait(), seconds)
+            await asyncio.wait_for(self.wait(), seconds)
 
 
 async def persist(
@@ -72,7 +61,7 @@ async def persist(
         wait=wait,
         stop=lambda _: ending.is_set(),
         after=note,
-        sleep=ending.wait,
+        sleep=ending.pause,
         reraise=True,
     )
     return await retrying(attempt)

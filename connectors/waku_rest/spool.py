@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from connectors.kafka.waku_headers import Headers
+from connectors.kafka.producer import Headers
 from connectors.lock import locked
 
 _SCHEMA = """
@@ -101,50 +101,8 @@ class Swept(NamedTuple):
     up_to_ms: int
 
 
-class StateInUse(RuntimeError):
-    """Another mirror runs on the directory.
-
-    Attributes:
-        directory: The directory.
-    """
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        super().__init__(
-            f"another mirror runs on {directory}: end it, or use another --state"
-        )
-
-
-class OtherObserver(ValueError):
-    """The directory belongs to a tap of another id.
-
-    Attributes:
-        directory: The directory.
-        observer: Tap id of the directory.
-    """
-
-    def __init__(self, directory: Path, observer: str, wanted: str) -> None:
-        self.directory = directory
-        self.observer = observer
-        super().__init__(
-            f"{directory} belongs to observer {observer}, not {wanted}: use another "
-            "--state, or leave --observer out"
-        )
-
-
 class StateUnusable(OSError):
-    """The directory cannot be made, written to or read.
-
-    Attributes:
-        directory: The directory.
-    """
-
-    def __init__(self, directory: Path, reason: object) -> None:
-        self.directory = directory
-        super().__init__(
-            f"--state {directory} cannot be used ({reason}): use a directory of your "
-            "own"
-        )
+    """A mirror cannot use its directory; the message says why, and what to do."""
 
 
 class Spool:
@@ -157,11 +115,15 @@ class Spool:
 
     Attributes:
         observer: Tap id.
+        last_seq: The last sequence number given to a frame.
+        count: How many records wait for Kafka, heartbeats included.
+        size_bytes: Size of the records that wait for Kafka, in bytes.
+        forgotten_ms: Hashes accepted before this time, Unix ms, are deleted; 0 if none
+            are.
 
     Raises:
-        StateInUse: Another mirror runs on it.
-        OtherObserver: It belongs to another tap.
-        StateUnusable: It cannot be written to.
+        StateUnusable: Another mirror runs on it, it belongs to another tap, or it
+            cannot be written to.
     """
 
     def __init__(
@@ -171,9 +133,13 @@ class Spool:
             try:
                 opened.enter_context(locked(directory / "lock"))
             except BlockingIOError:
-                raise StateInUse(directory) from None
+                message = (
+                    f"another mirror runs on {directory}: end it, or use another "
+                    "--state"
+                )
+                raise StateUnusable(message) from None
             except OSError as error:
-                raise StateUnusable(directory, error.strerror) from error
+                raise _unusable(directory, error.strerror) from error
             try:
                 self._database = sqlite3.connect(
                     directory / "mirror.sqlite", check_same_thread=False
@@ -181,9 +147,13 @@ class Spool:
                 opened.callback(self._database.close)
                 self._open(observer or new_observer)
             except sqlite3.Error as error:
-                raise StateUnusable(directory, error) from error
+                raise _unusable(directory, error) from error
             if observer not in (None, self.observer):
-                raise OtherObserver(directory, self.observer, observer or "")
+                message = (
+                    f"{directory} belongs to observer {self.observer}, not {observer}: "
+                    "use another --state, or leave --observer out"
+                )
+                raise StateUnusable(message)
             self._opened = opened.pop_all()
 
     def _open(self, new_observer: str) -> None:
@@ -199,38 +169,18 @@ class Spool:
                 (new_observer,),
             )
         self.observer: str
-        self._last_seq: int
-        self._forgotten_ms: int
-        self.observer, self._last_seq, self._forgotten_ms = database.execute(
+        self.last_seq: int
+        self.forgotten_ms: int
+        self.observer, self.last_seq, self.forgotten_ms = database.execute(
             "SELECT observer, last_seq, forgotten_ms FROM mirror"
         ).fetchone()
-        self._count: int
-        self._bytes: int
-        self._count, self._bytes = database.execute(
+        self.count: int
+        self.size_bytes: int
+        self.count, self.size_bytes = database.execute(
             "SELECT count(*), coalesce(sum(length(value) + length(headers) + ?), 0) "
             "FROM spool",
             (_ROW_BYTES,),
         ).fetchone()
-
-    @property
-    def last_seq(self) -> int:
-        """The last sequence number given to a frame."""
-        return self._last_seq
-
-    @property
-    def count(self) -> int:
-        """How many records wait for Kafka, heartbeats included."""
-        return self._count
-
-    @property
-    def size_bytes(self) -> int:
-        """Size of the records that wait for Kafka, in bytes."""
-        return self._bytes
-
-    @property
-    def forgotten_ms(self) -> int:
-        """Hashes accepted before this time, Unix ms, are deleted; 0 if none are."""
-        return self._forgotten_ms
 
     def begin(self) -> bool:
         """Record that pages are read from now on, until the spool is closed in order.
@@ -246,8 +196,8 @@ class Spool:
     def skip_number(self) -> None:
         """Leave one sequence number out, so that a probable loss becomes a hole."""
         with self._database as database:
-            self._set_last_seq(database, self._last_seq + 1)
-        self._last_seq += 1
+            self._set_last_seq(database, self.last_seq + 1)
+        self.last_seq += 1
 
     def accept(
         self,
@@ -274,9 +224,9 @@ class Spool:
             return 0
         rows = [
             (at_ms, seq, one.key, one.value, msgspec.msgpack.encode(one.headers))
-            for seq, one in enumerate(new.values(), self._last_seq + 1)
+            for seq, one in enumerate(new.values(), self.last_seq + 1)
         ]
-        last_seq = self._last_seq + len(rows)
+        last_seq = self.last_seq + len(rows)
         with self._database as database:
             database.executemany(
                 "INSERT INTO spool (at_ms, seq, key, value, headers) "
@@ -288,9 +238,9 @@ class Spool:
                 [(key, at_ms) for key in (*new, *unwanted)],
             )
             self._set_last_seq(database, last_seq)
-        self._last_seq = last_seq
-        self._count += len(rows)
-        self._bytes += sum(len(row[3]) + len(row[4]) + _ROW_BYTES for row in rows)
+        self.last_seq = last_seq
+        self.count += len(rows)
+        self.size_bytes += sum(len(row[3]) + len(row[4]) + _ROW_BYTES for row in rows)
         return len(rows)
 
     def beat(self, at_ms: int) -> None:
@@ -299,10 +249,10 @@ class Spool:
         with self._database as database:
             database.execute(
                 "INSERT INTO spool (at_ms, seq, value, headers) VALUES (?, ?, ?, ?)",
-                (at_ms, self._last_seq, b"", headers),
+                (at_ms, self.last_seq, b"", headers),
             )
-        self._count += 1
-        self._bytes += len(headers) + _ROW_BYTES
+        self.count += 1
+        self.size_bytes += len(headers) + _ROW_BYTES
 
     def known(self, hashes: Iterable[bytes]) -> set[bytes]:
         """Return those of some hashes that `accept` has stored."""
@@ -344,8 +294,8 @@ class Spool:
                 "RETURNING length(value) + length(headers) + ?",
                 (records[-1].id, _ROW_BYTES),
             ).fetchall()
-        self._count -= len(freed)
-        self._bytes -= sum(size for (size,) in freed)
+        self.count -= len(freed)
+        self.size_bytes -= sum(size for (size,) in freed)
 
     def swept(self, node: str) -> Swept | None:
         """Return the span over which a node's store was read; None if it is unknown."""
@@ -363,13 +313,13 @@ class Spool:
 
     def forget_before(self, at_ms: int) -> None:
         """Delete hashes that were accepted before a time, Unix ms."""
-        forgotten_ms = self._forgotten_ms
+        forgotten_ms = self.forgotten_ms
         with self._database as database:
             gone = database.execute("DELETE FROM seen WHERE at_ms < ?", (at_ms,))
             if gone.rowcount:
                 forgotten_ms = max(forgotten_ms, at_ms)
                 database.execute("UPDATE mirror SET forgotten_ms = ?", (forgotten_ms,))
-        self._forgotten_ms = forgotten_ms
+        self.forgotten_ms = forgotten_ms
 
     def close(self, in_order: bool = True) -> None:
         """Close the files.
@@ -385,6 +335,12 @@ class Spool:
     @staticmethod
     def _set_last_seq(database: sqlite3.Connection, last_seq: int) -> None:
         database.execute("UPDATE mirror SET last_seq = ?", (last_seq,))
+
+
+def _unusable(directory: Path, reason: object) -> StateUnusable:
+    return StateUnusable(
+        f"--state {directory} cannot be used ({reason}): use a directory of your own"
+    )
 
 
 @contextmanager

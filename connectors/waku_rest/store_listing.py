@@ -17,11 +17,11 @@ from connectors.waku_rest.client import NodeClient
 from connectors.waku_rest.connection import NodeSettings, open_client
 from connectors.waku_rest.errors import NodeBusy, NodeUnreachable
 from connectors.waku_rest.store_query import (
-    MAX_CONTENT_TOPICS,
     MAX_HASHES,
     StoreQuery,
     follow,
     in_parts,
+    queries_of,
 )
 from sds_core.waku import WakuMessage
 
@@ -55,10 +55,8 @@ class StoreListing:
         found: dict[bytes, str] = {}
         async with open_client(self._settings) as http:
             node = NodeClient(self._settings.url, http)
-            for pubsub_topic, topics in self._topics.items():
-                for some in in_parts(topics, MAX_CONTENT_TOPICS) if topics else [()]:
-                    query = StoreQuery(pubsub_topic, some, start_ns, end_ns)
-                    await follow(partial(_read, node, query, found), node.url)
+            for query in queries_of(self._topics, start_ns, end_ns):
+                await follow(partial(_read, node, query, found), node.url)
         return found
 
     async def messages(
@@ -77,7 +75,7 @@ class StoreListing:
             node = NodeClient(self._settings.url, http)
             for some in in_parts(list(hashes), MAX_HASHES):
                 query = StoreQuery(hashes=some)
-                page = await _persist(partial(node.store_messages, query))
+                page = await _persist(partial(node.store_page, query))
                 for stored in page.messages:
                     topic = stored.pubsub_topic or hashes.get(stored.hash)
                     if stored.message is None or topic is None:
@@ -91,7 +89,7 @@ class StoreListing:
 async def _read(
     node: NodeClient, query: StoreQuery, found: dict[bytes, str], cursor: bytes | None
 ) -> bytes | None:
-    page = await _persist(partial(node.store_hashes, query, cursor))
+    page = await _persist(partial(node.store_page, query, cursor, include_data=False))
     for stored in page.messages:
         found[stored.hash] = stored.pubsub_topic or query.pubsub_topic or ""
     return page.cursor

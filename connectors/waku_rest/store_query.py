@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -76,6 +76,23 @@ def in_parts(items: Sequence[_Item], most: int) -> Iterator[Sequence[_Item]]:
     """Yield the items in parts of at most `most`."""
     for first in range(0, len(items), most):
         yield items[first : first + most]
+
+
+def queries_of(
+    topics: Mapping[str, Sequence[str]], start_ns: int, end_ns: int
+) -> Iterator[StoreQuery]:
+    """Yield the queries for all messages on some topics that were sent in a span.
+
+    Args:
+        topics: Pubsub topic -> its content topics, none for all.
+        start_ns: Least sender's time, Unix ns, at least 1.
+        end_ns: Greatest sender's time, inclusive.
+    """
+    for pubsub_topic, content_topics in topics.items():
+        # Without content topics, one query selects all of them.
+        parts = in_parts(content_topics, MAX_CONTENT_TOPICS) if content_topics else [()]
+        for part in parts:
+            yield StoreQuery(pubsub_topic, part, start_ns, end_ns)
 
 
 async def follow(

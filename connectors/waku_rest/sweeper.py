@@ -7,7 +7,7 @@ for hashes only; the messages behind unknown hashes follow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -20,11 +20,11 @@ from connectors.waku_rest.pacing import persist
 from connectors.waku_rest.settings import Listen
 from connectors.waku_rest.spool import Swept
 from connectors.waku_rest.store_query import (
-    MAX_CONTENT_TOPICS,
     MAX_HASHES,
     StoreQuery,
     follow,
     in_parts,
+    queries_of,
 )
 from connectors.waku_rest.trouble import Trouble
 from sds_core.mirror.figures import Source
@@ -113,7 +113,7 @@ class Sweeper:
                 back_ms = max(reach.back_ms for reach in due)
                 swept = await self._read_up_to_now(swept, back_ms)
                 read_ms |= dict.fromkeys(due, now_ms)
-                await self._ending.wait(self._settings.store_interval_s)
+                await self._ending.pause(self._settings.store_interval_s)
 
     async def _read_up_to_now(self, swept: Swept, back_ms: int) -> Swept:
         settle_ms = 0 if self._is_alone else _SETTLE_MS
@@ -146,7 +146,8 @@ class Sweeper:
         Returns:
             Whether all were read before the end of the mirror.
         """
-        for query in self._queries(start_ms, end_ms):
+        topics, start_ns = self._settings.topics, max(1, start_ms * _NS)
+        for query in queries_of(topics, start_ns, end_ms * _NS):
             # A retry starts from the first page: the store may have deleted the message
             # that a cursor names.
             await persist(
@@ -162,14 +163,6 @@ class Sweeper:
             self._figures.is_up = True
             self._coverage.answered(self._node.url, self._now_ms())
         return True
-
-    def _queries(self, start_ms: int, end_ms: int) -> Iterator[StoreQuery]:
-        for pubsub_topic, topics in self._settings.topics.items():
-            # Without content topics, one query selects all of them.
-            for some in in_parts(topics, MAX_CONTENT_TOPICS) if topics else [()]:
-                yield StoreQuery(
-                    pubsub_topic, some, max(1, start_ms * _NS), end_ms * _NS
-                )
 
     async def _follow(self, query: StoreQuery) -> None:
         """Read all pages of a query, or until the mirror ends."""
@@ -189,8 +182,10 @@ class Sweeper:
     async def _read_page(self, query: StoreQuery, cursor: bytes | None) -> bytes | None:
         """Read a page; returns the cursor to the next."""
         while self._intake.is_full and not self._ending.is_set():
-            await self._ending.wait(1.0)
-        page = self._counted(await self._node.store_hashes(query, cursor))
+            await self._ending.pause(1.0)
+        page = self._counted(
+            await self._node.store_page(query, cursor, include_data=False)
+        )
         hashes = [stored.hash for stored in page.messages]
         known = await self._intake.use(self._spool.known, hashes)
         unknown = [one for one in hashes if one not in known]
@@ -200,7 +195,7 @@ class Sweeper:
 
     async def _fetch(self, pubsub_topic: str | None, hashes: Sequence[bytes]) -> None:
         query = StoreQuery(hashes=hashes)
-        page = self._counted(await self._node.store_messages(query))
+        page = self._counted(await self._node.store_page(query))
         found = [
             (stored.pubsub_topic or pubsub_topic or "", stored.message)
             for stored in page.messages

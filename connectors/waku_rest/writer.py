@@ -9,9 +9,14 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
-from connectors.kafka.clients import abandon, failure, kafka_python_options
+from connectors.kafka.clients import (
+    abandon,
+    failure,
+    kafka_python_options,
+    record_refusal,
+)
 from connectors.kafka.handshake import wait_until_listening
-from connectors.kafka.producer import TopicRecord, partition_of
+from connectors.kafka.producer import TopicRecord, partition_of, send
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
     KafkaSettings,
@@ -69,9 +74,10 @@ class FrameWriter:
             for spooled in records:
                 for record in self._records(spooled):
                     try:
-                        sent.append((spooled, self._send(producer, record)))
+                        future = send(producer, self._kafka.topic, record)
+                        sent.append((spooled, future))
                     except KafkaError as error:
-                        refused[spooled] = self._refusal(error)
+                        refused[spooled] = record_refusal(self._kafka, error)
             producer.flush(self._kafka.timeout_s)
             for spooled, future in sent:
                 try:
@@ -79,7 +85,7 @@ class FrameWriter:
                     # limit.
                     future.get(timeout=0.1)
                 except KafkaError as error:
-                    refused[spooled] = self._refusal(error)
+                    refused[spooled] = record_refusal(self._kafka, error)
         except KafkaError as error:
             self.close()
             raise failure(self._kafka, error) from error
@@ -87,25 +93,6 @@ class FrameWriter:
             # The producer accepts nothing more, because its numbering has a gap.
             self.close()
         return refused
-
-    def _send(
-        self, producer: KafkaProducer, record: TopicRecord
-    ) -> FutureRecordMetadata:
-        return producer.send(
-            self._kafka.topic,
-            key=record.key,
-            value=record.value,
-            headers=list(record.headers),
-            timestamp_ms=record.timestamp_ms,
-            partition=record.partition,
-        )
-
-    def _refusal(self, error: KafkaError) -> RecordRefused:
-        """Return the refusal of one record; raise an error that concerns others too."""
-        refusal = failure(self._kafka, error)
-        if not isinstance(refusal, RecordRefused):
-            raise error
-        return refusal
 
     def close(self) -> None:
         """Close the connection; the next write opens another."""

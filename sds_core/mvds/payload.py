@@ -37,48 +37,44 @@ class NotAPayload(UndecodableFrame):
     reason = Reason.MVDS_ERROR
 
 
+@dataclass(eq=False, repr=False)
 class MalformedPayload(NotAPayload):
     """The bytes are not protobuf, or not that of a payload."""
 
     text = "{actual_bytes} bytes are no MVDS payload: {detail}"
 
-    def __init__(self, detail: str, actual_bytes: int) -> None:
-        super().__init__(detail, actual_bytes)
-        self.detail = detail
-        self.actual_bytes = actual_bytes
+    detail: str
+    actual_bytes: int
 
 
+@dataclass(eq=False, repr=False)
 class NoRecord(NotAPayload):
     """There are bytes, but no field of a payload among them."""
 
     text = "{actual_bytes} bytes have no field of an MVDS payload"
 
-    def __init__(self, actual_bytes: int) -> None:
-        super().__init__(actual_bytes)
-        self.actual_bytes = actual_bytes
+    actual_bytes: int
 
 
+@dataclass(eq=False, repr=False)
 class WrongIdLength(NotAPayload):
     """A message id is not as long as a SHA-256 hash."""
 
     text = "{field} has an id of {actual_bytes} bytes, an id has {expected_bytes}"
 
-    def __init__(self, field: str, actual_bytes: int, expected_bytes: int) -> None:
-        super().__init__(field, actual_bytes, expected_bytes)
-        self.field = field
-        self.actual_bytes = actual_bytes
-        self.expected_bytes = expected_bytes
+    field: str
+    actual_bytes: int
+    expected_bytes: int
 
 
+@dataclass(eq=False, repr=False)
 class TooManyRecords(NotAPayload):
     """The payload has more records than are read."""
 
     text = "the payload has {actual} records and parents, at most {limit} are read"
 
-    def __init__(self, actual: int, limit: int) -> None:
-        super().__init__(actual, limit)
-        self.actual = actual
-        self.limit = limit
+    actual: int
+    limit: int
 
 
 ID_BYTES = 32

@@ -76,5 +76,21 @@ def forecast_fleet(
         views[name] = forecast(hours, measures.parts, settings)
         summed.append(daily_figures(hours, measures.parts, settings))
         progress(done)
-    total = forecast_daily(sum_daily(summed), end_ms, settings) if summed else None
-    return Fleet(views, without, total)
+    return Fleet(views, without, _total(views, summed, end_ms, settings))
+
+
+def _total(
+    views: Mapping[str, Forecast],
+    summed: Sequence[Daily],
+    end_ms: int,
+    settings: ForecastSettings,
+) -> Forecast | None:
+    if not summed:
+        return None
+    if len(summed) > 1:
+        return forecast_daily(sum_daily(summed), end_ms, settings)
+    # The sum of one view is its forecast, which takes a second to compute again.
+    (view,) = views.values()
+    names = {*summed[0], "kafka.storage"}
+    figures = {name: one for name, one in view.figures.items() if name in names}
+    return view._replace(figures=figures, limits=())

@@ -9,7 +9,7 @@ The time follows the difference, not the trees.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple
 
 from sds_core.prolly.item import TAIL_KEY, Item, unpack
 from sds_core.prolly.node import Node
@@ -54,31 +54,16 @@ def unequal_on(
 ) -> tuple[list[Node], list[Node]]:
     """Return the nodes of a level that only one of two trees of one fan-out has."""
     height = max(level, first.root.level, second.root.level)
-    ours, theirs = unequal([first.raised(height)], [second.raised(height)])
+    ours, theirs = _unequal([first.raised(height)], [second.raised(height)])
     for _ in range(height - level):
-        ours, theirs = unequal(children_of(ours), children_of(theirs))
+        ours, theirs = _unequal(children_of(ours), children_of(theirs))
     return ours, theirs
 
 
-class HasMerkle(Protocol):
-    """A node of either side."""
-
-    @property
-    def merkle(self) -> bytes | None:
-        """Its Merkle hash; None if it is not known, and so equal to no other."""
-
-
-_Ours = TypeVar("_Ours", bound=HasMerkle)
-_Theirs = TypeVar("_Theirs", bound=HasMerkle)
-
-
-def unequal(
-    ours: Sequence[_Ours], theirs: Sequence[_Theirs]
-) -> tuple[list[_Ours], list[_Theirs]]:
-    """Return the nodes of each side that the other does not have.
-
-    Only one side may have nodes of unknown hash.
-    """
+def _unequal(
+    ours: Sequence[Node], theirs: Sequence[Node]
+) -> tuple[list[Node], list[Node]]:
+    """Return the nodes of each side that the other does not have."""
     our_hashes = {node.merkle for node in ours}
     their_hashes = {node.merkle for node in theirs}
     return (

@@ -21,20 +21,14 @@ class BadContentTopic(ValueError):
 
     Attributes:
         topic: The content topic.
-        detail: Why it is not valid.
     """
 
     def __init__(self, topic: str, detail: str) -> None:
-        super().__init__(topic, detail)
-        self.topic = topic
-        self.detail = detail
-
-    def __str__(self) -> str:
-        """Return the topic, the error, and the expected form."""
-        return (
-            f"content topic {self.topic!r:.120} {self.detail}: "
+        super().__init__(
+            f"content topic {topic!r:.120} {detail}: "
             "give /application/version/name/encoding"
         )
+        self.topic = topic
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ are the exception's `args`, so that an error survives pickling between processes
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
@@ -58,41 +59,39 @@ class EmptyValue(UndecodableFrame):
     text = "the value is empty"
 
 
+@dataclass(eq=False, repr=False)
 class ValueTooLarge(UndecodableFrame):
     """The value is longer than a frame may be; it was not parsed."""
 
     reason = Reason.TOO_LARGE
     text = "the value has {actual_bytes} bytes, a frame at most {limit_bytes}"
 
-    def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
-        super().__init__(actual_bytes, limit_bytes)
-        self.actual_bytes = actual_bytes
-        self.limit_bytes = limit_bytes
+    actual_bytes: int
+    limit_bytes: int
 
 
+@dataclass(eq=False, repr=False)
 class MalformedProtobuf(UndecodableFrame):
     """The bytes are not protobuf, or not that of an SDS message."""
 
     reason = Reason.PROTOBUF_ERROR
     text = "{actual_bytes} bytes are no SDS message: {detail}"
 
-    def __init__(self, detail: str, actual_bytes: int) -> None:
-        super().__init__(detail, actual_bytes)
-        self.detail = detail
-        self.actual_bytes = actual_bytes
+    detail: str
+    actual_bytes: int
 
 
+@dataclass(eq=False, repr=False)
 class NoMessageId(UndecodableFrame):
     """The message has no id, so that nothing could ever refer to it."""
 
     reason = Reason.NO_MESSAGE_ID
     text = "a message in dialect {dialect} has no message id"
 
-    def __init__(self, dialect: str) -> None:
-        super().__init__(dialect)
-        self.dialect = dialect
+    dialect: str
 
 
+@dataclass(eq=False, repr=False)
 class NeitherLamportNorContent(UndecodableFrame):
     """The message is of no kind: not content, not sync, not ephemeral."""
 
@@ -102,24 +101,22 @@ class NeitherLamportNorContent(UndecodableFrame):
         "has neither lamport timestamp nor content"
     )
 
-    def __init__(self, dialect: str, message_id: str) -> None:
-        super().__init__(dialect, message_id)
-        self.dialect = dialect
-        self.message_id = message_id
+    dialect: str
+    message_id: str
 
 
+@dataclass(eq=False, repr=False)
 class NoChannel(UndecodableFrame):
     """The message does not say to which channel it belongs."""
 
     reason = Reason.NO_CHANNEL
     text = "message {message_id!r:.80} in dialect {dialect} names no channel"
 
-    def __init__(self, dialect: str, message_id: str) -> None:
-        super().__init__(dialect, message_id)
-        self.dialect = dialect
-        self.message_id = message_id
+    dialect: str
+    message_id: str
 
 
+@dataclass(eq=False, repr=False)
 class NameTooLong(UndecodableFrame):
     """The id of the message, its sender or its channel is too long to be kept."""
 
@@ -129,36 +126,30 @@ class NameTooLong(UndecodableFrame):
         "an id has at most {limit_characters}"
     )
 
-    def __init__(
-        self, dialect: str, actual_characters: int, limit_characters: int
-    ) -> None:
-        super().__init__(dialect, actual_characters, limit_characters)
-        self.dialect = dialect
-        self.actual_characters = actual_characters
-        self.limit_characters = limit_characters
+    dialect: str
+    actual_characters: int
+    limit_characters: int
 
 
 class BloomError(WireError):
     """The bytes of a bloom filter cannot be read as one."""
 
 
+@dataclass(eq=False, repr=False)
 class BloomWrongLength(BloomError):
     """A filter without a header does not have the length its parameters ask for."""
 
     text = "a bloom filter has {actual_bytes} bytes instead of {expected_bytes}"
 
-    def __init__(self, expected_bytes: int, actual_bytes: int) -> None:
-        super().__init__(expected_bytes, actual_bytes)
-        self.expected_bytes = expected_bytes
-        self.actual_bytes = actual_bytes
+    expected_bytes: int
+    actual_bytes: int
 
 
+@dataclass(eq=False, repr=False)
 class BloomBadHeader(BloomError):
     """The header of a nim-sds filter is missing, damaged or impossible."""
 
     text = "the header of a bloom filter of {actual_bytes} bytes is unusable: {detail}"
 
-    def __init__(self, detail: str, actual_bytes: int) -> None:
-        super().__init__(detail, actual_bytes)
-        self.detail = detail
-        self.actual_bytes = actual_bytes
+    detail: str
+    actual_bytes: int

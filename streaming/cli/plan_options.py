@@ -125,7 +125,8 @@ source_options = option_group(
         setting("--channel", help="Only this channel.  [default: all, and their sum]"),
         setting(
             "--fit-days",
-            type=click.IntRange(14, 365),
+            # The first hour does not count, and 14 whole days are needed.
+            type=click.IntRange(15, 365),
             default=56,
             help="Days of the history that the forecast follows.",
         ),

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from connectors.files.record_file import read_records
-from connectors.kafka.producer import TopicRecord
-from connectors.kafka.rewrite import topic_record
+from connectors.kafka.producer import TopicRecord, topic_record
 from sds_core.wire import FrameKind, decode, encode
 from tests.support.monitor import report_of
 

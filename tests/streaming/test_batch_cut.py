@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from connectors.kafka.offsets import TimedOffset
 from sds_core.observer.ahead import LOOKAHEAD
 from streaming.admission import BatchLimits
-from streaming.batch_cut import aligned_end, count_rows, cut_at, part_of
-from streaming.position import PartitionPosition, Position
+from streaming.batch_cut import aligned_end, cut_at, part_of
+from streaming.position import PartitionPosition, Position, count_rows
 from tests.support.batches import (
     WALL_MS,
     Reader,

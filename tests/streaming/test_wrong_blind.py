@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from connectors.simulator.simulations import simulation_of
+from connectors.simulator.records import simulation_of
 from sds_core.observer.freshness import Arrivals, Freshness
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.tap_kind import TAPS

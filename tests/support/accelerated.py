@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from connectors.kafka.producer import TopicRecord, opening_of, partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.simulator.simulations import AnyScenario, simulation_of
+from connectors.simulator.records import AnyScenario, simulation_of
 from sds_core.observer.channel_table import ChannelTable
 from streaming.cli.serving import PendingJob
 from streaming.job import Job, running_job

@@ -13,7 +13,7 @@ from connectors.kafka.offsets import TimedOffset
 from sds_core.observer.ahead import LOOKAHEAD, NO_LOOK, Foresight
 from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.admission import Target, Window
-from streaming.position import PartitionPosition, Position
+from streaming.position import PartitionPosition, Position, Unread
 from streaming.record_times import RecordTimes
 from tests.support.topics import Entry, ListedTopic
 
@@ -262,11 +262,14 @@ def record_times(topic: ListedTopic, scan_rows: int = 100) -> RecordTimes:
         topic,
         topic.scan_times,
         admission.is_record,
-        Position(partitions={p: PartitionPosition(0) for p in topic.partitions()}),
-        topic.latest(topic.partitions()),
-        topic.latest(topic.partitions()),
-        dict.fromkeys(topic.partitions(), NO_LOOK),
-        WALL_MS,
+        Unread(
+            Position(partitions={p: PartitionPosition(0) for p in topic.partitions()}),
+            topic.latest(topic.partitions()),
+            topic.latest(topic.partitions()),
+            dict.fromkeys(topic.partitions(), NO_LOOK),
+            WALL_MS,
+            WALL_MS,
+        ),
         WALL_MS + MAX_AHEAD_MS,
         scan_rows,
     )

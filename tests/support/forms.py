@@ -25,8 +25,8 @@ import msgspec
 from connectors.kafka.producer import TopicRecord
 from connectors.recording.recording import load_recording
 from connectors.simulator import scenario_names
+from connectors.simulator.records import simulation_of
 from connectors.simulator.scenario_files import load_scenario
-from connectors.simulator.simulations import simulation_of
 from sds_core import compiled
 from tests.support.accuracy.play import PARTITIONS, START_MS
 from tests.support.fuzz.mutation import changed_bytes, changed_protobuf

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import sha256
 from itertools import islice
 from typing import Final
 
@@ -22,7 +21,7 @@ from sds_core.prolly.batched.lists import (
 from sds_core.prolly.difference import children_of
 from sds_core.prolly.errors import BadFrame, UnexpectedMessage
 from sds_core.prolly.frames import Frame, frame_of, message_in
-from sds_core.prolly.hashing import MAX_LEVEL
+from sds_core.prolly.hashing import MAX_LEVEL, hash_at
 from sds_core.prolly.item import HASH_BYTES, unpack
 from sds_core.prolly.node import Node
 from sds_core.prolly.outcome import DEFAULT_LIMITS, Allowance, Limits
@@ -89,10 +88,9 @@ class BatchedServer:
         tree = self._tree.between(request.start_ns, request.end_ns)
         own = tree.root
         self._root = pb.Root(root=own.merkle, height=own.level)
-        tails = _Tails(request)
         level = max(request.height, own.level)
         ours: Sequence[Node] = [tree.raised(level)]
-        theirs = tails.of(level)
+        theirs = _below_tail(request, level)
         while True:
             self._allowance.use(len(theirs) // FINGERPRINT_BYTES)
             compared = compare(self._salt, ours, theirs)
@@ -102,7 +100,7 @@ class BatchedServer:
                 return self._step(level, compared)
             level -= 1
             ours = children_of(compared.ours)
-            theirs = tails.of(level)
+            theirs = _below_tail(request, level)
 
     def _step(self, level: int, compared: Compared) -> Iterable[Message]:
         """Answer a comparison of the nodes of a level."""
@@ -160,29 +158,16 @@ class BatchedServer:
         return root
 
 
-class _Tails:
-    """The children of the client's tails.
+def _below_tail(request: pb.Open, level: int) -> bytes:
+    """Return fingerprints of a level's nodes of the client, below the tail above it.
 
-    Args:
-        request: Has them down from the client's root.
+    At and above the client's root this is the tail alone.
     """
-
-    def __init__(self, request: pb.Open) -> None:
-        self._request = request
-
-    def of(self, level: int) -> bytes:
-        """Return fingerprints of the nodes of a level that are below the tail above it.
-
-        At and above the client's root this is the tail alone.
-        """
-        request = self._request
-        above = level - request.height
-        if above < 0:
-            return request.tail_children[-above - 1]
-        merkle = request.root
-        for _ in range(above):
-            merkle = sha256(merkle).digest()
-        return fingerprint(request.salt, merkle)
+    above = level - request.height
+    if above < 0:
+        return request.tail_children[-above - 1]
+    # The Merkle hash of a node with one child is the hash of the child's.
+    return fingerprint(request.salt, hash_at(request.root, above))
 
 
 def _check_open(request: pb.Open) -> None:

@@ -15,9 +15,8 @@ from connectors.kafka.dead_letter_reader import (
     described,
 )
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.producer import TopicRecord, write
+from connectors.kafka.producer import TopicRecord, target_partition, topic_record, write
 from connectors.kafka.record_source import RecordSource
-from connectors.kafka.rewrite import target_partition, topic_record
 from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.judgement import Dead, judge
 from sds_core.observer.record import RawRecord

@@ -19,12 +19,7 @@ from connectors.waku_rest.connection import BadSettings, NodeSettings
 from connectors.waku_rest.mirror import Mirror
 from connectors.waku_rest.pacing import Ending
 from connectors.waku_rest.settings import Listen, MirrorSettings
-from connectors.waku_rest.spool import (
-    OtherObserver,
-    StateInUse,
-    StateUnusable,
-    open_spool,
-)
+from connectors.waku_rest.spool import StateUnusable, open_spool
 from connectors.waku_rest.writer import FrameWriter
 from connectors.web.server import AddressUnusable, PortInUse, WebServer
 from connectors.web.side_apps import create_mirror_app
@@ -148,9 +143,7 @@ def mirror(
         AddressUnusable,
         BadSettings,
         InvalidTopic,
-        OtherObserver,
         PortInUse,
-        StateInUse,
         StateUnusable,
     ) as error:
         raise click.UsageError(str(error)) from error

@@ -12,12 +12,11 @@ from msgspec.structs import replace
 from connectors.kafka.producer import Acknowledgements, write
 from connectors.kafka.settings import InvalidTopic, KafkaSettings, KafkaUnreachable
 from connectors.kafka.topics import ensure_frames_topic
+from connectors.simulator.records import AnyScenario, simulation_of
 from connectors.simulator.scenario_files import (
-    UnknownScenario,
     UnreadableScenario,
     load_scenario,
 )
-from connectors.simulator.simulations import AnyScenario, simulation_of
 from sds_core.simulation.scenario import LONGEST_S
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms, with_progress, write_json
@@ -94,7 +93,7 @@ def read_scenario(name: str, duration_s: float | None = None) -> AnyScenario:
     """
     try:
         scenario = load_scenario(name)
-    except (UnknownScenario, UnreadableScenario) as error:
+    except UnreadableScenario as error:
         raise click.UsageError(str(error)) from error
     if duration_s is None:
         return scenario

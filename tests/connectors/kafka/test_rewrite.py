@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from connectors.kafka.rewrite import target_partition
+from connectors.kafka.producer import target_partition
 from sds_core.observer.record import RawRecord
 
 

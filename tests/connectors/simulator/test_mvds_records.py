@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from connectors.simulator.records import mvds_records
+from connectors.simulator.records import simulated_records
 from connectors.simulator.scenario_files import load_scenario
 from sds_core.mvds.payload import decode
 from sds_core.observer.record import read_headers
@@ -26,7 +26,7 @@ def scenario() -> MvdsScenario:
 
 def test_records_of_mvds_follow_the_record_format(scenario: MvdsScenario) -> None:
     """Key, headers and value as in docs/records.md; a pair has one partition."""
-    records = mvds_records(scenario, 1, START_MS, 3, MvdsTruth("some", 1))
+    records = simulated_records(scenario, 1, START_MS, 3, MvdsTruth("some", 1))
     some = list(islice(records, 400))
     heartbeats = [one for one in some if one.key is None]
     assert {one.partition for one in heartbeats} == {0, 1, 2}
@@ -53,7 +53,7 @@ def test_payload_that_was_not_written_is_not_in_the_truth(
 ) -> None:
     """A writer requests one more record before it sees that it should stop."""
     truth = MvdsTruth("some", 1)
-    records = mvds_records(scenario, 1, START_MS, 1, truth)
+    records = simulated_records(scenario, 1, START_MS, 1, truth)
     taken = list(islice(records, written))
     next(records)
     totals = truth.document()["views"]["mvds"]["totals"]

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 PROGRAM = """
 import hashlib, itertools, sys
 from connectors.simulator.scenario_files import load_scenario
-from connectors.simulator.simulations import simulation_of
+from connectors.simulator.records import simulation_of
 
 for name in sys.argv[1:]:
     simulation = simulation_of(load_scenario(name), 1, 1_760_000_000_000, 4)

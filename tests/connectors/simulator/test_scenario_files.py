@@ -12,7 +12,6 @@ import pytest
 
 from connectors.simulator import scenario_names
 from connectors.simulator.scenario_files import (
-    UnknownScenario,
     UnreadableScenario,
     load_scenario,
 )
@@ -149,7 +148,7 @@ def test_flood_makes_two_thousand_frames_a_second() -> None:
 def test_unknown_name_lists_the_known_ones() -> None:
     """The error also says that a path is possible."""
     with pytest.raises(
-        UnknownScenario,
+        UnreadableScenario,
         match=r"'lousy' \(did you mean 'lossy'\?\).*TOML.*lossy, lost-tail",
     ):
         load_scenario("lousy")

@@ -20,7 +20,7 @@ _LARGE_BYTES = 4 * 1024 * 1024
 
 @pytest.mark.parametrize("rubbish", [b"1", b"[[]]", b'"%s"' % (b"x" * 1_000)])
 def test_memory_does_not_grow_with_rubbish(rubbish: bytes) -> None:
-    """Every bad element is counted, and only a few are stored."""
+    """Every bad element is counted, and none is stored."""
     body = b"[%b]" % b",".join([rubbish] * (MAX_ELEMENTS // 10))
     tracemalloc.start()
     try:
@@ -29,7 +29,7 @@ def test_memory_does_not_grow_with_rubbish(rubbish: bytes) -> None:
     finally:
         tracemalloc.stop()
     assert page.undecodable.count == MAX_ELEMENTS // 10
-    assert [one.raw for one in page.undecodable.first] == [rubbish[:200]] * 10
+    assert 0 < len(page.undecodable.reason) < 200
     assert peak < 200_000
 
 
@@ -82,7 +82,7 @@ def test_too_long_message_does_not_lose_the_others_of_its_page() -> None:
     page = read_page(b"[%b,%b,%b]" % (_GOOD, long, _GOOD))
     assert len(page.messages) == 2
     assert page.undecodable.count == 1
-    assert f"more than {MAX_ELEMENT_BYTES}" in page.undecodable.first[0].reason
+    assert f"more than {MAX_ELEMENT_BYTES}" in page.undecodable.reason
 
 
 def test_page_of_nothing_but_marks_is_read_up_to_a_limit(

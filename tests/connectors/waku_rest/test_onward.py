@@ -29,8 +29,8 @@ def test_only_messages_from_the_last_one_on_are_asked_for() -> None:
 
     async def asked(tree: ProllyTree, url: str) -> set[bytes]:
         async with open_client(NodeSettings(url)) as http:
-            page = await NodeClient(url, http).store_hashes(
-                onward_query(tree, TOPIC), None
+            page = await NodeClient(url, http).store_page(
+                onward_query(tree, TOPIC), include_data=False
             )
             return {one.hash for one in page.messages}
 

@@ -82,11 +82,11 @@ def test_waiting_ends_with_the_mirror() -> None:
 
     async def work() -> None:
         ending = Ending()
-        await ending.wait(SHORT_S)
+        await ending.pause(SHORT_S)
         assert not ending.is_set()
         asyncio.get_running_loop().call_later(SHORT_S, ending.set)
-        await ending.wait(3_600)
+        await ending.pause(3_600)
         assert ending.is_set()
-        await ending.wait(3_600)
+        await ending.pause(3_600)
 
     asyncio.run(asyncio.wait_for(work(), 30))

@@ -11,9 +11,7 @@ import pytest
 
 from connectors.waku_rest.spool import (
     Incoming,
-    OtherObserver,
     Spool,
-    StateInUse,
     StateUnusable,
     Swept,
     open_spool,
@@ -219,7 +217,7 @@ def test_full_disk_changes_nothing(tmp_path: Path) -> None:
 
 def test_two_mirrors_on_one_state_are_refused(tmp_path: Path) -> None:
     """The error says what to do; the state is free when the first ends."""
-    with opened(tmp_path), pytest.raises(StateInUse, match="use another --state"):
+    with opened(tmp_path), pytest.raises(StateUnusable, match="use another --state"):
         Spool(tmp_path, None, "tap")
     with opened(tmp_path):
         pass
@@ -229,7 +227,7 @@ def test_another_observer_is_refused(tmp_path: Path) -> None:
     """Numbers of two taps would be mixed; the lock is released."""
     with open_spool(tmp_path, "mine", "new") as spool:
         assert spool.observer == "mine"
-    with pytest.raises(OtherObserver, match="belongs to observer mine, not yours"):
+    with pytest.raises(StateUnusable, match="belongs to observer mine, not yours"):
         Spool(tmp_path, "yours", "new")
     with open_spool(tmp_path, "mine", "new"):
         pass

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from connectors.history.schema import tables_of
+from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.planning.hours import DAY_MS, HOUR_MS
 from streaming.cli import group
 from streaming.cli.actions import plan_forecast
@@ -90,6 +92,28 @@ def test_json_is_one_object(history: Path) -> None:
     assert total["limits"] == []
 
 
+def test_groups_of_another_protocol_have_their_bytes(tmp_path: Path) -> None:
+    """Without limits, because nothing of a group has any."""
+    tables = tables_of(kinds_of(PROTOCOLS).of("mvds"))
+    rows = [
+        {
+            "minute": row["minute"],
+            "messages": row["messages"],
+            "bytes_offer": row["bytes_other"],
+        }
+        for row in MONTH.rows()
+    ]
+    store(tmp_path, {"0123456789abcdef": rows}, tables.minutes)
+    result = invoke("--history", str(tmp_path), "--views", "mvds")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("Group 0123456789abcdef: 29 days of history")
+    assert "\n    offer " in result.stdout
+    assert "not within" not in result.stdout
+    # SDS has nothing in this history.
+    line = one_error("--history", str(tmp_path))
+    assert line == "no forecast: the history has no channel"
+
+
 def test_settings_come_from_file_and_environment(history: Path, tmp_path: Path) -> None:
     """The file has a table for the command, the environment a variable."""
     path = tmp_path / "monitor.toml"
@@ -158,7 +182,7 @@ def test_empty_history_is_one_line(tmp_path: Path) -> None:
         ("--days", "6"),
         ("--days", "-1"),
         ("--days", "nan"),
-        ("--fit-days", "13"),
+        ("--fit-days", "14"),
         ("--interval", "100"),
         ("--epoch-messages", "0"),
         ("--epoch-messages", "-5"),

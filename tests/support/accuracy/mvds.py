@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from connectors.simulator import scenario_names
-from connectors.simulator.records import mvds_records
+from connectors.simulator.records import simulated_records
 from connectors.simulator.scenario_files import load_scenario
 from sds_core.simulation.comparison import Comparison, compare
 from sds_core.simulation.mvds.scenario import MvdsScenario
@@ -52,7 +52,7 @@ def mvds_result_of(name: str, seed: int, size: int | None = 1_000) -> MvdsResult
     assert isinstance(scenario, MvdsScenario)
     truth = MvdsTruth(name, seed)
     monitor = Monitor()
-    records = list(mvds_records(scenario, seed, START_MS, PARTITIONS, truth))
+    records = list(simulated_records(scenario, seed, START_MS, PARTITIONS, truth))
     for batch in batches(records, size):
         monitor.read(*batch)
     document = truth.document()

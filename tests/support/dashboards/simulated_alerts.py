@@ -25,8 +25,8 @@ from prometheus_client import CollectorRegistry
 
 from connectors.kafka.producer import TopicRecord
 from connectors.prometheus.collector import SnapshotCollector
+from connectors.simulator.records import simulation_of
 from connectors.simulator.scenario_files import load_scenario
-from connectors.simulator.simulations import simulation_of
 from dashboards.rules import alerts
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.snapshot import JobFigures, Snapshot

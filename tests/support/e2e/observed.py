@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from connectors.kafka.settings import KafkaSettings
-from connectors.simulator.simulations import AnyScenario
+from connectors.simulator.records import AnyScenario
 from dashboards import Links
 from dashboards.rules import rule_files
 from sds_core.observer.channel_table import ChannelTable

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from connectors.history.layout import LOCK
 from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import CHANNEL_MINUTES, HistoryTable
 
@@ -31,4 +32,6 @@ def store(
             for told, row in enumerate(of_channel, start=1)
         ],
     )
+    # A monitor that wrote there has left it.
+    (directory / LOCK).touch()
     return directory

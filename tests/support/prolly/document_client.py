@@ -17,7 +17,7 @@ from hashlib import sha256
 
 from google.protobuf.message import Message
 
-from sds_core.prolly.difference import children_of, unequal
+from sds_core.prolly.difference import children_of
 from sds_core.prolly.document import MAX_START_NODES, NODE_BYTES, key_of, written
 from sds_core.prolly.errors import (
     BadNode,
@@ -263,7 +263,11 @@ class DocumentClient:
             boundary.merkle = own.merkle
 
     def _drop_equal(self) -> None:
-        self._ours, self._theirs = unequal(self._ours, self._theirs)
+        our_hashes = {node.merkle for node in self._ours}
+        their_hashes = {node.merkle for node in self._theirs}
+        # A boundary of unknown hash is equal to no node.
+        self._ours = [one for one in self._ours if one.merkle not in their_hashes]
+        self._theirs = [one for one in self._theirs if one.merkle not in our_hashes]
 
     def _finish(self) -> None:
         assert self._root is not None

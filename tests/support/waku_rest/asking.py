@@ -50,7 +50,7 @@ def look(
 ) -> StorePage:
     """Read a page of the store."""
     asked = StoreQuery(**query)
-    return ask(node, lambda client: client.store_messages(asked, cursor))
+    return ask(node, lambda client: client.store_page(asked, cursor))
 
 
 def message(number: int, topic: str = TOPIC) -> WakuMessage:

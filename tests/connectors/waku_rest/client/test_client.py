@@ -90,7 +90,7 @@ def test_invalid_pubsub_topic_is_refused(node: ConformanceNode) -> None:
 def test_bad_message_does_not_lose_the_others_of_its_page(
     node: ConformanceNode, bad: bytes, reason: str
 ) -> None:
-    """The node has cleared the page, so good ones are returned, bad ones raw."""
+    """The node has cleared the page, so good ones are returned, bad ones counted."""
     subscribe(node)
     offered = offer(node, 4)
     node.inject(Endpoint.RELAY, Fault(extra=[bad]))
@@ -98,9 +98,7 @@ def test_bad_message_does_not_lose_the_others_of_its_page(
     assert page.messages == offered
     assert page.broken_off == ""
     assert page.undecodable.count == 1
-    (undecodable,) = page.undecodable.first
-    assert undecodable.raw == bad[:200]
-    assert reason in undecodable.reason
+    assert reason in page.undecodable.reason
 
 
 def test_absent_fields_and_null_are_the_same(node: ConformanceNode) -> None:

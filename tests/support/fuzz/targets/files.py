@@ -11,7 +11,7 @@ from random import Random
 
 from connectors.files.record_file import UnreadableFile, read_records
 from connectors.files.record_lines import BadLine, format_line, parse_line
-from connectors.kafka.rewrite import target_partition, topic_record
+from connectors.kafka.producer import target_partition, topic_record
 from sds_core.observer.record import RawRecord
 from tests.support.frames import START_MS
 from tests.support.fuzz.documents import read_json, write_json

@@ -11,7 +11,7 @@ from typing import Any
 
 from connectors.files.record_lines import BadLine, format_line, parse_line
 from connectors.kafka.dead_letter_reader import read_letter
-from connectors.kafka.rewrite import topic_record
+from connectors.kafka.producer import topic_record
 from sds_core.observer.judgement import Dead, FrameRecord, judge
 from sds_core.observer.record import Arrival, RawRecord
 from sds_core.observer.sds.digest import LONGEST_HINT, ChannelDigest, ChannelDigester
