@@ -8,14 +8,13 @@ negative. docs/planning.md has the definitions.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from sds_core.observer.settings import DEFAULTS
 from sds_core.planning.cost_fit import Fit, FitRow, fit, fit_power
-from sds_core.planning.measured import Performance, Run, Scaling
+from sds_core.planning.cost_rows import USUAL, BatchRow, CostRows
+from sds_core.planning.load import Load
+from sds_core.planning.measured import Performance, Scaling
 
 KEPT_BATCHES = 100
 """Batches whose files Spark keeps: its `spark.sql.streaming.minBatchesToRetain`."""
@@ -23,75 +22,7 @@ MOST_CORES = 1_024
 """More cores than any machine that is looked for."""
 
 _MOST = 1e12
-MIX = ((1, 10), (5, 5), (25, 3))
-"""Classes of `mix` in benchmarks/data.py: channels per ten frames a second, counted
-twice (with and without filter), and participants; each class has a third of the frames.
-"""
-_USUAL = 5
-"""Participants of the data sets, unless a row says otherwise."""
-_LIVE_S = 50.0
-"""Seconds of traffic that a live row's channels remember in the middle of it."""
-_LIVE = re.compile(
-    r"([\d,]+) (?:(big|small) )?(?:frames|messages)/s(?: on|,) ([\d,]+) channels, CPU"
-)
-_DRAIN_BATCHES = 8
-"""Batches in which the rows of `drain` read their topic."""
 _DAY_S = 86_400
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """The traffic to follow.
-
-    Attributes:
-        channels: Channels.
-        participants: Participants of each channel.
-        frames_per_s: Frames per second of all channels, each channel the same.
-        hours: Hours for which a channel remembers messages.
-        frame_bytes: Mean bytes of a frame.
-        trigger_s: Seconds of traffic in a batch.
-    """
-
-    channels: float
-    participants: float
-    frames_per_s: float
-    hours: float
-    frame_bytes: float
-    trigger_s: float = 1.0
-
-    def times(self, factor: float) -> Load:
-        """Return the load of so many times the channels, each with the same traffic."""
-        return replace(
-            self,
-            channels=self.channels * factor,
-            frames_per_s=self.frames_per_s * factor,
-        )
-
-    @property
-    def frames(self) -> float:
-        """Frames of a batch."""
-        return self.frames_per_s * self.trigger_s
-
-    @property
-    def touched(self) -> float:
-        """Channels with a frame in a batch, if frames come independently."""
-        return self.channels * -math.expm1(-self.frames / self.channels)
-
-    @property
-    def remembered(self) -> float:
-        """Messages that a channel remembers; every frame counts as one."""
-        seen = self.frames_per_s / self.channels * self.hours * 3_600
-        return min(seen, DEFAULTS.remembered)
-
-
-class _Measured(NamedTuple):
-    """A row of the benchmarks: a batch of some loads; 0 for what has no figure."""
-
-    name: str
-    loads: list[Load]
-    cpu_s: float
-    batch_s: float
-    memory_bytes: float
 
 
 class Limit(NamedTuple):
@@ -158,17 +89,11 @@ class CostModel:
     """
 
     def __init__(self, performance: Performance, scaling: Scaling) -> None:
-        self._performance, self._scaling = performance, scaling
+        self._scaling, self._rows = scaling, CostRows(performance, scaling)
         runs = scaling.runs
-        self._frame = fit_power(
-            [
-                (what, [count], performance.median("growth of one channel", what))
-                for count in (10, 100, 1_000)
-                for what in [f"read and apply a frame: {count:,} participants"]
-            ]
-        )
-        self._state = fit_power(list(self._states()))
-        rows = [*self._live_rows(), *self._drain_rows(), *self._run_rows()]
+        self._frame = fit_power(list(self._rows.frames()))
+        self._state = fit_power(list(self._rows.states()))
+        rows = list(self._rows.batches())
         self._loads = [row.loads for row in rows]
         self.fits = {
             "cpu": fit(self._features(rows, lambda row: row.cpu_s)),
@@ -178,8 +103,8 @@ class CostModel:
             "written": fit(
                 [
                     (f"{run.channels} channels", [self._touched_bytes(load)], bytes_)
-                    for run in self._local_runs
-                    for load in [self._run_load(run)]
+                    for run in self._rows.local_runs
+                    for load in [self._rows.run_load(run)]
                     for bytes_ in [run.written_kb * runs.batch_records]
                 ]
             ),
@@ -284,7 +209,7 @@ class CostModel:
 
     def _costs(self, load: Load) -> list[float]:
         _, exponent = self._frame.coefficients
-        frames = load.frames * (load.participants / _USUAL) ** exponent
+        frames = load.frames * (load.participants / USUAL) ** exponent
         sizes = load.frames * load.frame_bytes
         touched = self._touched_bytes(load)
         return [1.0, load.touched, touched, frames, sizes, load.channels]
@@ -296,7 +221,7 @@ class CostModel:
         return self.fits["written"].of([self._touched_bytes(load)])
 
     def _features(
-        self, rows: Sequence[_Measured], value: Callable[[_Measured], float]
+        self, rows: Sequence[BatchRow], value: Callable[[BatchRow], float]
     ) -> list[FitRow]:
         """Return the rows that have a value, with the costs of all their loads."""
         features: list[FitRow] = []
@@ -307,96 +232,14 @@ class CostModel:
                 features.append((row.name, sums, value(row)))
         return features
 
-    def _states(self) -> Iterator[FitRow]:
-        for count in (100, 3_650, 20_000):
-            kilobytes = self._performance.median("state", f"blob: {count:,} messages")
-            yield f"{count:,} messages", [count, _USUAL], kilobytes * 1e3
-        for state in self._scaling.states:
-            hour = state.messages_a_day / 24
-            name = f"{state.participants} participants"
-            yield name, [hour, state.participants], float(state.blob_bytes)
-
-    def _live_rows(self) -> Iterator[_Measured]:
-        """Yield the rows that follow traffic with a trigger of a second."""
-        performance = self._performance
-        big, small = (performance.data_set(name)[2] for name in ("big", "small"))
-        idle = "heartbeats only"
-        yield self._live("little to do", idle, [])
-        for measure in performance.measures:
-            if not (match := _LIVE.fullmatch(measure.what)):
-                continue
-            rate, channels = (float(match[n].replace(",", "")) for n in (1, 3))
-            hours = _LIVE_S / 3_600
-            if measure.row == "what operators have":
-                loads = [
-                    Load(share * rate / 10, members, rate / 6, hours, size)
-                    for share, members in MIX
-                    for size in (big, small)
-                ]
-            else:
-                size = small if match[2] == "small" else big
-                loads = [Load(channels, _USUAL, rate, hours, size)]
-            yield self._live(measure.row, measure.what.removesuffix(", CPU"), loads)
-        what = "catch-up of 60 min of 200 channels"
-        frames = performance.median("an hour", what)
-        frames *= performance.median("an hour", f"{what}, with the start")
-        load = Load(200, self._scaling.runs.participants, frames / 3_600, 1.0, small)
-        what = "200 channels at one message/s, 60 min remembered"
-        yield self._live("an hour", what, [load])
-
-    def _live(self, row: str, what: str, loads: list[Load]) -> _Measured:
-        cpu, batch, memory = (
-            self._performance.median(row, f"{what}, {figure}")
-            for figure in ("CPU", "batch", "memory")
-        )
-        return _Measured(what, loads, cpu, batch, memory * 2**20)
-
-    def _drain_rows(self) -> Iterator[_Measured]:
-        for name in ("big", "small"):
-            channels, frames, size = self._performance.data_set(name)
-            row = f"drain {name}"
-            cpu_us = self._performance.median(f"{row}, CPU", "this job")
-            rate = self._performance.median(row, "this job")
-            frames /= _DRAIN_BATCHES
-            # In the middle of the run, half of the frames are remembered.
-            hours = _DRAIN_BATCHES / 2 / 3_600
-            load = Load(channels, _USUAL, frames, hours, size)
-            yield _Measured(row, [load], cpu_us * frames / 1e6, frames / rate, 0.0)
-
     def _checkpoints(self) -> Iterator[tuple[str, float, float]]:
         """Yield name, measured and modelled bytes of the checkpoints of the runs."""
-        for run in self._local_runs:
+        for run in self._rows.local_runs:
             batches = range(1, self._scaling.runs.batches + 1)
-            sums = sum(self._written(self._run_load(run, number)) for number in batches)
-            yield f"{run.channels} channels", run.checkpoint_mb * 1e6, sums
-
-    @property
-    def _local_runs(self) -> list[Run]:
-        """Runs on the whole machine with the default partitions of the state."""
-        cores = max(run.cores for run in self._scaling.runs.sizes)
-        return [
-            run
-            for run in self._scaling.runs.sizes
-            if (run.cores, run.state_partitions, run.executors) == (cores, 2, 0)
-        ]
-
-    def _run_load(self, run: Run, batches: float = 0.0) -> Load:
-        """Return a batch of a run, after so many; by default the middle of the run."""
-        runs = self._scaling.runs
-        hours = (batches or (runs.cold + runs.batches) / 2) / 3_600
-        size = self._performance.data_set("small")[2]
-        return Load(run.channels, runs.participants, runs.batch_records, hours, size)
-
-    def _run_rows(self) -> Iterator[_Measured]:
-        frames = self._scaling.runs.batch_records
-        for run in self._local_runs:
-            yield _Measured(
-                f"{run.channels:,} channels in batches of {frames:,}",
-                [self._run_load(run)],
-                run.cpu_us * frames / 1e6,
-                frames / run.frames_per_s,
-                run.memory_mb * 1e6,
+            sums = sum(
+                self._written(self._rows.run_load(run, number)) for number in batches
             )
+            yield f"{run.channels} channels", run.checkpoint_mb * 1e6, sums
 
 
 def _minutes(frames_per_s: float) -> float:

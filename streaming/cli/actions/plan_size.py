@@ -12,8 +12,9 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from sds_core.planning.load import Load
 from sds_core.planning.measured import NotMeasured, Performance, Scaling
-from sds_core.planning.size import CostModel, Limit, Load, Size
+from sds_core.planning.size import CostModel, Limit, Size
 from sds_core.text import counted, number
 from streaming.cli.output import print_json
 
