@@ -21,6 +21,7 @@ import click
 import msgspec
 
 from benchmarks.data import as_read
+from benchmarks.measured import store
 from connectors.broker.broker import EmbeddedBroker
 from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import (
@@ -40,6 +41,7 @@ from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.observer.sds.kind import CHANNELS
+from sds_core.planning.measured import HistoryCost
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth
 from streaming.chunk import Chunk
@@ -90,7 +92,8 @@ def batches(records: Iterator[RawRecord]) -> Iterator[tuple[int, Chunk]]:
 @click.option("--channels", default=5)
 @click.option("--messages-a-day", default=10_000, help="In each channel.")
 @click.option("--hours", default=24.0, help="Virtual hours.")
-def main(channels: int, messages_a_day: int, hours: float) -> None:
+@click.option("--publish", is_flag=True, help="Write the figures of `plan size`.")
+def main(channels: int, messages_a_day: int, hours: float, publish: bool) -> None:
     """Write the history of a simulation and print its size."""
     with (
         tempfile.TemporaryDirectory(prefix="sds-monitor-bench-") as place,
@@ -136,6 +139,9 @@ def main(channels: int, messages_a_day: int, hours: float) -> None:
         for topic in (INCIDENTS_TOPIC, MINUTES_TOPIC):
             size = _bytes(Path(place), f"kafka/**/{topic}-*/*.log")
             click.echo(f"  topic {topic}: {size / days:,.0f} B")
+        if publish:
+            figures = (complete / days, running / days, outbox_bytes / days)
+            store("history", HistoryCost(messages_a_day, *map(round, figures)))
 
 
 def _events(

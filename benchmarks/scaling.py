@@ -35,6 +35,7 @@ import psutil
 
 from benchmarks.data import Shape, records_of
 from benchmarks.disturbance import adopt_orphans, watched
+from benchmarks.measured import runs, store
 from benchmarks.processes import (
     TIMEOUT_S,
     ContenderFailed,
@@ -47,6 +48,7 @@ from benchmarks.results import MOST_DISTURBED, machine
 from benchmarks.topics import load, new_topic
 from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.settings import KafkaSettings
+from sds_core.planning.measured import Runs
 from tests.support.streaming.cluster import Cluster, standalone_cluster
 
 PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
@@ -56,6 +58,7 @@ END = "<!-- End of the figures. -->"
 _BATCH = 1_000
 _COLD = 4
 """Batches that do not count."""
+_PARTICIPANTS = 3
 _HEAD = (
     *("channels", "cores", "state partitions", "executors", "frames/s"),
     *("JVM, us/frame", "Python, us/frame", "memory, MB", "heap, MB"),
@@ -211,12 +214,17 @@ def _wait_for_batches(job: Monitor, count: int) -> None:
 
 @click.command(help=__doc__)
 @click.option("--quick", is_flag=True, help="Six batches instead of 24.")
-@click.option("--publish", is_flag=True, help="Write the table to docs/scaling.md.")
+@click.option(
+    "--publish",
+    is_flag=True,
+    help="Write the figures to docs/scaling.md and `plan size`.",
+)
 def main(quick: bool, publish: bool) -> None:
     """Print a row for each size, as a table in Markdown."""
     adopt_orphans()
     batches = 6 if quick else 24
     today = datetime.datetime.now(datetime.UTC).date()  # noqa: TID251 - the day of the run
+    rows = []
     lines = [
         BEGIN,
         "",
@@ -233,13 +241,18 @@ def main(quick: bool, publish: bool) -> None:
             if count not in topics:
                 topics[count] = new_topic(broker, f"scaling-{count}")
                 shape = Shape(
-                    "scaling", count, 30, interval_s=count / _BATCH, participants=3
+                    "scaling",
+                    count,
+                    30,
+                    interval_s=count / _BATCH,
+                    participants=_PARTICIPANTS,
                 )
                 load(
                     topics[count],
                     itertools.islice(records_of(shape), (batches + 1) * _BATCH),
                 )
-            lines.append(f"| {' | '.join(measure(topics[count], size, batches))} |")
+            rows.append(measure(topics[count], size, batches))
+            lines.append(f"| {' | '.join(rows[-1])} |")
             click.echo(lines[-1])
     click.echo(f"other programs: {others.share:.1%} of the cores", err=True)
     if not publish:
@@ -250,6 +263,17 @@ def main(quick: bool, publish: bool) -> None:
     page = PAGE.read_text(encoding="utf-8")
     old = page[page.index(BEGIN) : page.index(END) + len(END)]
     PAGE.write_text(page.replace(old, "\n".join([*lines, "", END])), encoding="utf-8")
+    measured = Runs(
+        version("sds-monitor"),
+        str(today),
+        machine(),
+        _BATCH,
+        batches,
+        _COLD,
+        _PARTICIPANTS,
+        runs(_HEAD, rows),
+    )
+    store("runs", measured)
 
 
 if __name__ == "__main__":

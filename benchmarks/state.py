@@ -1,6 +1,7 @@
 """Measures how many bytes one channel takes in the state store.
 
     python -m benchmarks.state --help
+    python -m benchmarks.state --publish
 
 Simulated traffic of one channel goes through its view in batches of a minute; after
 each batch the view is packed as the job packs it. With `--full`, other traffic fills
@@ -20,6 +21,7 @@ import click
 import msgspec
 
 from benchmarks.data import as_read
+from benchmarks.measured import store
 from connectors.simulator.records import simulated_records
 from sds_core.observer import blob
 from sds_core.observer.record import RawRecord
@@ -28,6 +30,7 @@ from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.settings import DEFAULTS
+from sds_core.planning.measured import State
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth
 from sds_core.wire import Dialect, Frame, HistoryEntry, encode
@@ -36,6 +39,8 @@ from streaming.chunk import Chunk
 _START_MS = 1_760_000_000_000
 _MINUTE_MS = 60_000
 _DAY_S = 86_400
+_PUBLISHED = (5, 20, 100)
+"""Participants of the channels whose states `plan size` is fitted to."""
 
 
 def simulated(
@@ -103,13 +108,40 @@ def _id(text: str) -> str:
 @click.option("--participants", default=20)
 @click.option("--messages-a-day", default=10_000)
 @click.option("--hours", default=2.0, help="Virtual hours; the horizon is one.")
+@click.option("--publish", is_flag=True, help="Write the states of `plan size`.")
 def main(
-    full: bool, profile: str, participants: int, messages_a_day: int, hours: float
+    full: bool,
+    profile: str,
+    participants: int,
+    messages_a_day: int,
+    hours: float,
+    publish: bool,
 ) -> None:
     """Feed a view and print sizes of its blob."""
+    if publish:
+        store("states", [_state(count, messages_a_day) for count in _PUBLISHED])
+        return
     records = (
         filling() if full else simulated(profile, participants, messages_a_day, hours)
     )
+    frames, sizes, view = _fed(records)
+    click.echo(f"{frames} records, {view.totals.messages} messages")
+    click.echo(f"  blob: {max(sizes)} B at most, {sizes[-1]} B at the end")
+    click.echo(f"  evicted by the limit: {view.totals.remembered_evicted}")
+    state = msgspec.msgpack.decode(blob.split(blob.verified(view.to_blob()))[1])
+    for name, part in zip(ChannelState.__struct_fields__, state, strict=True):
+        click.echo(f"    {name}: {len(msgspec.msgpack.encode(part))} B")
+
+
+def _state(participants: int, messages_a_day: int) -> State:
+    """Measure one channel with the default options, for `plan size`."""
+    records = simulated("spec", participants, messages_a_day, 2.0)
+    _, sizes, _ = _fed(records)
+    return State(participants, messages_a_day, max(sizes))
+
+
+def _fed(records: Iterator[RawRecord]) -> tuple[int, list[int], ChannelView]:
+    """Feed a view; return records, sizes of its state after each batch, and it."""
     view, chunk, sizes, frames = ChannelView(), Chunk(0, 0, 1 << 62), [], 0
     batch_ms = _START_MS
     for record in records:
@@ -121,12 +153,7 @@ def main(
         frames += 1
     view = _apply(view, chunk, batch_ms + _MINUTE_MS)
     sizes.append(len(view.to_blob()))
-    click.echo(f"{frames} records, {view.totals.messages} messages")
-    click.echo(f"  blob: {max(sizes)} B at most, {sizes[-1]} B at the end")
-    click.echo(f"  evicted by the limit: {view.totals.remembered_evicted}")
-    state = msgspec.msgpack.decode(blob.split(blob.verified(view.to_blob()))[1])
-    for name, part in zip(ChannelState.__struct_fields__, state, strict=True):
-        click.echo(f"    {name}: {len(msgspec.msgpack.encode(part))} B")
+    return frames, sizes, view
 
 
 def _apply(view: ChannelView, chunk: Chunk, clock_ms: int) -> ChannelView:

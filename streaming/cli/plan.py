@@ -13,6 +13,7 @@ from streaming.cli.plan_options import (
     horizon_options,
     source_options,
 )
+from streaming.cli.plan_size import size_command
 from streaming.cli.settings import config_option, setting
 
 
@@ -22,6 +23,9 @@ from streaming.cli.settings import config_option, setting
 )
 def command() -> None:
     """Look ahead: what channels will cost, and when they reach their limits."""
+
+
+command.add_command(size_command)
 
 
 @command.command(

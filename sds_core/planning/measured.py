@@ -1,0 +1,152 @@
+"""What the benchmarks measured: the files that the cost model is fitted to."""
+
+from __future__ import annotations
+
+import re
+import statistics
+
+import msgspec
+
+
+class NotMeasured(ValueError):
+    """A file of the benchmarks does not have what the model needs.
+
+    Attributes:
+        what: What is missing.
+    """
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(f"the measurements lack {what}: a full `make bench` has it")
+
+
+class Measure(msgspec.Struct):
+    """Values of one measure, one per repetition; `what` is unique in its row."""
+
+    row: str
+    what: str
+    values: list[float]
+
+
+class Performance(msgspec.Struct):
+    """A run of `make bench`: docs/performance.json.
+
+    Attributes:
+        version: Version of sds-monitor.
+        date: Day, ISO 8601.
+        machine: Processor, cores and memory.
+        data: Data sets in words, by name.
+        measures: What was measured.
+    """
+
+    version: str
+    date: str
+    machine: str
+    data: dict[str, str]
+    measures: list[Measure]
+
+    def median(self, row: str, what: str) -> float:
+        """Return the median of a measure.
+
+        Raises:
+            NotMeasured: The run does not have it.
+        """
+        for measure in self.measures:
+            if (measure.row, measure.what) == (row, what) and measure.values:
+                return statistics.median(measure.values)
+        missing = f"{row}: {what}"
+        raise NotMeasured(missing)
+
+    def data_set(self, name: str) -> tuple[float, float, float]:
+        """Return channels, frames, and mean bytes of a frame of a data set.
+
+        Raises:
+            NotMeasured: The run does not have it.
+        """
+        words = self.data.get(name, "").replace(",", "")
+        channels, frames, size, *_ = [*map(float, re.findall(r"\d+", words)), 0, 0, 0]
+        if not channels * frames * size:
+            missing = f"data set {name}"
+            raise NotMeasured(missing)
+        return channels, frames, size
+
+
+class Run(msgspec.Struct):
+    """A row of the table in docs/scaling.md; CPU time is microseconds per frame."""
+
+    channels: int
+    cores: int
+    state_partitions: int
+    executors: int
+    frames_per_s: float
+    jvm_us: float
+    python_us: float
+    memory_mb: float
+    written_kb: float
+    checkpoint_mb: float
+
+    @property
+    def cpu_us(self) -> float:
+        """CPU time of a frame, microseconds."""
+        return self.jvm_us + self.python_us
+
+
+class Runs(msgspec.Struct):
+    """Runs of `benchmarks.scaling`: `batches` of `batch_records` frames.
+
+    The first `cold` batches do not count.
+    """
+
+    version: str
+    date: str
+    machine: str
+    batch_records: int
+    batches: int
+    cold: int
+    participants: int
+    sizes: list[Run]
+
+    def run(self, channels: int, cores: int, executors: int = 0) -> Run:
+        """Return the run with two partitions of the state.
+
+        Raises:
+            NotMeasured: There is none.
+        """
+        for run in self.sizes:
+            key = (run.channels, run.cores, run.executors, run.state_partitions)
+            if key == (channels, cores, executors, 2):
+                return run
+        missing = f"a run of {channels} channels on {cores} cores"
+        raise NotMeasured(missing)
+
+
+class State(msgspec.Struct):
+    """Greatest state of one channel: `benchmarks.state`."""
+
+    participants: int
+    messages_a_day: int
+    blob_bytes: int
+
+
+class HistoryCost(msgspec.Struct):
+    """Bytes per channel and day of `benchmarks.history`.
+
+    Attributes:
+        messages_a_day: Messages of the channel.
+        files_bytes: Compacted files.
+        running_bytes: Files of the day before they are compacted.
+        pending_bytes: Rows in the ledger if a destination is unreachable all day.
+    """
+
+    messages_a_day: int
+    files_bytes: int
+    running_bytes: int
+    pending_bytes: int
+
+
+class Scaling(msgspec.Struct):
+    """Figures of the benchmarks beside `make bench`."""
+
+    runs: Runs
+    states: list[State]
+    history: HistoryCost

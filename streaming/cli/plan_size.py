@@ -1,0 +1,130 @@
+"""``sds-monitor plan size``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import click
+
+from streaming.cli.settings import config_option, setting
+
+
+class _Amount(click.FloatRange):
+    """A positive number; unlike click's own range, no NaN."""
+
+    name = "number"
+
+    def __init__(self, highest: float) -> None:
+        super().__init__(min=0, max=highest, min_open=True)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number."""
+        amount = float(super().convert(value, param, ctx))
+        if math.isnan(amount):
+            self.fail("nan is not a number", param, ctx)
+        return amount
+
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command(
+    "size",
+    epilog="Example: sds-monitor plan size --channel-count 1000 --participants 20 "
+    "--messages-per-second 100",
+)
+@config_option
+@setting(
+    "--channel-count",
+    type=click.IntRange(1, 1_000_000),
+    required=True,
+    help="Channels, each with the same traffic.",
+)
+@setting(
+    "--messages-per-second",
+    type=_Amount(100_000),
+    required=True,
+    help="Frames that the topic gets, of all channels, sync messages included.",
+)
+@setting(
+    "--participants",
+    type=click.IntRange(1, 10_000),
+    default=5,
+    help="Participants of each channel.",
+)
+@setting(
+    "--memory-hours",
+    type=_Amount(24 * 31),
+    default=1.0,
+    help="Hours for which a channel remembers messages: the horizon.",
+)
+@setting(
+    "--frame-bytes",
+    type=_Amount(32 * 2**20),
+    help="Mean size of a frame.  [default: with filter, as measured: 22,816]",
+)
+@setting(
+    "--trigger",
+    type=_Amount(3_600),
+    default=1.0,
+    help="Seconds between two batches, as of `run`.",
+)
+@setting(
+    "--history-days",
+    type=click.IntRange(1, 36_500),
+    default=30,
+    help="Days that the history keeps, as of `run`.",
+)
+@setting(
+    "--performance",
+    type=_FILE,
+    metavar="FILE",
+    help="Figures of `make bench` on your machine.  [default: as shipped]",
+)
+@setting(
+    "--scaling",
+    type=_FILE,
+    metavar="FILE",
+    help="Figures of the other benchmarks.  [default: as shipped]",
+)
+@setting(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    help="A table, or one JSON object.",
+)
+def size_command(
+    channel_count: int,
+    messages_per_second: float,
+    participants: int,
+    memory_hours: float,
+    frame_bytes: float | None,
+    trigger: float,
+    history_days: int,
+    performance: Path | None,
+    scaling: Path | None,
+    form: str,
+) -> None:
+    """Say what the monitor itself needs: cores, memory, state and disk.
+
+    Says beyond which size one machine ends, and how many executors a cluster needs.
+    The figures come from a cost model that is fitted to the project's benchmarks; each
+    has the greatest error of the fit.
+    """
+    from streaming.cli.actions.plan_size import Request, print_size
+
+    request = Request(
+        channel_count,
+        participants,
+        messages_per_second,
+        memory_hours,
+        frame_bytes,
+        trigger,
+        history_days,
+    )
+    print_size(request, performance, scaling, form == "json")
