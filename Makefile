@@ -123,7 +123,7 @@ bench: install ## The job beside other ways to read a topic: docs/performance.md
 	$(PYTHON) -m benchmarks $(BENCH_OPTIONS)
 
 .PHONY: bench-guard
-bench-guard: install ## Ratios of speed against docs/performance.json, without Spark (1 min)
+bench-guard: install ## Ratios of speed against the published ones, without Spark (1 min)
 	$(PYTHON) -m benchmarks.guard
 
 .PHONY: mutation

@@ -3,7 +3,7 @@
     python -m benchmarks [--quick] [--only ROW ...]
 
 A full run takes about half an hour on two idle cores, and longer the first time, when
-the data is made; with --quick about ten minutes. It writes docs/performance.json and
+the data is made; with --quick about ten minutes. It writes performance.json and
 regenerates the page, unless other programs ran during a row: then it ends with exit
 code 1 and names the rows. The run so far is `last-run.json` in the cache. With --only,
 figures are printed and written nowhere; with --add too, they replace those rows of the

@@ -4,7 +4,7 @@
 
 Each is the CPU time of something by that of a simple computation on the same
 machine, the least of some repetitions, so that neither a slow nor a busy machine
-changes it much. They are compared with those of docs/performance.json: a ratio that is
+changes it much. They are compared with those of performance.json: a ratio that is
 `FACTOR` times as large is a loss of speed that somebody should look at, and the command
 ends with exit code 1.
 """
@@ -116,7 +116,7 @@ RATIOS: dict[str, Callable[[], float]] = {
 
 
 def guard(context: Context) -> None:
-    """Measure the ratios for docs/performance.json."""
+    """Measure the ratios for performance.json."""
     for name, measure in RATIOS.items():
         context.say(ROW, name, "x", measure())
 
@@ -131,7 +131,10 @@ def compared(run: Run, measured: Mapping[str, float]) -> Iterator[tuple[str, boo
     for name, value in measured.items():
         known = run.median(ROW, name)
         if known is None:
-            yield f"{name}: {value:.3g}; docs/performance.json has no such ratio", False
+            yield (
+                f"{name}: {value:.3g}; performance.json has no such ratio",
+                False,
+            )
             continue
         is_slower = value > FACTOR * known
         word = "SLOWER" if is_slower else "ok"
@@ -151,7 +154,7 @@ def main() -> None:
             if is_slower:
                 fell.append(name)
     if fell:
-        click.echo(f"slower than docs/performance.json allows: {'; '.join(fell)}")
+        click.echo(f"slower than performance.json allows: {'; '.join(fell)}")
         sys.exit(1)
 
 

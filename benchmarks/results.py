@@ -17,7 +17,7 @@ from benchmarks.jars import VERSION as KAFKA_SOURCE_VERSION
 from benchmarks.measured import PERFORMANCE
 from connectors.broker.jars import KAFKA_VERSION
 
-PATH = Path(__file__).parents[1] / "docs" / "performance.json"
+PATH = PERFORMANCE
 MOST_DISTURBED = 0.05
 """Share of all cores that other programs may take during a row.
 
@@ -154,7 +154,7 @@ def read_run(path: Path = PATH) -> Run:
 
 
 def publish(run: Run) -> None:
-    """Write the run of docs/performance.md, and the copy that the package ships.
+    """Write the run of docs/performance.md, to which `plan size` is fitted.
 
     Raises:
         Disturbed: Other programs ran during a row.
@@ -162,7 +162,6 @@ def publish(run: Run) -> None:
     if run.disturbed:
         raise Disturbed(run.disturbed)
     write_run(run, PATH)
-    PERFORMANCE.write_bytes(PATH.read_bytes())
 
 
 def write_run(run: Run, path: Path) -> None:

@@ -1,7 +1,7 @@
-"""Writes the figures of docs/performance.json into docs/performance.md.
+"""Writes the figures of performance.json into docs/performance.md.
 
 ``python -m docs.make_performance [FIGURES]``: `make bench` writes the former and calls
-this; with the file of another run, its figures replace those in docs/performance.json.
+this; with the file of another run, its figures replace those in performance.json.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def block(run: Run) -> str:
 
 
 def make_page() -> None:
-    """Write the figures of docs/performance.json into the page."""
+    """Write the figures of performance.json into the page."""
     PART.write(block(read_run()))
 
 

@@ -29,7 +29,7 @@ class Measure(msgspec.Struct):
 
 
 class Performance(msgspec.Struct):
-    """A run of `make bench`: docs/performance.json.
+    """A run of `make bench`: streaming/cli/measured/performance.json.
 
     Attributes:
         version: Version of sds-monitor.

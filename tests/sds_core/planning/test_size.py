@@ -8,12 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.data import mix
-from benchmarks.measured import PERFORMANCE, runs
-from benchmarks.results import PATH
-from benchmarks.scaling import BEGIN, END, PAGE
 from sds_core.planning.cost_fit import fit, fit_power
-from sds_core.planning.cost_rows import MIX
 from sds_core.planning.load import Load
 from sds_core.planning.measured import NotMeasured
 from sds_core.planning.size import CostModel
@@ -71,7 +66,7 @@ def test_every_row_is_within_the_printed_error() -> None:
 
 
 def test_model_returns_the_measured_rows() -> None:
-    """The rows of docs/performance.json, by the public methods."""
+    """The rows of streaming/cli/measured/performance.json, by the public methods."""
     model, measured = cost_model(), performance()
     size = measured.data_set("small")[2]
     live = "2,000 small frames/s, 1,920 channels"
@@ -145,17 +140,3 @@ def test_missing_measure_is_named() -> None:
     run.measures = [one for one in run.measures if HOUR not in one.what]
     with pytest.raises(NotMeasured, match=HOUR):
         CostModel(run, scaling())
-
-
-def test_rows_are_those_of_the_benchmarks() -> None:
-    """The shipped files have what the pages have, and the mix has not changed."""
-    assert PERFORMANCE.read_bytes() == PATH.read_bytes()
-    page = PAGE.read_text(encoding="utf-8")
-    table = page[page.index(BEGIN) : page.index(END)].splitlines()
-    heading, _, *rows = (
-        line.strip("| ").split(" | ") for line in table if line.startswith("|")
-    )
-    assert scaling().runs.sizes == runs(heading, rows)
-    assert [
-        (shape.channels, shape.participants, shape.has_filter) for shape in mix(10)
-    ] == [(*one, has_filter) for has_filter in (True, False) for one in MIX]

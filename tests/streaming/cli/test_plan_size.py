@@ -122,7 +122,7 @@ def test_given_files_replace_the_shipped_ones(tmp_path: Path) -> None:
         ("--history-days", "0"),
         ("--performance", "no-such-file"),
         ("--performance", "README.md"),
-        ("--scaling", "docs/performance.json"),
+        ("--scaling", "streaming/cli/measured/performance.json"),
     ],
 )
 def test_bad_input_is_one_line(
