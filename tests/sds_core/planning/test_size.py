@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.data import mix
+from benchmarks.measured import runs
+from benchmarks.scaling import BEGIN, END, PAGE
 from sds_core.planning.cost_fit import fit, fit_power
+from sds_core.planning.cost_rows import MIX
 from sds_core.planning.load import Load
 from sds_core.planning.measured import NotMeasured
 from sds_core.planning.size import CostModel
@@ -140,3 +144,16 @@ def test_missing_measure_is_named() -> None:
     run.measures = [one for one in run.measures if HOUR not in one.what]
     with pytest.raises(NotMeasured, match=HOUR):
         CostModel(run, scaling())
+
+
+def test_rows_are_those_of_the_benchmarks() -> None:
+    """The shipped file has what the page has, and the mix has not changed."""
+    page = PAGE.read_text(encoding="utf-8")
+    table = page[page.index(BEGIN) : page.index(END)].splitlines()
+    heading, _, *rows = (
+        line.strip("| ").split(" | ") for line in table if line.startswith("|")
+    )
+    assert scaling().runs.sizes == runs(heading, rows)
+    assert [
+        (shape.channels, shape.participants, shape.has_filter) for shape in mix(10)
+    ] == [(*one, has_filter) for has_filter in (True, False) for one in MIX]
