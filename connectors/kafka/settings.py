@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copyreg
 import enum
 import re
 from dataclasses import dataclass, field
@@ -95,6 +94,16 @@ class KafkaSettings:
     security: KafkaSecurity = KafkaSecurity()
 
 
+def _restored(
+    cls: type[Exception], args: tuple[object, ...], attributes: dict[str, object]
+) -> Exception:
+    error = cls.__new__(cls)
+    # OSError drops the arguments of `__new__` if a subclass has a constructor.
+    error.args = args
+    vars(error).update(attributes)
+    return error
+
+
 class _Picklable(Exception):
     """Base of errors that Spark may pickle between driver and workers.
 
@@ -104,7 +113,7 @@ class _Picklable(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return the parts for `pickle`."""
-        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
+        return _restored, (type(self), self.args, vars(self))
 
 
 class KafkaUnreachable(_Picklable, ConnectionError):

@@ -179,6 +179,8 @@ TARGETS = (
         lambda: [b'["a", "b"]', b"[]"],
         _changed_json,
         _in_checkpoint("monitor/labels.json", _import),
+        # The first import loads the modules of all protocols.
+        fixed_memory=16_000_000,
     ),
     Target(
         "identity",
