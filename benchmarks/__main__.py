@@ -29,9 +29,9 @@ from benchmarks.data import cache_dir
 from benchmarks.disturbance import adopt_orphans, watched
 from benchmarks.goals import print_goals
 from benchmarks.guard import guard
+from benchmarks.measured import PERFORMANCE
 from benchmarks.results import (
     MOST_DISTURBED,
-    PATH,
     Disturbed,
     Run,
     new_run,
@@ -147,7 +147,7 @@ def _base(last: Path, *, is_quick: bool) -> Run:
         click.UsageError: It is of another version, machine or form.
     """
     base, here = (
-        read_run(last if last.exists() else PATH),
+        read_run(last if last.exists() else PERFORMANCE),
         new_run("", is_quick=is_quick),
     )
     theirs, ours = (

@@ -17,7 +17,6 @@ from benchmarks.jars import VERSION as KAFKA_SOURCE_VERSION
 from benchmarks.measured import PERFORMANCE
 from connectors.broker.jars import KAFKA_VERSION
 
-PATH = PERFORMANCE
 MOST_DISTURBED = 0.05
 """Share of all cores that other programs may take during a row.
 
@@ -148,7 +147,7 @@ def new_run(date: str, *, is_quick: bool) -> Run:
     )
 
 
-def read_run(path: Path = PATH) -> Run:
+def read_run(path: Path = PERFORMANCE) -> Run:
     """Read a run."""
     return msgspec.json.decode(path.read_bytes(), type=Run)
 
@@ -161,7 +160,7 @@ def publish(run: Run) -> None:
     """
     if run.disturbed:
         raise Disturbed(run.disturbed)
-    write_run(run, PATH)
+    write_run(run, PERFORMANCE)
 
 
 def write_run(run: Run, path: Path) -> None:

@@ -12,7 +12,6 @@ from connectors.history.schema import (
     INCIDENTS,
     HistoryTable,
     description,
-    figures_of,
     tables_of,
 )
 from connectors.history.topics import RETENTION_MS
@@ -265,7 +264,7 @@ def _metrics_of(kind: AnyKind) -> dict[str, str]:
     """
     return {
         name: series.family.name
-        for figure in figures_of(kind).figures
+        for figure in kind.published.figures
         for path in figure.report or (figure.field,)
         for name in (path.replace(".", "_"),)
         for series in figure.series

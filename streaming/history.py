@@ -32,7 +32,6 @@ from connectors.history.schema import (
     NumberedMinute,
     NumberedVerdict,
     Row,
-    figures_of,
     incident_row,
     minute_row,
     verdict_row,
@@ -178,8 +177,8 @@ class Outbox(NamedTuple):
         verdicts = [one for one in pending if isinstance(one, NumberedVerdict)]
         return (
             [incident_row(one, observer, kind) for one in incidents],
-            [minute_row(one, figures_of(kind)) for one in minutes],
-            [verdict_row(one, figures_of(kind)) for one in verdicts],
+            [minute_row(one, kind.published) for one in minutes],
+            [verdict_row(one, kind.published) for one in verdicts],
         )
 
 
@@ -359,7 +358,7 @@ def exporting(
             return None
         # Topics of other kinds have a name of their own behind that of channels.
         kind = tables.kind
-        end = "" if kind.at_root else f".{figures_of(kind).names.many}"
+        end = "" if kind.at_root else f".{kind.published.names.many}"
         return HistoryTopics(
             _with_timeout(settings.source.kafka, _HISTORY_TIMEOUT_S),
             f"{history.incidents_topic}{end}",

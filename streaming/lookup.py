@@ -10,7 +10,7 @@ import msgspec
 from connectors.history.query import channel_minutes as query_minutes
 from connectors.history.query import channel_verdicts as query_verdicts
 from connectors.history.query import find_incidents as query_history
-from connectors.history.schema import Row, figures_of, minute_row, shown_verdict
+from connectors.history.schema import Row, minute_row, shown_verdict
 from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.shown_verdicts import ShownVerdict, day_begin_ms
@@ -88,7 +88,7 @@ class Stored:
             return recent.rows(channel, since_ms, until_ms)
         # The outbox is read first: a row that leaves it after that is in the files.
         pending = [
-            minute_row(one, figures_of(tables.kind))
+            minute_row(one, tables.kind.published)
             for one in findings.pending_minutes(Destination.PARQUET, channel)
             if since_ms <= one.minute_ms < until_ms
         ]

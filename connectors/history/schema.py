@@ -348,7 +348,12 @@ class KindTables(NamedTuple):
         return self.kind.names.label
 
 
-def _tables_of(kind: AnyKind) -> KindTables:
+def tables_of(kind: AnyKind) -> KindTables:
+    """Return the tables of a kind.
+
+    Raises:
+        ValueError: Its views have no figures, so that nothing of it is in a history.
+    """
     names = kind.names
     label, one = names.label, names.one
     return KindTables(
@@ -374,21 +379,7 @@ def _tables_of(kind: AnyKind) -> KindTables:
     )
 
 
-CHANNEL_TABLES = _tables_of(ROOT_KIND)
+CHANNEL_TABLES = tables_of(ROOT_KIND)
 """The tables of the views at the root; see `Kind.at_root`."""
 
 INCIDENTS, CHANNEL_MINUTES, CHANNEL_VERDICTS = TABLES = CHANNEL_TABLES[1:]
-
-
-def tables_of(kind: AnyKind) -> KindTables:
-    """Return the tables of a kind; of one kind at the root always the same object.
-
-    Raises:
-        ValueError: Its views have no figures, so that nothing of it is in a history.
-    """
-    return CHANNEL_TABLES if kind.at_root else _tables_of(kind)
-
-
-def figures_of(kind: AnyKind) -> FigureTable[Any]:
-    """Return the table of a kind's figures; see `Kind.published`."""
-    return kind.published

@@ -1,4 +1,4 @@
-"""Calls of a node by a channel, which go on while the channel does other things."""
+"""Calls of a node by a channel, which run beside its other work."""
 
 from __future__ import annotations
 

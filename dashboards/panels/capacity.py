@@ -226,7 +226,7 @@ def _filters() -> list[Panel]:
         lines(
             "Ids in the filter by channel",
             "Message ids in the fullest filter in use, of the ten channels with most. "
-            "A saw tooth is a filter that is begun anew; a line that only rises will "
+            "A saw tooth is a filter that rolls over; a line that only rises will "
             "saturate.",
             _greatest("sds_bloom_ids"),
             width=8,

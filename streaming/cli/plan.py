@@ -10,11 +10,12 @@ from streaming.cli.channels import channel_table, channels_option
 from streaming.cli.plan_options import (
     Horizon,
     PlanSource,
+    format_option,
     horizon_options,
     source_options,
 )
 from streaming.cli.plan_size import size_command
-from streaming.cli.settings import config_option, setting
+from streaming.cli.settings import config_option
 
 
 @click.group(
@@ -37,13 +38,7 @@ command.add_command(size_command)
 @source_options
 @channels_option
 @horizon_options
-@setting(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    help="Tables, or one JSON object.",
-)
+@format_option
 def forecast_command(
     source: PlanSource, channels: Path | None, horizon: Horizon, form: str
 ) -> None:

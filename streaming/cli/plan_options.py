@@ -176,3 +176,11 @@ horizon_options = option_group(
     ),
     _horizon,
 )
+
+format_option = setting(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    help="Tables, or one JSON object.",
+)

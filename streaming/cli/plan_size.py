@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from streaming.cli.plan_options import format_option
 from streaming.cli.settings import config_option, setting
 
 
@@ -65,7 +66,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @setting(
     "--frame-bytes",
     type=_Amount(32 * 2**20),
-    help="Mean size of a frame.  [default: with filter, as measured: 22,816]",
+    help="Mean size of a frame.  [default: that of measured frames with a filter]",
 )
 @setting(
     "--trigger",
@@ -91,13 +92,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="FILE",
     help="Figures of the other benchmarks.  [default: as shipped]",
 )
-@setting(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    help="A table, or one JSON object.",
-)
+@format_option
 def size_command(
     channel_count: int,
     messages_per_second: float,

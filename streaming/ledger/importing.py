@@ -254,17 +254,25 @@ class _OlderFiles:
             yield connection
 
     def _labels(self, path: Path, prefix: str) -> None:
-        if not path.exists():
-            return
-        remedy = do_without(path)
-        data = read_file(path, remedy)
-        try:
-            names = msgspec.json.decode(data, type=list[str])
-        except ValueError as error:
-            raise wrong_content(path, error, remedy) from error
-        self._connection.execute(
-            "INSERT INTO labels VALUES (?, ?)", (prefix, json.dumps(names))
-        )
+        if path.exists():
+            names = json.dumps(read_labels(path))
+            self._connection.execute(
+                "INSERT INTO labels VALUES (?, ?)", (prefix, names)
+            )
+
+
+def read_labels(path: Path) -> list[str]:
+    """Return the names in an older file of labels, in the order in which they got one.
+
+    Raises:
+        DamagedCheckpoint: The file cannot be read, or has the wrong content.
+    """
+    remedy = do_without(path)
+    data = read_file(path, remedy)
+    try:
+        return msgspec.json.decode(data, type=list[str])
+    except ValueError as error:
+        raise wrong_content(path, error, remedy) from error
 
 
 def _has(connection: sqlite3.Connection, table: str) -> bool:

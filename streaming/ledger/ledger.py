@@ -8,7 +8,7 @@ their tables; replay safety is here alone:
 - If it is planned again with another position, what it had changed is undone first.
 
 Commands, the exporter of the history and the recorder of verdicts write outside
-batches. They wait for a batch, and it waits for them; readers wait for nobody.
+batches. They wait for a batch, and it waits for them; readers do not wait.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Ledger:
             with self.transaction() as connection:
                 if expected:
                     check_database(connection, path)
-                # With a write-ahead log nobody who reads blocks a batch.
+                # With a write-ahead log, readers do not block a batch.
                 connection.execute("PRAGMA journal_mode=WAL")
                 schema.prepare(connection)
         except sqlite3.OperationalError as error:
@@ -118,8 +118,8 @@ class Ledger:
     def after_commit(self, call: Callable[[], None]) -> None:
         """Call a function when the transaction of this thread is committed.
 
-        What is kept in memory of the file is to be dropped then: until the commit,
-        other threads read the file as it was. Without a transaction it is called now.
+        Caches of the file must be dropped then, because other threads read the file as
+        it was until the commit. Without a transaction, the function is called now.
         """
         committed: list[Callable[[], None]] | None
         committed = getattr(self._thread, "committed", None)
@@ -168,7 +168,7 @@ class Ledger:
         with self._lock, told_damage(self._path):
             connection = self._open_writer()
             with connection:
-                # Another query, which was given up, may write the same batch.
+                # An abandoned query may write the same batch.
                 connection.execute("BEGIN IMMEDIATE")
                 newest = _newest(connection)
                 is_new = newest != (number, position)

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from connectors.history.schema import Row, figures_of
+from connectors.history.schema import Row
 from sds_core.observer.growth import CountedValue, Recorded, counted_values
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.minutes import MINUTE_MS, Minute
@@ -85,7 +85,7 @@ class RecentMinutes:
     def __init__(self, ledger: Ledger, kind: AnyKind) -> None:
         self._ledger = ledger
         self._prefix = kind.prefix
-        self._table = figures_of(kind)
+        self._table = kind.published
         self._values = msgspec.msgpack.Decoder(list[CountedValue])
         self._lock = threading.Lock()
         self._found: tuple[int, dict[str, Recorded]] | None = None

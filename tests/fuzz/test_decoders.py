@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 from random import Random
 
@@ -110,6 +111,20 @@ def test_input_that_costs_more_than_its_size_allows_is_found(
     found = check(DIGITS, data, costs)
     assert isinstance(found, Finding)
     assert TooExpensive.__name__ in found.place
+
+
+def test_memory_of_another_thread_is_not_that_of_the_decoder() -> None:
+    """It allocates at times, the decoder always."""
+    sizes = iter([8_000_000, 0])
+
+    def decode(data: bytes) -> bool:
+        thread = threading.Thread(target=bytearray, args=[next(sizes)])
+        thread.start()
+        thread.join()
+        return True
+
+    target = Target("frame", DIGITS.genuine, changed, decode)
+    assert check(target, b"1", 1) is True
 
 
 def test_command_saves_what_it_finds_and_checks_it_again(

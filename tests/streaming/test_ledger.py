@@ -194,7 +194,7 @@ def test_part_of_a_group_is_that_before_a_batch_that_is_planned_again(
 
 
 def test_second_writer_of_a_batch_finds_it_stored(tmp_path: Path) -> None:
-    """A query that was given up may still write when it has been started again."""
+    """An abandoned query may still write after the query has been started again."""
     first, second = ledger_in(tmp_path), Ledger(tmp_path / "ledger.sqlite")
     answers = []
 

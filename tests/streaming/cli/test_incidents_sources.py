@@ -6,7 +6,7 @@ The filters, and the exit codes for wrong use and unavailable sources.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from starlette.types import ASGIApp
 from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import CHANNEL_MINUTES, NumberedMinute, minute_row
 from connectors.web.app import create_app
-from connectors.web.server import WebServer
 from connectors.web.sources import Sources
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery, incident_object
 from sds_core.observer.report import build_report
@@ -39,22 +38,6 @@ from tests.support.cli.incidents import (
 )
 from tests.support.snapshots import snapshot_of
 from tests.support.web.stored import stored
-
-
-@pytest.fixture
-def serve() -> Iterator[Callable[[ASGIApp], str]]:
-    """Serve an application until the test's end; gives its URL."""
-    servers: list[WebServer] = []
-
-    def start(app: ASGIApp) -> str:
-        server = WebServer(app, port=0)
-        server.start()
-        servers.append(server)
-        return server.url
-
-    yield start
-    for server in servers:
-        server.stop()
 
 
 def app_of(

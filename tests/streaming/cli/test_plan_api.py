@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,6 @@ from starlette.types import ASGIApp
 
 from connectors.history.schema import Row
 from connectors.web.app import create_app
-from connectors.web.server import WebServer
 from connectors.web.sources import Sources
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.planning.hours import DAY_MS
@@ -31,22 +30,6 @@ END_MS = MONTH.begin_ms + 20 * DAY_MS
 ROWS = MONTH.rows(step=10)
 
 Serve = Callable[[ASGIApp], str]
-
-
-@pytest.fixture
-def serve() -> Iterator[Serve]:
-    """Serve an application until the test's end; gives its URL."""
-    servers: list[WebServer] = []
-
-    def start(app: ASGIApp) -> str:
-        server = WebServer(app, port=0)
-        server.start()
-        servers.append(server)
-        return server.url
-
-    yield start
-    for server in servers:
-        server.stop()
 
 
 @pytest.fixture(autouse=True)

@@ -26,6 +26,9 @@ _COSTS_EVERY = 50
 """Of so many inputs, one is checked for its calls and one for its memory: counting
 makes a check several times slower."""
 
+_MEASUREMENTS = 3
+"""Measurements of memory, of which the least counts."""
+
 
 class TooExpensive(AssertionError):
     """An input costs more than its size allows."""
@@ -175,14 +178,18 @@ def _with_counted_calls(target: Target, data: bytes) -> bool:
 
 def _with_measured_memory(target: Target, data: bytes) -> bool:
     limit = target.fixed_memory + target.memory_per_byte * len(data)
-    tracemalloc.start()
-    try:
-        accepted = target.check(data)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    if peak > limit:
-        message = f"{peak:,} bytes for {len(data):,} bytes, allowed are {limit:,}"
+    peaks: list[int] = []
+    # Other threads of the process, such as those of Spark's session, allocate too; what
+    # a decoder allocates is the same each time.
+    while len(peaks) < _MEASUREMENTS and (not peaks or min(peaks) > limit):
+        tracemalloc.start()
+        try:
+            accepted = target.check(data)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    if min(peaks) > limit:
+        message = f"{min(peaks):,} bytes for {len(data):,} bytes, allowed are {limit:,}"
         raise TooExpensive(message)
     return accepted
 

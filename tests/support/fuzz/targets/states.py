@@ -27,7 +27,7 @@ from streaming.checkpoint import (
 from streaming.chunk import FORGET
 from streaming.damage import LEDGER, DamagedCheckpoint
 from streaming.ledger.findings import Findings
-from streaming.ledger.importing import open_ledger
+from streaming.ledger.importing import open_ledger, read_labels
 from streaming.ledger.labels import LabelLedger
 from streaming.ledger.ledger import Ledger
 from streaming.ledger.view_register import ForgottenView, ViewRegister
@@ -178,9 +178,7 @@ TARGETS = (
         "labels",
         lambda: [b'["a", "b"]', b"[]"],
         _changed_json,
-        _in_checkpoint("monitor/labels.json", _import),
-        # The first import loads the modules of all protocols.
-        fixed_memory=16_000_000,
+        _in_checkpoint("monitor/labels.json", lambda _, path: read_labels(path)),
     ),
     Target(
         "identity",
