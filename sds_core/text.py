@@ -76,6 +76,18 @@ def counted(value: int, noun: str) -> str:
     return f"{number(value)} {noun}" + ("" if value == 1 else "s")
 
 
+def byte_size(count_bytes: float) -> str:
+    """Return a size in B, kB, MB, GB, TB or PB (powers of 1000) with three digits."""
+    value, unit = count_bytes, "B"
+    for larger in ("kB", "MB", "GB", "TB", "PB"):
+        if value < 999.5:
+            break
+        value, unit = value / 1000, larger
+    return (
+        f"{value:,.0f} {unit}" if value >= 100 or unit == "B" else f"{value:.3g} {unit}"
+    )
+
+
 def iso_time(unix_ms: int) -> str:
     """Return a time, Unix ms, as ISO 8601 in UTC with milliseconds.
 

@@ -20,6 +20,7 @@ from sds_core.observer.figures import (
 )
 from sds_core.observer.histogram import BUCKETS_MS
 from sds_core.observer.settings import ObserverSettings
+from sds_core.text import byte_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +219,7 @@ def _percentile(trend: Trend, figure: Figure, percent: int) -> Series:
 
 
 def _count(trend: Trend, figure: Figure) -> Series:
-    text = words.size if figure.unit is Unit.BYTES else words.number
+    text = byte_size if figure.unit is Unit.BYTES else words.number
     return _series(
         trend,
         _name(figure),

@@ -10,6 +10,7 @@ from connectors.web import words
 from sds_core.observer.figure_table import FigureTable, PageEntry
 from sds_core.observer.figures import Figure, Percentile, Share, Unit
 from sds_core.observer.histogram import BUCKETS_MS
+from sds_core.text import byte_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ def _percentile(figure: Figure, percentile: Percentile) -> PageFigure:
 
 _TEXTS: dict[Unit, Callable[[Any], str]] = {
     Unit.COUNT: words.number,
-    Unit.BYTES: words.size,
+    Unit.BYTES: byte_size,
     Unit.TIME: words.utc,
     Unit.RATIO: words.small_ratio,
     Unit.NUMBER: words.rounded,

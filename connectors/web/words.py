@@ -169,16 +169,6 @@ def age(milliseconds: int) -> str:
     return f"{max(milliseconds, 0) // 1000} s"
 
 
-def size(count_bytes: int) -> str:
-    """Return a size in B, kB, MB or GB (powers of 1000) with three digits."""
-    value, unit = float(count_bytes), "B"
-    for larger in ("kB", "MB", "GB"):
-        if value < 1000:
-            break
-        value, unit = value / 1000, larger
-    return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
-
-
 def more_than(value: float) -> str:
     """Return seconds rounded down to tens.
 

@@ -68,3 +68,19 @@ def test_time_outside_the_calendar_is_in_milliseconds(unix_ms: int) -> None:
     """A sender's clock may have any value."""
     for form in (text.iso_time, text.utc_time, text.time_of_day):
         assert form(unix_ms) == f"{unix_ms} ms"
+
+
+@pytest.mark.parametrize(
+    ("count_bytes", "expected"),
+    [
+        (0, "0 B"),
+        (2_500_000_000, "2.5 GB"),
+        (999, "999 B"),
+        (12_345_678, "12.3 MB"),
+        (999_700, "1 MB"),
+        (2.5e15, "2.5 PB"),
+    ],
+)
+def test_size_is_in_the_unit_that_reads_best(count_bytes: float, expected: str) -> None:
+    """By powers of 1000."""
+    assert text.byte_size(count_bytes) == expected

@@ -17,6 +17,7 @@ from sds_core.observer.clock import ClockFigures, ClockLevel
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.settings_table import changed
 from sds_core.observer.snapshot import JobFigures, Snapshot, Views
+from sds_core.text import byte_size
 
 _Facts = list[tuple[str, str]]
 
@@ -104,7 +105,7 @@ def _storage(snapshot: Snapshot, views: Views[Any]) -> _Facts:
     remainder = views.remainder
     many = views.kind.names.many.capitalize()
     return [
-        ("State", words.size(snapshot.job.state_bytes)),
+        ("State", byte_size(snapshot.job.state_bytes)),
         (many, words.number(len(views.totals))),
         (f"{many} forgotten", words.number(remainder.views if remainder else 0)),
         (

@@ -16,13 +16,12 @@ from sds_core.planning.fleet import Fleet, forecast_fleet
 from sds_core.planning.forecast import Forecast, ForecastSettings, Interval, Outlook
 from sds_core.planning.hours import SILENCE_MS
 from sds_core.planning.limits import Reached
-from sds_core.text import counted, number, printable, utc_time
+from sds_core.text import byte_size, counted, number, printable, utc_time
 from streaming.cli.actions.plan_sources import ReadHours, read_hours
 from streaming.cli.log import logger
 from streaming.cli.output import print_json, wall_ms
 from streaming.cli.plan_options import Horizon, PlanSource
 
-_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 _LIMITS = {
     "epoch_messages": "rate-limit budget",
     "message_bytes": "message size",
@@ -219,11 +218,7 @@ def _amount(name: str, value: float) -> str:
         return f"{100 * value:.0f} %"
     if "bytes" not in name and name not in ("retransmission", "kafka.storage"):
         return f"{value:,.0f}"
-    for unit in _UNITS:
-        if value < 1000 or unit == _UNITS[-1]:
-            break
-        value /= 1000
-    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.3g} {unit}"
+    return byte_size(value)
 
 
 def _limit_line(limit: Reached, horizon: Horizon) -> str:

@@ -15,10 +15,9 @@ from rich.table import Table
 from sds_core.planning.load import Load
 from sds_core.planning.measured import NotMeasured, Performance, Scaling
 from sds_core.planning.size import CostModel, Limit, Size
-from sds_core.text import counted, number
+from sds_core.text import byte_size, counted, number
 from streaming.cli.output import print_json
 
-_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 _Kind = TypeVar("_Kind", Performance, Scaling)
 
 
@@ -139,20 +138,20 @@ def _print_table(
             f"{size.batch_s:.2g} s",
             errors["batch"],
         ),
-        ("memory of all processes", _bytes(size.memory_bytes), errors["memory"]),
-        ("state of a channel", _bytes(size.channel_state_bytes), errors["state"]),
-        ("state of all channels", _bytes(size.state_bytes), errors["state"]),
-        ("written a second", _bytes(size.written_bytes_per_s), errors["written"]),
-        ("checkpoint", _bytes(size.checkpoint_bytes), errors["checkpoint"]),
-        (f"history, {history_days} days", _bytes(size.history_bytes), disk),
-        ("ledger, a day of waiting", _bytes(size.ledger_bytes_per_day), disk),
-        ("disk, these three", _bytes(size.disk_bytes), ""),
+        ("memory of all processes", byte_size(size.memory_bytes), errors["memory"]),
+        ("state of a channel", byte_size(size.channel_state_bytes), errors["state"]),
+        ("state of all channels", byte_size(size.state_bytes), errors["state"]),
+        ("written a second", byte_size(size.written_bytes_per_s), errors["written"]),
+        ("checkpoint", byte_size(size.checkpoint_bytes), errors["checkpoint"]),
+        (f"history, {history_days} days", byte_size(size.history_bytes), disk),
+        ("ledger, a day of waiting", byte_size(size.ledger_bytes_per_day), disk),
+        ("disk, these three", byte_size(size.disk_bytes), ""),
     )
     console = Console()
     title = (
         f"{counted(int(load.channels), 'channel')} of {number(int(load.participants))} "
         f"participants, {load.frames_per_s:,g} messages/s of "
-        f"{_bytes(load.frame_bytes)}, {load.hours:g} h of memory, a batch each "
+        f"{byte_size(load.frame_bytes)}, {load.hours:g} h of memory, a batch each "
         f"{load.trigger_s:g} s"
     )
     console.print(title, style="bold", soft_wrap=True, highlight=False)
@@ -199,7 +198,7 @@ def _limits(model: CostModel, size: Size) -> list[str]:
         f"One machine: {number(cores)} cores suffice (extrapolated).",
         followed,
         f"Cluster, if no machine has {number(cores)} cores: {executors} of one core "
-        f"and {_bytes(size.executor_memory_bytes)} beside the driver, extrapolated "
+        f"and {byte_size(size.executor_memory_bytes)} beside the driver, extrapolated "
         f"from {model.measured_executors}.",
     ]
 
@@ -214,14 +213,6 @@ def _source(measured: Performance) -> str:
         f"Measured: sds-monitor {measured.version}, {measured.date}, "
         f"{measured.machine}."
     )
-
-
-def _bytes(value: float) -> str:
-    for unit in _UNITS:
-        if value < 999.5 or unit == _UNITS[-1]:
-            break
-        value /= 1000
-    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.3g} {unit}"
 
 
 def _rounded(value: float) -> float:

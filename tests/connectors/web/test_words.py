@@ -76,15 +76,6 @@ def test_age_has_the_largest_unit_with_a_value_of_two(
     assert words.age(milliseconds) == text
 
 
-@pytest.mark.parametrize(
-    ("count_bytes", "text"),
-    [(0, "0 B"), (999, "999 B"), (12_345_678, "12.3 MB"), (2_500_000_000, "2.5 GB")],
-)
-def test_size_is_in_the_unit_that_reads_best(count_bytes: int, text: str) -> None:
-    """By powers of 1000."""
-    assert words.size(count_bytes) == text
-
-
 def test_long_channel_id_keeps_both_ends() -> None:
     """Ids that share their beginning can still be told apart."""
     name = words.short("/topic/" + "x" * 1_000_000 + "/room-12")
