@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 Answer = TypeVar("Answer")
@@ -47,12 +46,7 @@ class Poll(Generic[Answer]):
             self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop asking."""
         self._ending.set()
         if self._thread is not None:

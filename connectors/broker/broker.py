@@ -28,7 +28,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from kafka import KafkaAdminClient
 from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
@@ -45,7 +44,6 @@ from connectors.broker.configuration import (
     write_configuration,
 )
 from connectors.broker.errors import (
-    BrokerError,
     BrokerStartFailed,
     DataDirInUse,
     PortUnavailable,
@@ -64,18 +62,6 @@ from connectors.broker.processes import (
     own_brokers,
 )
 from connectors.java import find_java
-from connectors.kafka.settings import MAX_MESSAGE_BYTES
-
-__all__ = [
-    "MAX_MESSAGE_BYTES",
-    "BrokerError",
-    "BrokerSecurity",
-    "BrokerStartFailed",
-    "DataDirInUse",
-    "EmbeddedBroker",
-    "PortUnavailable",
-    "end_left_over_brokers",
-]
 
 _START_TIMEOUT_S = 60.0
 """A start takes about 2 s on an idle machine, and far longer on a busy one."""
@@ -141,12 +127,7 @@ class EmbeddedBroker:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop the broker."""
         self.stop()
 

@@ -9,7 +9,6 @@ import socket
 import sys
 import threading
 from functools import partial
-from types import TracebackType
 from typing import Any, Self
 
 import uvicorn
@@ -166,12 +165,7 @@ class WebServer:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop."""
         self.stop()
 

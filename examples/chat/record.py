@@ -8,7 +8,7 @@ from pathlib import Path
 
 from connectors.files.record_lines import format_line
 from connectors.kafka.producer import TopicRecord
-from connectors.simulator.tap import WitnessTap
+from examples.chat.tap import WitnessTap
 from sds_core.observer.record import RawRecord
 from sds_core.waku import WakuMessage
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from connectors.broker.broker import BrokerSecurity, EmbeddedBroker
+from connectors.broker.broker import EmbeddedBroker
+from connectors.broker.configuration import BrokerSecurity
 from connectors.kafka.settings import KafkaSecurity, KafkaSettings, Protocol
 from tests.support.tls import Authority
 

@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from connectors.broker.broker import EmbeddedBroker, PortUnavailable
+from connectors.broker.broker import EmbeddedBroker
+from connectors.broker.errors import PortUnavailable
 from connectors.broker.jars import archive_of, default_cache_dir, ensure_broker_jars
 from connectors.class_archive import ClassArchive
 from connectors.java import find_java

@@ -18,21 +18,17 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.errors import KafkaError
 
-from connectors.broker.broker import (
-    MAX_MESSAGE_BYTES,
-    BrokerStartFailed,
-    DataDirInUse,
-    EmbeddedBroker,
-    PortUnavailable,
-    end_left_over_brokers,
-)
+from connectors.broker.broker import EmbeddedBroker
+from connectors.broker.errors import BrokerStartFailed, DataDirInUse, PortUnavailable
 from connectors.broker.jars import (
     BrokerJarsUnavailable,
     default_cache_dir,
     ensure_broker_jars,
     pinned_checksums,
 )
+from connectors.broker.processes import end_left_over_brokers
 from connectors.java import JavaMissing, find_java
+from connectors.kafka.settings import MAX_MESSAGE_BYTES
 from tests.support.cli.command import sds_monitor
 
 pytestmark = pytest.mark.kafka

@@ -15,7 +15,8 @@ from kafka.admin import (
     ResourceType,
 )
 
-from connectors.broker.broker import BrokerSecurity, EmbeddedBroker
+from connectors.broker.broker import EmbeddedBroker
+from connectors.broker.configuration import BrokerSecurity
 from connectors.kafka.clients import kafka_python_options
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import (

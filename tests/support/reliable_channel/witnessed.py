@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Any
 
 from connectors.kafka.producer import TopicRecord
-from connectors.simulator.tap import WitnessTap
+from examples.chat.tap import WitnessTap
 from sds_core.simulation.reliable_network import ReliableNetwork
 from tests.support.frames import START_MS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from connectors.simulator.tap import WitnessTap
+from examples.chat.tap import WitnessTap
 from sds_core.message_channel import Cause
 from sds_core.observer.record import read_headers
 from sds_core.reliable_channel import (
