@@ -22,32 +22,18 @@ _LISTED_VIEWS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class FiringWords:
-    """An alert that fires, for one channel or several.
-
-    Attributes:
-        name: Name of the alert and of its runbook.
-        severity: Its severity.
-        what: The channels for which it fires; empty if it is of no channel.
-    """
-
-    name: str
-    severity: str
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
 class FiringHead:
     """The alerts in the head of a page.
 
     Attributes:
-        alerts: At most `LISTED_ALERTS`, the gravest first.
+        alerts: At most `LISTED_ALERTS`, the gravest first: name, severity, and the
+            channels for which it fires, empty if it is of none.
         hidden: Number of others.
         by_name: Each alert that fires -> its most severe severity.
         note: Why it is not known which alerts fire; empty if it is known.
     """
 
-    alerts: Sequence[FiringWords]
+    alerts: Sequence[tuple[str, str, str]]
     hidden: int
     by_name: dict[str, str]
     note: str
@@ -59,7 +45,7 @@ def firing_words(firing: FiringAlerts) -> FiringHead:
     for one in firing.alerts:
         groups.setdefault((one.name, one.severity), []).append(one)
     entries = [
-        FiringWords(words.short(name), words.short(severity), _channels(some))
+        (words.short(name), words.short(severity), _channels(some))
         for (name, severity), some in groups.items()
     ]
     by_name: dict[str, str] = {}
@@ -93,15 +79,7 @@ def _note(firing: FiringAlerts) -> str:
 
 
 class HeldAlert(NamedTuple):
-    """An alert that is held back for one view.
-
-    Attributes:
-        alert: Name of the alert and of its runbook.
-        channel: The view as it is called.
-        href: Address of its page, relative to the root of the site.
-        why: Since when and until when messages may be missing, and why.
-        findings: How many findings do not count.
-    """
+    """An alert that is held back for one view; `href` is that of the view's page."""
 
     alert: str
     channel: str
@@ -111,12 +89,7 @@ class HeldAlert(NamedTuple):
 
 
 class HeldHead(NamedTuple):
-    """The alerts that are held back.
-
-    Attributes:
-        alerts: Some of them, by view.
-        hidden: Number of others.
-    """
+    """The alerts that are held back: some, by view, and the number of others."""
 
     alerts: Sequence[HeldAlert]
     hidden: int
@@ -130,11 +103,8 @@ def held_words(
 ) -> HeldHead:
     """Describe the alerts that are held back.
 
-    Args:
-        snapshot: Has the display names of views, and the clock.
-        some: Views of the kinds of interest.
-        name: The only view of interest; None for all.
-        most: Number that is described; None for all.
+    `name` selects one view, and None all views; `most` is the number of alerts that are
+    described, and None means all.
     """
     found = [
         (views.kind, view, one)

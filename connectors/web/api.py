@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
-from starlette.convertors import Convertor, register_url_convertor
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -54,37 +54,22 @@ class _ViewPlace(NamedTuple):
 
 
 class _SpanPlace(NamedTuple):
-    """The place of a span in the list.
-
-    Attributes:
-        begin_ms: Its begin, Unix ms.
-    """
+    """The place of a span in the list: its begin, Unix ms."""
 
     begin_ms: int
 
 
-class _AnyText(Convertor[str]):
+class _AnyText(PathConvertor):
     """Any text: Starlette's own `path` stops at a line end, in the middle of an id."""
 
     regex = r"[\s\S]*"
-
-    def convert(self, value: str) -> str:
-        return value
-
-    def to_string(self, value: str) -> str:
-        return value
 
 
 register_url_convertor("anytext", _AnyText())
 
 
 def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
-    """The routes of the API; a request that cannot be answered raises a `Refusal`.
-
-    Args:
-        sources: Source of the figures.
-        lookups: Source of incidents, minutes and verdicts.
-    """
+    """The routes of the API; a request that cannot be answered raises a `Refusal`."""
 
     # These functions are synchronous, so Starlette runs them in its thread pool: they
     # go through all views, or read files.
@@ -344,12 +329,7 @@ def _causes(
 def _times(given: Mapping[str, str], known_ms: int) -> tuple[int, int]:
     """Return the requested begin and end, Unix ms, rounded to the minutes around them.
 
-    Args:
-        given: The parameters.
-        known_ms: End of the last minute of which something is known, Unix ms.
-
-    Raises:
-        WrongParameter: A value is not allowed.
+    Of the minutes after `known_ms`, Unix ms, nothing is known.
     """
     to_ms = parameters.number(given, "to")
     until_ms = known_ms

@@ -31,10 +31,7 @@ _UNFORESEEN = "the monitor failed to answer: its log has the error"
 def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
     """The application with `/metrics`, the status page, the API and the probes.
 
-    Args:
-        sources: Source of the data for pages and API.
-        registry: Metrics for `/metrics`, as Prometheus text or OpenMetrics by the
-            request's Accept header.
+    `/metrics` is Prometheus text or OpenMetrics, by the request's Accept header.
     """
     layout, lookups = Layout(sources.firing), Lookups(sources)
 

@@ -28,9 +28,7 @@ class Series:
     """One line, or one part of each bar.
 
     Attributes:
-        name: Name of the line or bar.
         values: One value for each interval; None if there is nothing to measure.
-        texts: The values as text.
         is_limit: Whether it is a straight line to compare the others with.
     """
 
@@ -46,12 +44,9 @@ class Chart:
 
     Attributes:
         key: Name of the chart within the page.
-        title: Heading of the chart.
         note: How to read the chart, in one sentence or two.
-        scale: Scale of the values.
         times: Start of each interval, hours and minutes in UTC.
         ticks: Times that get a label.
-        series: Lines or bars, at least one.
     """
 
     key: str
@@ -92,14 +87,7 @@ def charts_of(
     settings: ChannelSettings,
     observer: ObserverSettings,
 ) -> list[Chart]:
-    """The charts of a view's page.
-
-    Args:
-        table: The figures of the view's kind.
-        trend: The growth to draw.
-        settings: Settings of the view, which have its objectives.
-        observer: Settings of the model, which have the limits.
-    """
+    """The charts of a view's page, with its objectives and the limits."""
     times = [words.time_of_day(begin_ms) for begin_ms in trend.begins_ms]
     ticks = [words.time_of_day(begin_ms) for begin_ms in _ticks_ms(trend)]
     return [

@@ -34,12 +34,9 @@ def say_crowded(request: Request) -> Response:
 
 
 class LimitedRequests:
-    """Middleware that answers 503 to requests beyond a limit.
+    """Middleware that answers 503 if more than `most` requests are under way.
 
-    Args:
-        app: The application.
-        refuse: Makes the refusal, in the form that the request expects.
-        most: Greatest number of requests under way.
+    `refuse` makes the refusal, in the form that the request expects.
     """
 
     def __init__(

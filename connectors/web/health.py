@@ -19,11 +19,7 @@ from sds_core.text import one_line
 
 
 def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
-    """`/healthz` and `/readyz`.
-
-    Args:
-        obstacle: Returns why the process is not ready; empty if it is.
-    """
+    """`/healthz` and `/readyz`; `obstacle` returns why the process is not ready."""
 
     async def healthz(request: Request) -> Response:
         """200 as long as the process answers."""
@@ -42,13 +38,7 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
 def metrics_app(
     registry: CollectorRegistry, obstacle: Callable[[], str], *routes: BaseRoute
 ) -> Starlette:
-    """An application with `/metrics`, the probes, and further routes.
-
-    Args:
-        registry: Metrics to export.
-        obstacle: See `probes`.
-        routes: The further routes.
-    """
+    """An application with `/metrics`, the probes, and further routes."""
     return Starlette(
         routes=[
             Route("/metrics", Metrics(registry).answer),

@@ -19,12 +19,7 @@ MAX_DAYS = 365
 
 
 def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
-    """The route; a request that cannot be answered raises a `Refusal`.
-
-    Args:
-        sources: Source of the figures.
-        lookups: Source of minutes.
-    """
+    """The route; a request that cannot be answered raises a `Refusal`."""
 
     # Synchronous, so Starlette runs it in its thread pool: it reads files.
     def hours(request: Request) -> Response:

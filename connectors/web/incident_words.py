@@ -54,24 +54,18 @@ class IncidentWords:
 
     Attributes:
         key: Identifies the incident within the page.
-        kind: Kind of the incident, in words.
-        message: Id of the message, shortened.
         summary: Who lacks the message, or who sent it.
-        since: When it began.
         runbook: Name of the runbook that says what to do; empty without one.
         stands: Whether the incident has not ended, and may still end.
         standing: The same in words, with the time of the end.
-        channel: Display name of the view.
         channel_href: The view's page, relative to the root of the site; empty if
             the view has ended.
         message_id: Id of the message, unchanged.
         lacked_by: Participants that lack the message, each with the time since when;
             those that have lacked it longest.
         others_lack: Number of further participants that lack it.
-        facts: Further facts: heading and text.
         hash: Hash of the Waku message in hexadecimal digits; empty if unknown.
         hint: Retrieval hint in hexadecimal digits; empty if unknown.
-        why: Reason for the incident.
         doubt: Why the incident may be wrong; empty if there is no such reason.
     """
 
@@ -96,13 +90,7 @@ class IncidentWords:
 
 
 def follows(snapshot: Snapshot, found: ChannelIncident, kind: AnyKind) -> bool:
-    """Whether frames may still end an incident (docs/figures.md, 12).
-
-    Args:
-        snapshot: Has the views and the clock.
-        found: The incident.
-        kind: Kind of its view.
-    """
+    """Whether frames may still end an incident (docs/figures.md, 12)."""
     incident = found.incident
     totals = snapshot.views[kind.prefix].totals.get(found.channel)
     # A view that was forgotten and has returned is a new one.
@@ -116,13 +104,7 @@ def follows(snapshot: Snapshot, found: ChannelIncident, kind: AnyKind) -> bool:
 def incident_words(
     snapshot: Snapshot, found: ChannelIncident, kind: AnyKind
 ) -> IncidentWords:
-    """Describe an incident in words.
-
-    Args:
-        snapshot: Has the display name of the channel.
-        found: The incident.
-        kind: Kind of its view.
-    """
+    """Describe an incident in words."""
     incident = found.incident
     facts = [
         ("Sender", words.bounded(incident.sender) if incident.sender else "unknown"),

@@ -34,10 +34,7 @@ class LackWords:
 
     Attributes:
         key: Identifies the group within the page.
-        kind: The problem, in words.
-        sentence: Who lacks how many messages since when.
         doubt: How many of them the taps may have missed; empty if none.
-        channel: Display name of the view.
         channel_href: The view's page, relative to the root of the site; empty if
             the view has ended.
         href: The list of these messages, relative to the root of the site; empty if
@@ -112,8 +109,7 @@ def group_words(
         kind: Kind of the views.
         found: Incidents that have not ended, found last first, at most one more than
             `READ_INCIDENTS`.
-        participant: Only what this participant lacks, given by its id or its key;
-            empty for all groups.
+        participant: Id or key of the only participant of interest; empty for all.
     """
     views = snapshot.views[kind.prefix].totals
     standing = standing_of(found, partial(follows, snapshot, kind=kind))

@@ -49,12 +49,7 @@ def since_the_first_record(name: str, totals: ViewTotals) -> Lately:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """What a view did in each step of the hour.
-
-    Attributes:
-        picture: One bar for each step.
-        text: The same in words.
-    """
+    """What a view did in each step of the hour: as bars, and in words."""
 
     picture: Markup
     text: str

@@ -32,6 +32,10 @@ _PATIENCE_S = 8.0
 class Lookups:
     """Queries the sources for data that may be in files; limits concurrent queries.
 
+    Every method raises `HistoryBusy` if too many other requests wait, and
+    `HistoryUnreadable` if the history is missing or damaged. Of a kind of view of which
+    nothing is stored, nothing is found.
+
     Args:
         sources: Sources to query.
         patience_s: How long a request waits for its turn, in seconds.
@@ -43,16 +47,7 @@ class Lookups:
         self._turns = BoundedSemaphore(_CONCURRENT)
 
     def incidents(self, prefix: str, query: IncidentQuery) -> Sequence[ChannelIncident]:
-        """Incidents, found last first; none of a kind of which nothing is stored.
-
-        Args:
-            prefix: Prefix of the kind of view.
-            query: Conditions on incidents.
-
-        Raises:
-            HistoryBusy: Too many other requests wait.
-            HistoryUnreadable: The history is missing or damaged.
-        """
+        """Incidents of the kind with a prefix, found last first."""
         stored = self._sources.of(prefix)
         if stored is None:
             return ()
@@ -64,17 +59,11 @@ class Lookups:
     ) -> Trend:
         """Growth of a view's figures in the last hours.
 
-        Args:
-            snapshot: Has the clock.
-            views: The views of its kind.
-            name: The view.
-            hours: A key of `connectors.web.trends.HOURS`.
+        `hours` is a key of `connectors.web.trends.HOURS`.
 
         Raises:
-            HistoryBusy: Too many other requests wait.
-            HistoryUnreadable: The history is missing or damaged.
-            NoRecord: The monitor has not read any record yet, or stores nothing of
-                this kind.
+            NoRecord: The monitor has not read any record yet, or stores nothing of this
+                kind.
         """
         stored = self._sources.of(views.kind.prefix)
         if not snapshot.clock_ms or stored is None:
@@ -94,15 +83,7 @@ class Lookups:
     ) -> list[Span]:
         """What was shown of a view between two times; nothing where it is not known.
 
-        Args:
-            prefix: Prefix of the kind of view.
-            name: The view.
-            since_ms: Wall time, Unix ms.
-            until_ms: Wall time, Unix ms; not after `shown_until_ms`.
-
-        Raises:
-            HistoryBusy: Too many other requests wait.
-            HistoryUnreadable: The history is missing or damaged.
+        Times are wall time, Unix ms; `until_ms` is not after `shown_until_ms`.
         """
         stored = self._sources.of(prefix)
         if stored is None:
@@ -121,16 +102,7 @@ class Lookups:
     ) -> Sequence[Row]:
         """Minutes of a view that began in [since_ms, until_ms), in order.
 
-        Args:
-            prefix: Prefix of the kind of view.
-            name: The view.
-            since_ms: Event time, Unix ms.
-            until_ms: Event time, Unix ms.
-            fields: Fields of the rows.
-
-        Raises:
-            HistoryBusy: Too many other requests wait.
-            HistoryUnreadable: The history is missing or damaged.
+        Times are event time, Unix ms. Rows have the fields.
         """
         stored = self._sources.of(prefix)
         if stored is None:

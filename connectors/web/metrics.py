@@ -23,13 +23,7 @@ _COMPRESSION = 3
 
 
 class _Wanted(NamedTuple):
-    """What a scrape asks for.
-
-    Attributes:
-        accept: Header ``Accept``.
-        names: Names of the only metrics; empty for all.
-        is_compressed: Whether to compress the text.
-    """
+    """What a scrape asks for; no names mean all metrics."""
 
     accept: str
     names: tuple[str, ...]
@@ -51,9 +45,6 @@ class Metrics:
     With thousands of channels an answer takes a good part of a second, in which the
     event loop must answer other requests. Scrapes that came while one was made share
     the next answer, so that many clients cost no more than few.
-
-    Args:
-        registry: Metrics to export.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:

@@ -14,13 +14,7 @@ from sds_core.observer.snapshot import Snapshot
 
 
 def called(snapshot: Snapshot, name: str, kind: AnyKind) -> str:
-    """Return the display name of a view; without one its own name, shortened.
-
-    Args:
-        snapshot: Holds the channel table.
-        name: Own name of the view, of a channel its id.
-        kind: Kind of the view.
-    """
+    """Return the display name of a view; without one its own name, shortened."""
     return words.short(display_name(snapshot, name, kind) or name)
 
 
@@ -37,9 +31,7 @@ def settings_of(snapshot: Snapshot, name: str, kind: AnyKind) -> ChannelSettings
 def path_of(kind: AnyKind, page: str = "") -> str:
     """Return the path of a page about views of a kind, relative to the site's root.
 
-    Args:
-        kind: Kind of the views.
-        page: Name of the page; empty for the list of all views.
+    Without the name of a page it is that of the list of all views.
     """
     parts = ("views", kind.prefix, page)
     return page if kind.at_root else "/".join(filter(None, parts))
@@ -48,10 +40,7 @@ def path_of(kind: AnyKind, page: str = "") -> str:
 def json_href(kind: AnyKind, name: str | None = None, what: str = "") -> str:
     """Return the address of JSON about views of a kind, relative to the site's root.
 
-    Args:
-        kind: Kind of the views.
-        name: Own name of the only view of interest; None for all.
-        what: What of it; empty for the figures.
+    It is about all views if no name is given, and has the figures if `what` is empty.
     """
     path = path_of(kind, what)
     if kind.at_root and not what:
@@ -61,13 +50,7 @@ def json_href(kind: AnyKind, name: str | None = None, what: str = "") -> str:
 
 
 def incidents_href(kind: AnyKind, view: str, /, **chosen: str) -> str:
-    """Return the address of the list of a view's incidents.
-
-    Args:
-        kind: Kind of the view.
-        view: Own name of the view.
-        chosen: Further parameters of the list.
-    """
+    """Return the address of the list of a view's incidents that are chosen."""
     query = view_query(view, label_of(kind))
     rest = urlencode(chosen, errors="surrogatepass")
     return "&".join(filter(None, (f"{path_of(kind, 'incidents')}?{query}", rest)))
@@ -81,11 +64,8 @@ def unresolved_href(
 ) -> str:
     """Return the address of the list of a view's unresolved incidents.
 
-    Args:
-        kind: Kind of the view.
-        view: Own name of the view.
-        problem: Only incidents of this kind.
-        participant: Only messages that this participant lacks.
+    Further conditions are the kind of incident, and the participant that lacks a
+    message.
     """
     chosen = {"standing": "true"}
     if problem is not None:
@@ -101,12 +81,7 @@ def label_of(kind: AnyKind) -> str:
 
 
 def view_href(kind: AnyKind, name: str) -> str:
-    """Return the address of the page of a view, relative to the root of the site.
-
-    Args:
-        kind: Kind of the view.
-        name: Own name of the view, of a channel its id.
-    """
+    """Return the address of the page of a view, relative to the root of the site."""
     page = path_of(kind, kind.names.one if kind.at_root else "one")
     return f"{page}?{view_query(name)}"
 
@@ -120,9 +95,7 @@ def href_if_known(snapshot: Snapshot, name: str, kind: AnyKind) -> str:
 def view_query(view: str, label: str = "id") -> str:
     """Return a view as a parameter of an address, by its own name or its key.
 
-    Args:
-        view: Own name of the view.
-        label: Name of the parameter for an own name.
+    `label` is the name of the parameter for an own name.
     """
     return f"key={short_key(view)}" if is_long(view) else f"{label}={_quoted(view)}"
 

@@ -61,8 +61,7 @@ class PageRequest(NamedTuple):
     def place(self, form: type[Place]) -> Place | None:
         """Return the place after which the page begins; None for the first page.
 
-        Args:
-            form: Type of the place, which `next_page` got.
+        `form` is the type of the place that `next_after` got.
 
         Raises:
             WrongParameter: `after` was not returned by this list.
@@ -85,10 +84,7 @@ class PageRequest(NamedTuple):
     ) -> tuple[Sequence[Entry], bool]:
         """Return the entries of the page, and whether there are more.
 
-        Args:
-            entries: All entries, in the order of their places.
-            place: See `place`.
-            place_of: Returns the place of an entry.
+        The entries are in the order of their places.
         """
         begin = 0 if place is None else bisect_right(entries, place, key=place_of)
         end = begin + self.limit
@@ -109,12 +105,7 @@ def next_after(
 
 
 class Reference(NamedTuple):
-    """An id, or a key of 16 digits in its place if it is too long for an address.
-
-    Attributes:
-        text: The id or the key.
-        is_key: Whether it is the key.
-    """
+    """An id, or a key of 16 digits in its place if it is too long for an address."""
 
     text: str
     is_key: bool
@@ -125,10 +116,7 @@ class Reference(NamedTuple):
         return cls(short_key(name), is_long(name))
 
     def find(self, names: Iterable[str]) -> str:
-        """Return the id.
-
-        Args:
-            names: All ids, to find the one with a key.
+        """Return the id; one with a key is among the names.
 
         Raises:
             WrongParameter: No id has the key any more.
@@ -146,8 +134,6 @@ class ListedIncident(NamedTuple):
     """The place of an incident in the list, in a form for addresses.
 
     Attributes:
-        found_ms, kind: See `IncidentPlace`.
-        channel: The channel.
         message_id: Id of the message. A long id is not sent on as a whole: others that
             begin alike may then be left out.
         begin: Begin of a long channel id, in case that the channel ends meanwhile.
@@ -171,10 +157,7 @@ class ListedIncident(NamedTuple):
         return cls(incident.found_ms, channel, incident.kind, message_id, begin)
 
     def find(self, channels: Iterable[str]) -> IncidentPlace:
-        """Return the place for a query.
-
-        Args:
-            channels: All channel ids.
+        """Return the place for a query; `channels` are all channel ids.
 
         Raises:
             WrongParameter: The channel does not exist, and its begin is not given.

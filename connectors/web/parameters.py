@@ -69,10 +69,7 @@ def views_of(request: Request, snapshot: Snapshot) -> Views[Any]:
 def view(given: Mapping[str, str], label: str, names: Iterable[str]) -> str | None:
     """Return the name of the requested view or group; None if no parameter names one.
 
-    Args:
-        given: The parameters.
-        label: Name of the parameter for a name; `key` may replace a long one.
-        names: Names of all views of the kind.
+    `label` is the parameter for a name; `key` may replace it if the name is long.
 
     Raises:
         NoChannel: No name has the key.
@@ -102,11 +99,6 @@ def incident_query(
     given: Mapping[str, str], label: str, names: Iterable[str]
 ) -> IncidentQuery:
     """Return the query that the name of a view, `kind`, `since` and `standing` select.
-
-    Args:
-        given: The parameters.
-        label: See `view`.
-        names: See `view`.
 
     Raises:
         NoChannel: See `view`.

@@ -18,13 +18,7 @@ from sds_core.observer.view_totals import ViewTotals
 
 
 def reason_of(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> str:
-    """Return the reason of a view's verdict in words.
-
-    Args:
-        snapshot: Has the taps, the clock, and the length of the verdict's window.
-        totals: Figures of the view.
-        kind: Its kind.
-    """
+    """Return the reason of a view's verdict in words."""
     code = totals.verdict_reason
     if code == "tap_hole":
         return _interrupted(snapshot, totals)
@@ -35,13 +29,7 @@ def reason_of(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> str:
 def likely_causes(
     snapshot: Snapshot, totals: ViewTotals, kind: AnyKind
 ) -> Sequence[str]:
-    """Return the likely causes of a view's verdict, a sentence each; often none.
-
-    Args:
-        snapshot: Has the taps, and the clock.
-        totals: Figures of the view.
-        kind: Its kind.
-    """
+    """Return the likely causes of a view's verdict, a sentence each; often none."""
     return [one.sentence(words.short) for one in causes_of(snapshot, totals, kind)]
 
 

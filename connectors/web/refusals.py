@@ -38,17 +38,12 @@ class Refusal(Exception):
 
 
 class WrongParameter(Refusal):
-    """A query parameter has a wrong value; the message says what is allowed.
-
-    Attributes:
-        name: The parameter.
-    """
+    """A query parameter has a wrong value; the message says what is allowed."""
 
     status = 400
 
     def __init__(self, name: str, expected: str, given: str) -> None:
         super().__init__(f"{name} must be {expected}, not {words.short(given)}")
-        self.name = name
 
 
 class NoChannel(Refusal):

@@ -19,11 +19,7 @@ NEWEST = "/api/v1/audit"
 
 
 def create_mirror_app(figures: MirrorFigures) -> Starlette:
-    """The application of a mirror: ready while a node answers, with spool left.
-
-    Args:
-        figures: Figures of the mirror, which keeps changing them.
-    """
+    """The application of a mirror: ready while a node answers, with spool left."""
 
     def obstacle() -> str:
         if figures.is_paused:
@@ -38,11 +34,7 @@ def create_mirror_app(figures: MirrorFigures) -> Starlette:
 
 
 def create_audit_app(figures: AuditFigures) -> Starlette:
-    """The application of an audit: ready once one has ended, and did not fail.
-
-    Args:
-        figures: Figures of the audit, which keeps changing them.
-    """
+    """The application of an audit: ready once one has ended, and did not fail."""
 
     def obstacle() -> str:
         if figures.result is None or figures.error:

@@ -17,42 +17,29 @@ from sds_core.observer.snapshot import Snapshot
 
 
 class StoredViews(Protocol):
-    """What is stored of the views of one kind; called in the server's threads."""
+    """What is stored of the views of one kind; called in the server's threads.
+
+    Of incidents, minutes and verdicts a part may be in files of the history: then
+    `DamagedHistory` or `NoHistory` of `connectors.history.errors` may be raised.
+    """
 
     def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
-        """Return incidents, found last first.
-
-        Raises:
-            connectors.history.errors.DamagedHistory: A file of the history cannot be
-                read.
-            connectors.history.errors.NoHistory: The history does not exist.
-        """
+        """Return incidents, found last first."""
 
     def find_minutes(
         self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
     ) -> Sequence[Row]:
         """Return the minutes of a view that began in [since, until), in order.
 
-        Args:
-            channel: Name of the view.
-            since_ms: Unix ms of event time.
-            until_ms: Unix ms of event time.
-            fields: Names of fields that each row must have, beside its minute.
-
-        Raises:
-            connectors.history.errors.DamagedHistory: See `find_incidents`.
-            connectors.history.errors.NoHistory: See `find_incidents`.
+        Times are Unix ms of event time. Each row has these fields, beside its minute.
         """
 
     def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
-        """Return the figures of each view at a moment of the last hour.
+        """Return the figures of each view at a moment of the last hour, Unix ms.
 
         They are `FigureTable.counted` at the end of the last minute that ended at the
-        moment or before; of a view that is known since a later start only, those of
-        then.
-
-        Args:
-            at_ms: The moment, Unix ms of event time.
+        moment or before, in event time; of a view that is known since a later start
+        only, those of then.
         """
 
     def find_steps(
@@ -60,31 +47,17 @@ class StoredViews(Protocol):
     ) -> Mapping[str, Sequence[Recorded]]:
         """Return the figures at the end of the last minute in each step, in order.
 
-        Steps without a minute are left out: nothing changed.
-
-        Args:
-            channels: Names of views.
-            since_ms: A moment of the last hour, Unix ms of event time.
-            until_ms: Another one.
-            step_ms: Length of a step.
+        Steps without a minute are left out: nothing changed. Both times are of the last
+        hour, Unix ms of event time.
         """
 
     def find_verdicts(
         self, channels: Collection[str], since_ms: int, until_ms: int
     ) -> Mapping[str, Sequence[ShownVerdict]]:
-        """Return the rows that tell which verdicts were shown, of each view in order.
+        """Return the rows that say which verdicts were shown, of each view in order.
 
-        Rows of the last 24 hours are found without reading the history's files; see
-        `sds_core.observer.shown_verdicts.spans_of`.
-
-        Args:
-            channels: Names of views.
-            since_ms: Unix ms of wall time.
-            until_ms: Unix ms of wall time.
-
-        Raises:
-            connectors.history.errors.DamagedHistory: See `find_incidents`.
-            connectors.history.errors.NoHistory: See `find_incidents`.
+        Times are Unix ms of wall time. Rows of the last 24 hours are found without
+        reading the history's files; see `sds_core.observer.shown_verdicts.spans_of`.
         """
 
     def verdicts_until_ms(self) -> int | None:

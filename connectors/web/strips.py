@@ -51,31 +51,11 @@ _FINE = (Verdict.OK.value, Verdict.QUIET.value)
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """What was shown of a view, as one picture.
-
-    Attributes:
-        picture: A bar for each step; equal ones beside each other are one.
-        begin, end: The times at its ends, in UTC.
-    """
+    """What was shown of a view: a bar for each step, and the times at its ends, UTC."""
 
     picture: Markup
     begin: str
     end: str
-
-
-class SpanWords(NamedTuple):
-    """A time in which the same was shown, in words.
-
-    Attributes:
-        begin, end: Its begin and its end, in UTC.
-        verdict: Key of `words.SHOWN`.
-        reason: Why.
-    """
-
-    begin: str
-    end: str
-    verdict: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +65,8 @@ class Shown:
     Attributes:
         heading: The time that the strip covers: less if less is known.
         step: Length of a step of the strip.
-        sentence: How long what was shown.
-        strip: The picture.
-        spans: The newest spans in words, the last one first.
+        spans: The newest spans, the last one first: begin and end in UTC, key of
+            `words.SHOWN`, and reason.
         hidden: Number of earlier spans.
     """
 
@@ -95,17 +74,12 @@ class Shown:
     step: str
     sentence: str
     strip: Strip
-    spans: Sequence[SpanWords]
+    spans: Sequence[tuple[str, str, str, str]]
     hidden: int
 
 
 def hour_strips(stored: StoredViews | None, names: Collection[str]) -> dict[str, Strip]:
-    """Return the strips of the last hour of some views; none before anything was shown.
-
-    Args:
-        stored: What is stored of their kind; None if nothing is.
-        names: The views.
-    """
+    """Return the strips of the last hour of some views, by name."""
     until_ms = shown_until_ms(stored)
     if stored is None or until_ms is None:
         return {}
@@ -118,12 +92,7 @@ def hour_strips(stored: StoredViews | None, names: Collection[str]) -> dict[str,
 
 
 def shown_of(stored: StoredViews | None, name: str) -> Shown | None:
-    """Return what was shown of a view in the last 24 hours; None if that is not known.
-
-    Args:
-        stored: What is stored of its kind; None if nothing is.
-        name: The view.
-    """
+    """Return what was shown of a view in the last 24 hours; None if it is unknown."""
     until_ms = shown_until_ms(stored)
     if stored is None or until_ms is None:
         return None
@@ -150,7 +119,7 @@ def shown_of(stored: StoredViews | None, name: str) -> Shown | None:
             step_ms,
         ),
         [
-            SpanWords(
+            (
                 words.since(one.begin_ms, until_ms),
                 words.since(one.end_ms, until_ms),
                 one.verdict,
@@ -200,12 +169,9 @@ def _strip(spans: Sequence[Span], since_ms: int, until_ms: int, step_ms: int) ->
 
 
 class _Bar(NamedTuple):
-    """One bar, or several that are alike.
+    """One bar, or several that are alike: its first step, and the number of steps.
 
-    Attributes:
-        first: Number of the first step.
-        steps: Number of steps.
-        spans: What was shown in them, at least one.
+    `spans` is what was shown in them, at least one.
     """
 
     first: int

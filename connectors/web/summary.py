@@ -34,13 +34,7 @@ verdict, from 0 for the worst, and its own name."""
 
 
 class Piece(NamedTuple):
-    """A part of the sentence.
-
-    Attributes:
-        text: The text.
-        href: Address that it links to, relative to the root of the site; empty if it
-            is no link.
-    """
+    """A part of the sentence, and where it links to; no address: it is no link."""
 
     text: str
     href: str = ""

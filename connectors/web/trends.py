@@ -110,7 +110,7 @@ def recent_trend(
 
     Args:
         table: The figures of the view's kind.
-        find_minutes: See `Sources`.
+        find_minutes: See `StoredViews`.
         view: Id of the view.
         first_event_ms: Event time of the view's first frame on this checkpoint, Unix
             ms: older rows are of another checkpoint.

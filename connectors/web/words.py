@@ -72,9 +72,7 @@ _DAY_MS = 86_400_000
 def reason(code: str, window_ms: int) -> str:
     """Return the reason of a verdict in words; an unknown code without underscores.
 
-    Args:
-        code: The reason.
-        window_ms: Length of the window that the verdict covers, milliseconds.
+    `window_ms` is the length of the window that the verdict covers, milliseconds.
     """
     text = _REASONS.get(code)
     if text is None:
@@ -209,12 +207,7 @@ def since(unix_ms: int, clock_ms: int) -> str:
 
 
 def moment(unix_ms: int, clock_ms: int) -> str:
-    """Return an event time, Unix ms, as a time in UTC; with its date on another day.
-
-    Args:
-        unix_ms: The time.
-        clock_ms: Event time now, Unix ms.
-    """
+    """Return an event time, Unix ms, as a time in UTC; with its date on another day."""
     if unix_ms // _DAY_MS == clock_ms // _DAY_MS:
         return clock_time(unix_ms)
     return utc(unix_ms)

@@ -105,13 +105,9 @@ class Order:
         names: Sequence[str],
         lately: Callable[[str], Lately],
     ) -> Sequence[str]:
-        """Return names of views in this order; equal ones stay in theirs.
+        """Return names of views in this order; equal ones stay in theirs, by trouble.
 
-        Args:
-            snapshot: Has the display names of the views.
-            kind: Kind of the views.
-            names: The names by trouble.
-            lately: Returns the figures of the columns of a view.
+        `lately` returns the figures of the columns of a view.
         """
         if self.key == _TROUBLE:
             return names[::-1] if self.reverse else names
@@ -130,14 +126,9 @@ class Row:
 
     Attributes:
         key: Identifies it within the page.
-        name: Display name, or the view's own name, shortened.
         id: The view's own name, shortened, if it has a display name; else empty.
         href: Address of the view's page, relative to the root of the site.
-        verdict: Verdict, which decides the colour.
-        reason: Why it has this verdict.
-        cause: The likely causes of that, in a few words; empty without one.
         since: Begin of a verdict that is a trouble; empty if it is none.
-        muted: Time until which the view is muted; empty if it is not.
         figures: Figures of the columns; None if they are unknown.
         counted_since: Begin of the figures if that is not the one of all; else empty.
         trend: The last hour, step by step; None if the page has no trends.
@@ -160,12 +151,7 @@ class Row:
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
-    """The page of all views of a kind.
-
-    Args:
-        layout: Makes the pages.
-        sources: Source of the figures.
-    """
+    """The page of all views of a kind."""
 
     # Synchronous, so Starlette runs it in its thread pool: it reads all views.
     def page(request: Request) -> Response:
@@ -302,17 +288,7 @@ def _row(
     strip: Strip | None,
     begin_ms: int | None,
 ) -> Row:
-    """Return a view in words.
-
-    Args:
-        snapshot: Has names, taps and the clock.
-        views: The views of its kind.
-        name: Own name of the view.
-        lately: Its figures.
-        trend: Its trend.
-        strip: Its strip.
-        begin_ms: Begin of the hour, Unix ms; None for figures since the first record.
-    """
+    """Return a view in words; `begin_ms` is None for figures since the first record."""
     kind, totals = views.kind, views.totals[name]
     has_name = display_name(snapshot, name, kind)
     muted = ""

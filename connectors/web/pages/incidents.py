@@ -49,7 +49,6 @@ class _List:
 
     Attributes:
         lacks: Groups of all incidents that stand; None on later pages.
-        incidents: Incidents of this page.
         next: The parameter `after` of the next page; empty if this is the last one.
         problem: Why incidents cannot be listed; empty if they can.
     """
@@ -129,21 +128,9 @@ def _read(
     participant: str,
     place: _Place | None,
 ) -> _List:
-    """Read one page of the list.
+    """Read one page of the list, which begins after a place; the first without one.
 
-    Args:
-        lookups: Source of incidents.
-        snapshot: Has the names of views.
-        views: The views whose incidents are meant.
-        query: Selected incidents.
-        participant: A participant whose messages are selected, or its key; empty for
-            all messages.
-        place: Place after which the page begins; None for the first page.
-
-    Raises:
-        HistoryBusy: Too many other requests wait.
-        HistoryUnreadable: The history is missing or damaged.
-        WrongParameter: The view of the place does not exist any more.
+    `participant` is the id or the key of the only one whose messages are selected.
     """
     kind = views.kind
     find = partial(lookups.incidents, kind.prefix)

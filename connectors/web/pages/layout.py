@@ -39,11 +39,7 @@ _HEADERS = {
 
 
 class Layout:
-    """Makes whole pages from a page's template and its values.
-
-    Args:
-        firing: Returns the alerts that fire; the head names them.
-    """
+    """Makes whole pages from templates and values; the head names alerts that fire."""
 
     def __init__(self, firing: Callable[[], FiringAlerts]) -> None:
         self._firing = firing

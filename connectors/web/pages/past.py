@@ -31,14 +31,12 @@ class History:
     """The parts of the page that come from files instead of the snapshot.
 
     Attributes:
-        heading: The time that the charts cover.
         intervals: Length of their intervals, and what is not known.
         charts: Charts, each with its picture, which is empty if there is nothing to
             draw; none if they cannot be drawn.
         no_charts: Why charts cannot be drawn; empty if they can.
         lacks: Who lacks what since when; None if incidents cannot be listed.
         incidents: Single incidents, those that stand first, of them the gravest.
-        more_incidents: Whether the view has further incidents.
         no_incidents: Why incidents cannot be listed; empty if they can.
     """
 
@@ -55,15 +53,7 @@ class History:
 def history_of(
     lookups: Lookups, snapshot: Snapshot, views: Views[Any], name: str, hours: int
 ) -> History:
-    """Read charts and incidents of a view.
-
-    Args:
-        lookups: Source of both.
-        snapshot: Has the clock, and the settings of the view.
-        views: The views of its kind.
-        name: Own name of the view.
-        hours: A key of `connectors.web.trends.HOURS`.
-    """
+    """Read charts and incidents of a view; `hours` is a key of `HOURS`."""
     found: dict[str, Any] = {"heading": f"The last {words.counted(hours, 'hour')}"}
     try:
         trend = lookups.trend(snapshot, views, name, hours)
@@ -94,12 +84,7 @@ def history_of(
 def _incidents(
     lookups: Lookups, snapshot: Snapshot, kind: AnyKind, name: str
 ) -> dict[str, Any]:
-    """Read the incidents of a view; returns attributes of `History`.
-
-    Raises:
-        HistoryBusy: Too many other requests wait.
-        HistoryUnreadable: The history is missing or damaged.
-    """
+    """Read the incidents of a view; returns attributes of `History`."""
     query = IncidentQuery(name, standing=True, limit=READ_INCIDENTS + 1)
     standing = lookups.incidents(kind.prefix, query)
     query = IncidentQuery(name, resolved=True, limit=LISTED_INCIDENTS + 1)

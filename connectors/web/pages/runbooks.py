@@ -29,13 +29,7 @@ _ABSOLUTE = re.compile(r"https?://|#")
 
 
 class _Entry(NamedTuple):
-    """A runbook in the list.
-
-    Attributes:
-        alert: Name of its alert.
-        severities: Severities of the alert, the gravest first.
-        meaning: What the alert means, in one sentence.
-    """
+    """A runbook in the list; its severities are the gravest first."""
 
     alert: str
     severities: str

@@ -35,16 +35,10 @@ class Tap:
     """One tap in words.
 
     Attributes:
-        key: Identifies the tap within the page.
-        name: Tap id in one line.
-        badge: Its state in a word.
         verdict: The verdict of channels whose colour the state has.
-        state: The state in a few words.
-        clock: How far its clock is off, in words.
         last_seen: Event time of the last record, and how long before the clock it is.
         missed: Messages that it missed in the last hour, and of how many.
         missing: Number of sequence numbers that never arrived.
-        channels: Number of channels that the tap mirrors.
         holes: Spans in which it may have missed records, newest first.
         hidden: Number of older holes.
     """
@@ -199,13 +193,7 @@ def _weak(taps: list[Tap]) -> str:
 
 
 def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> str:
-    """Return what the table says in all.
-
-    Args:
-        taps: All taps.
-        settings: Settings of the model.
-        ever_skipped: Whether one ever skipped a number.
-    """
+    """Return what the table says in all."""
     if not taps:
         return (
             "No tap has shown a record within the last hour. Look whether the mirror "

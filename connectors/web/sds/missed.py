@@ -50,11 +50,6 @@ def missed_by_tap(
 
     A channel counts for the taps that showed it from the begin of its figures on: what
     was missed before a tap came says nothing of it.
-
-    Args:
-        snapshot: Has the taps.
-        views: The channels.
-        hour: Has the figures of the channels.
     """
     found = {observer: Missed() for observer in snapshot.taps}
     for channel, totals in views.totals.items():

@@ -14,12 +14,7 @@ from sds_core.observer.view_totals import Excused
 def reason_of(snapshot: Snapshot, totals: ChannelTotals) -> str:
     """Return the reason of a channel's verdict with the counts behind it.
 
-    Args:
-        snapshot: Has the taps, the clock, and the length of the verdict's window.
-        totals: Figures of the channel.
-
-    Returns:
-        Nothing if there are no counts.
+    It is empty if there are no counts.
     """
     if totals.evidence is None:
         return ""
@@ -55,13 +50,7 @@ def reason_of(snapshot: Snapshot, totals: ChannelTotals) -> str:
 
 
 def _undelivered(evidence: Evidence, excused: Excused, count: int) -> str:
-    """Return to whom messages were not delivered, first to whom most were not.
-
-    Args:
-        evidence: Has the participants.
-        excused: Whether evidence does not count.
-        count: Number of deliveries in all.
-    """
+    """Return to whom so many messages were not delivered, the most affected first."""
     counts = {
         name: number
         for name, found in evidence.lacking
