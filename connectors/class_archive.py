@@ -15,11 +15,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class ClassArchive:
-    """The archive of one program on one Java.
-
-    Attributes:
-        path: The file, which need not exist.
-    """
+    """The archive of one program on one Java; the file need not exist."""
 
     path: Path
 

@@ -15,11 +15,7 @@ _VERSION_TIMEOUT_S = 30
 
 
 class JavaMissing(RuntimeError):
-    """There is no Java, or only one that is too old or does not run.
-
-    Attributes:
-        found: What was found instead, as the end of a sentence.
-    """
+    """There is no Java, or only one that is too old or does not run."""
 
     def __init__(self, found: str) -> None:
         super().__init__(found)
@@ -52,8 +48,7 @@ def find_java() -> Path:
     else:
         on_path = shutil.which("java")
         if on_path is None:
-            found = "none: JAVA_HOME is not set and PATH has no java"
-            raise JavaMissing(found)
+            raise JavaMissing("none: JAVA_HOME is not set and PATH has no java")
         java = Path(on_path).absolute()
     version = _major_version(java)
     if version is None:

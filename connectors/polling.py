@@ -12,11 +12,8 @@ Answer = TypeVar("Answer")
 class Poll(Generic[Answer]):
     """The newest answer, while the block runs.
 
-    Args:
-        ask: Asks once; raises nothing. None to ask nobody.
-        first: What is returned before the first answer.
-        poll_s: Time between two questions, seconds.
-        name: Name of the thread.
+    `ask` asks once and raises nothing; without it, nothing is asked. Before its first
+    answer, `first` is returned.
     """
 
     def __init__(

@@ -35,10 +35,8 @@ def claim_scratch(root: Path | None = None) -> Path:
     """Make a scratch directory for this process and a JVM that it starts.
 
     It belongs to this process until the process ends, and to every process whose
-    command line names it. Directories that belong to nobody are removed first.
-
-    Args:
-        root: Directory to make it in; None for `scratch_root`.
+    command line names it. Directories that belong to nobody are removed first. None
+    means `scratch_root`.
 
     Raises:
         OSError: The directory cannot be made.
@@ -71,9 +69,8 @@ def _is_own(root: Path) -> bool:
 def _lock(directory: Path) -> int:
     """Lock a directory until the descriptor is closed, or this process ends.
 
-    Raises:
-        BlockingIOError: Another process has locked it.
-        OSError: The directory does not exist any more.
+    An OSError is raised if another process has locked it, or it does not exist any
+    more.
     """
     descriptor = os.open(directory / _LOCK, os.O_WRONLY | os.O_CREAT, 0o600)
     try:

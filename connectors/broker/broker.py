@@ -157,8 +157,7 @@ class EmbeddedBroker:
             RuntimeError: This object has started its broker already.
         """
         if self._running is not None:
-            message = "the broker is already started"
-            raise RuntimeError(message)
+            raise RuntimeError("the broker is already started")
         java = find_java()
         jars = ensure_broker_jars(self._cache_dir, java)
         end_left_over_brokers()
@@ -204,9 +203,7 @@ class EmbeddedBroker:
     def wait(self, timeout_s: float | None = None) -> int | None:
         """Wait until the broker ends; return its exit code, or None at the timeout.
 
-        Args:
-            timeout_s: Maximum time in seconds; 0 returns immediately, None waits
-                without limit.
+        A timeout of 0 returns immediately, None waits without limit.
         """
         try:
             return self._started().process.wait(timeout_s)
@@ -219,8 +216,7 @@ class EmbeddedBroker:
 
     def _started(self) -> _Running:
         if self._running is None:
-            message = "the broker is not started"
-            raise RuntimeError(message)
+            raise RuntimeError("the broker is not started")
         return self._running
 
     def _wait_until_ready(self, running: _Running) -> None:

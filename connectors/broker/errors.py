@@ -31,11 +31,7 @@ class PortUnavailable(BrokerError):
 
 
 class DataDirInUse(BrokerError):
-    """Another broker, whose parent is alive, uses the data directory.
-
-    Attributes:
-        pid: Process id of that broker.
-    """
+    """Another broker, whose parent is alive, uses the data directory."""
 
     def __init__(self, data_dir: Path, pid: int) -> None:
         super().__init__(
@@ -46,13 +42,9 @@ class DataDirInUse(BrokerError):
 
 
 class BrokerStartFailed(BrokerError):
-    """Kafka did not start.
+    """Kafka did not start; the reason ends a sentence that begins with "the broker".
 
-    Args:
-        reason: What happened, as the end of a sentence that begins with "the broker".
-
-    Attributes:
-        log_tail: Last lines of Kafka's log; empty if there is none.
+    The log's last lines are empty if there is none.
     """
 
     def __init__(self, reason: str, log_tail: str) -> None:

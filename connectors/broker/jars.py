@@ -46,12 +46,7 @@ _log = logging.getLogger("sds-monitor")
 
 
 class BrokerJarsUnavailable(BrokerError):
-    """Kafka's jars are not in the cache and cannot be fetched, or are wrong.
-
-    Args:
-        reason: The step that failed.
-        remedy: What the user can do.
-    """
+    """Kafka's jars are not in the cache and cannot be fetched, or are wrong."""
 
     def __init__(self, reason: str, remedy: str) -> None:
         super().__init__(f"Kafka {KAFKA_VERSION} cannot be used: {reason}; {remedy}")

@@ -23,12 +23,7 @@ _Ratio = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 
 class BadChannelTable(ValueError):
-    """The file is not a valid channel table.
-
-    Args:
-        file: Path of the file.
-        problem: The entry and key, what is wrong with it, and what to do.
-    """
+    """The file is not a valid channel table; the message says where, and what to do."""
 
     def __init__(self, file: Path, problem: str) -> None:
         super().__init__(f"{file}: {problem}")

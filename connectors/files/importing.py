@@ -102,12 +102,7 @@ def import_file(
 
 
 def _check_times(path: Path, survey: Survey, speed: float, now_ms: int) -> None:
-    """Refuse records that the broker would refuse in the middle of the import.
-
-    Raises:
-        UnreadableFile: A record would be written more than `_MAX_AHEAD_MS` before its
-            timestamp.
-    """
+    """Refuse records that the broker would refuse in the middle of the import."""
     ahead_ms = -_shift_ms(survey, speed, now_ms)
     if ahead_ms > _MAX_AHEAD_MS:
         detail = (

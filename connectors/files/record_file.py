@@ -26,13 +26,7 @@ _BROKEN_FILE = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
 class UnreadableFile(ValueError):
-    """A file of records cannot be read.
-
-    Args:
-        path: Path of the file.
-        line: Number of the line, from 1; 0 if the problem is in no particular line.
-        detail: The problem.
-    """
+    """A file of records cannot be read; line 0 is no particular line."""
 
     def __init__(self, path: Path, line: int, detail: str) -> None:
         where = f"{path}, line {line}" if line else f"{path}"
@@ -68,12 +62,7 @@ def read_records(path: Path) -> Iterator[RawRecord]:
 def write_records(records: Iterable[RawRecord], path: Path) -> int:
     """Write a file of records; it appears, or replaces a file, once it is complete.
 
-    Args:
-        records: Records to write.
-        path: Path of the file; with `.xz` or `.gz` it is compressed.
-
-    Returns:
-        Number of records written.
+    With `.xz` or `.gz` it is compressed. Returns the number of records written.
 
     Raises:
         OSError: The file cannot be written.

@@ -2,6 +2,11 @@
 
 The writer may write at the same time. DuckDB may not open files by itself: it gets a
 dataset of the files that we list. Untrusted text is passed only as query parameters.
+
+Functions take the directory of a history and the tables of a kind of view. A channel is
+its id, or the name of a view or group of another kind. A range of time [since_ms,
+until_ms) is in Unix ms. All raise `NoHistory` if the directory holds no history, and
+`DamagedHistory` if a file cannot be read.
 """
 
 from __future__ import annotations
@@ -112,17 +117,7 @@ def find_incidents(
 def incident_rows(
     directory: Path, query: IncidentQuery, tables: KindTables
 ) -> list[Row]:
-    """Return the latest row of each matching incident, the last found first.
-
-    Args:
-        directory: Directory of the history.
-        query: Conditions on incidents.
-        tables: Tables of the kind of view whose incidents are meant.
-
-    Raises:
-        NoHistory: The directory holds no history.
-        DamagedHistory: A file cannot be read.
-    """
+    """Return the latest row of each matching incident, the last found first."""
 
     def select(listed: _Days) -> _Days:
         since_ms = query.since_ms
@@ -133,16 +128,7 @@ def incident_rows(
 
 
 def channels(directory: Path, tables: KindTables = CHANNEL_TABLES) -> list[str]:
-    """Return the channels of which the history has a row, sorted.
-
-    Args:
-        directory: Directory of the history.
-        tables: Tables of another kind, whose views are meant then.
-
-    Raises:
-        NoHistory: The directory holds no history.
-        DamagedHistory: A file cannot be read.
-    """
+    """Return the channels of which the history has a row, sorted."""
     found: set[str] = set()
     label = tables.label
     for table in (tables.incidents, tables.minutes):
@@ -161,19 +147,9 @@ def channel_minutes(
     fields: Collection[str] | None = None,
     tables: KindTables = CHANNEL_TABLES,
 ) -> list[Row]:
-    """Return a channel's rows of minutes that began in [since_ms, until_ms), in order.
+    """Return a channel's rows of minutes that began in a range, in order.
 
-    Args:
-        directory: Directory of the history.
-        channel: Channel id, or the name of a view or group of another kind.
-        since_ms: Start of the range, Unix ms.
-        until_ms: End of the range, Unix ms, itself not in it.
-        fields: Fields to read besides the key and `told`; None reads all.
-        tables: Tables of the kind of view.
-
-    Raises:
-        NoHistory: The directory holds no history.
-        DamagedHistory: A file cannot be read.
+    They have the fields besides the key and `told`; None reads all.
     """
     table = tables.minutes if fields is None else _narrowed(tables.minutes, fields)
     return _by_minute(directory, table, channel, since_ms, until_ms, tables)
@@ -190,20 +166,8 @@ def hourly_rows(
 ) -> dict[str, list[Row]]:
     """Return a row for each hour in which a figure changed, in order, by channel.
 
-    Its ``minute`` is the last one of the hour that has a row.
-
-    Args:
-        directory: Directory of the history.
-        channel: Channel id, or the name of a view or group; None for all.
-        since_ms: Start of the range, Unix ms.
-        until_ms: End of the range, Unix ms, itself not in it.
-        counters: Fields of which a row has the last value of its hour.
-        gauges: Fields of which a row has the greatest value of its hour.
-        tables: Tables of the kind of view.
-
-    Raises:
-        NoHistory: The directory holds no history.
-        DamagedHistory: A file cannot be read.
+    Its ``minute`` is the last one of the hour that has a row. A row has the last value
+    of each counter in its hour, and the greatest of each gauge. No channel means all.
     """
     table = _narrowed(tables.minutes, [*counters, *gauges])
     greatest = {"minute", "told", *gauges}
@@ -229,17 +193,7 @@ def hourly_rows(
 def newest_minute_ms(
     directory: Path, until_ms: int, tables: KindTables = CHANNEL_TABLES
 ) -> int | None:
-    """Return the newest minute that has a row up to a time; None without any.
-
-    Args:
-        directory: Directory of the history.
-        until_ms: The time, Unix ms; later rows do not count.
-        tables: Tables of the kind of view.
-
-    Raises:
-        NoHistory: The directory holds no history.
-        DamagedHistory: A file cannot be read.
-    """
+    """Return the newest minute that has a row up to a time; None without any."""
     table = tables.minutes
     only = replace(table, schema=pa.schema([table.schema.field("minute")]))
     sql = _sql(_NEWEST, table, tables)
@@ -254,10 +208,7 @@ def channel_verdicts(
     until_ms: int,
     tables: KindTables = CHANNEL_TABLES,
 ) -> list[Row]:
-    """Return a channel's rows of shown verdicts, by minute, in order.
-
-    Args and errors are those of `channel_minutes`.
-    """
+    """Return a channel's rows of shown verdicts in a range, by minute, in order."""
     return _by_minute(directory, tables.verdicts, channel, since_ms, until_ms, tables)
 
 

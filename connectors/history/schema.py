@@ -61,25 +61,16 @@ class HistoryTable:
 
 
 class NumberedIncident(NamedTuple):
-    """An incident and its number in the outbox.
-
-    Attributes:
-        sequence: Sequence number in the outbox.
-        found: The incident.
-    """
+    """An incident and its sequence number in the outbox."""
 
     sequence: int
     found: ChannelIncident
 
 
 class NumberedMinute(NamedTuple):
-    """Figures at the end of a minute, and their number in the outbox.
+    """Figures at the end of a minute, and their sequence number in the outbox.
 
-    Attributes:
-        sequence: Sequence number in the outbox.
-        channel: Channel id, or the name of another view or group.
-        minute_ms: When the minute began, Unix ms of event time.
-        totals: The figures at its end.
+    The minute began at `minute_ms`, Unix ms of event time.
     """
 
     sequence: int
@@ -89,13 +80,7 @@ class NumberedMinute(NamedTuple):
 
 
 class NumberedVerdict(NamedTuple):
-    """What was shown of a view from a minute on, and its number in the outbox.
-
-    Attributes:
-        sequence: Sequence number in the outbox.
-        channel: Channel id, or the name of another view or group.
-        shown: What was shown.
-    """
+    """What was shown of a view from a minute on, and its number in the outbox."""
 
     sequence: int
     channel: str
@@ -107,24 +92,13 @@ def incident_row(
     settings: ObserverSettings = DEFAULTS,
     kind: AnyKind = ROOT_KIND,
 ) -> Row:
-    """Return an incident as a row of its table: the report's object, and ``told``.
-
-    Args:
-        numbered: The incident.
-        settings: Settings of the model, for its explanation.
-        kind: Kind of its view.
-    """
+    """Return an incident as a row of its table: the report's object, and ``told``."""
     row = incident_object(numbered.found, settings, kind.explain)
     return {kind.names.label: row.pop("channel")} | row | {"told": numbered.sequence}
 
 
 def channel_incident(row: Mapping[str, Any], label: str = "channel") -> ChannelIncident:
-    """Return the incident that a row describes.
-
-    Args:
-        row: A row of a table of incidents.
-        label: Name of the field with the name of its view.
-    """
+    """Return the incident that a row describes; `label` is the field of the view."""
     incident = Incident(
         IncidentKind(row["kind"]),
         row["message_id"],
@@ -159,12 +133,7 @@ def minute_row(
 
 
 def verdict_row(numbered: NumberedVerdict, table: FigureTable[Any]) -> Row:
-    """Return a shown verdict as a row of its table.
-
-    Args:
-        numbered: The verdict.
-        table: The figures of the kind, which name the field with the view's name.
-    """
+    """Return a shown verdict as a row of its table."""
     return {
         table.names.label: numbered.channel,
         "minute": numbered.shown.minute_ms,
@@ -330,7 +299,6 @@ class KindTables(NamedTuple):
     """The tables of one kind of view.
 
     Attributes:
-        kind: The kind.
         incidents: One row each time an incident changed, with all its fields.
         minutes: One row per view and minute in which something changed: absolute
             figures.

@@ -35,13 +35,8 @@ class HistoryTopics:
 
     A record's key is a JSON array of the row's key fields, and its value the row as a
     JSON object. Its timestamp is the time of writing, because the broker deletes by
-    timestamp; event times are in the value.
-
-    Args:
-        settings: The cluster.
-        incidents_topic, minutes_topic, verdicts_topic: Names of the topics.
-        retention_ms: Retention time of topics that are created.
-        tables: The tables of the rows.
+    timestamp; event times are in the value. The retention time is for topics that are
+    created.
     """
 
     def __init__(

@@ -135,10 +135,7 @@ def _records_of(
     """Return the records of messages that lie in the ranges.
 
     Records come in columns, since each call for a record costs more than the record.
-
-    Args:
-        messages: Messages of confluent-kafka, in offset order within each partition.
-        open_ranges: The ranges by partition.
+    Messages are in offset order within each partition; ranges are by partition.
 
     Returns:
         The records, with `_UNKNOWN_HEADERS` if a name is not UTF-8; and the next offset
@@ -188,11 +185,8 @@ def _read_headers_again(
 ) -> None:
     """Read records with kafka-python whose headers confluent-kafka cannot read.
 
-    Args:
-        consumer: A consumer of kafka-python.
-        settings: Cluster and topic.
-        records: Records in offset order within each partition; changed in place.
-        nameless: Indices of the records without headers, in ascending order.
+    Records are in offset order within each partition, and are changed in place;
+    `nameless` are the indices, ascending, of those without headers.
     """
     places: dict[int, dict[int, int]] = {}
     for index in nameless:

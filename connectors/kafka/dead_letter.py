@@ -162,8 +162,7 @@ class DeadLetterWriter:
     def _settle(self, producer: KafkaProducer, sent: Iterable[_Sent]) -> int:
         """Wait for what was sent; write what Kafka refuses again, one by one.
 
-        Returns:
-            How many dead letters Kafka refuses again.
+        Returns how many dead letters Kafka refuses again.
 
         Raises:
             KafkaError: A dead letter failed for another reason than its content.

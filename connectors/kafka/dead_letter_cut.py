@@ -62,12 +62,8 @@ def fit(record: RawRecord, limit_bytes: int) -> Fitted:
 
     What fits is kept whole, except for a value that is longer than any frame: it is
     left out. Otherwise headers and key have at most a quarter of the space each, and
-    the begin of the value has the rest.
-
-    Args:
-        record: The record.
-        limit_bytes: Greatest size of the written record, without compression. One of
-            less than `_OWN_BYTES` may be exceeded.
+    the begin of the value has the rest. The limit is without compression; one of less
+    than `_OWN_BYTES` may be exceeded.
     """
     key, value = record.key, record.value
     headers = [

@@ -41,11 +41,7 @@ class Mirrored:
 
 
 def read_mirrored(kafka: KafkaSettings, since_ms: int) -> Mirrored:
-    """Read the messages that were mirrored since a time.
-
-    Args:
-        kafka: Cluster and topic.
-        since_ms: Earliest record time, Unix ms.
+    """Read the messages of a topic with a record time since `since_ms`, Unix ms.
 
     Raises:
         TopicMissing: The topic does not exist.
@@ -66,12 +62,10 @@ def read_mirrored(kafka: KafkaSettings, since_ms: int) -> Mirrored:
 def read_between(
     kafka: KafkaSettings, starts: Mapping[int, int], ends: Mapping[int, int]
 ) -> Mirrored:
-    """Read the messages between offsets.
+    """Read the messages between offsets of partitions.
 
-    Args:
-        kafka: Cluster and topic.
-        starts: Partition -> first offset; other partitions are not read.
-        ends: Partition -> offset behind the last one.
+    The first offset of a partition is in `starts`, the one behind the last in `ends`;
+    partitions without a first one are not read.
 
     Raises:
         KafkaUnreachable: No broker answered.

@@ -84,10 +84,6 @@ def target_partition(record: RawRecord, partitions: int) -> int:
     It is the record's own if the topic has it. Otherwise the key decides, as for any
     producer, so the frames of a channel stay together. Heartbeats have no key: their
     own partition modulo the number of partitions decides.
-
-    Args:
-        record: The record.
-        partitions: Number of partitions of the topic.
     """
     if record.partition < partitions:
         return record.partition
@@ -104,11 +100,7 @@ def waku_headers(
 ) -> Headers:
     """Return all headers but the tap's own; unknown ones are left out.
 
-    Args:
-        message: The Waku message.
-        source: Value of header `source`.
-        pubsub_topic: Pubsub topic that it was relayed on; None if unknown.
-        message_hash: `0x` and 64 hexadecimal digits; None if unknown.
+    The hash is `0x` and 64 hexadecimal digits.
     """
     headers: Headers = (
         ("source", source.encode()),
@@ -152,11 +144,7 @@ def send(
 
 
 class Acknowledgements:
-    """Counts the records that Kafka has acknowledged, while they are written.
-
-    Attributes:
-        count: How many so far.
-    """
+    """Counts the records that Kafka has acknowledged so far, while they are written."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -22,11 +22,7 @@ _SOURCE = re.compile(r"([A-Za-z0-9._-]{1,249}):(\d{1,10}):(\d{1,18})")
 
 
 class RecordSource(NamedTuple):
-    """Place of a record.
-
-    Attributes:
-        topic, partition, offset: Coordinates of the record in Kafka.
-    """
+    """Place of a record."""
 
     topic: str
     partition: int
@@ -50,10 +46,7 @@ def read_source(
 ) -> RawRecord | None:
     """Read a record; None if the topic does not hold it (any more).
 
-    Args:
-        client: Library that reads.
-        settings: The cluster; its topic does not matter.
-        source: Place of the record.
+    Of the settings, the topic does not matter.
 
     Raises:
         TopicMissing: The topic does not exist.
@@ -77,10 +70,7 @@ def read_places(
 ) -> Iterator[RawRecord]:
     """Yield the records at some places, in order; those that the topic still has.
 
-    Args:
-        client: Library that reads.
-        settings: Cluster and topic.
-        places: Partition and offset of each.
+    A place is partition and offset.
 
     Raises:
         KafkaUnreachable: No broker answered.

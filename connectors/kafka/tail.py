@@ -31,9 +31,6 @@ class TopicTail:
     """Reads a few records near the end of each partition, a few partitions at a time.
 
     It has one connection, which it opens when it is first asked.
-
-    Args:
-        settings: Cluster and topic.
     """
 
     def __init__(self, settings: KafkaSettings) -> None:

@@ -28,16 +28,11 @@ def read_in_order_of_time(
 
     Within a partition the order is that of the offsets. Across partitions, records are
     ordered by the greatest time of their partition so far: a late record comes after
-    those before it in its partition. A program that writes the records again one by
-    one never lets one partition run ahead of another.
+    those before it in its partition. A program that writes the records again one by one
+    never lets one partition run ahead of another.
 
-    Args:
-        client: Library that reads.
-        settings: Cluster and topic.
-        offsets: Offsets of the same topic.
-        starts: Partition -> offset of the first record to read.
-        ends: Partition -> offset behind the last one.
-        slice_records: Approximate number of records to hold in memory.
+    The first offset of a partition is in `starts`, the one behind the last in `ends`.
+    About `slice_records` are in memory.
 
     Raises:
         KafkaUnreachable: No broker answered.

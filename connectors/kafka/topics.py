@@ -54,11 +54,7 @@ def ensure_topic(
 ) -> bool:
     """Create a topic unless it exists; returns whether it was created.
 
-    Args:
-        settings: The cluster.
-        topic: Name of the topic.
-        partitions: Number of partitions of a new topic.
-        configuration: Settings in addition to those of docs/records.md.
+    `configuration` is in addition to the settings of docs/records.md.
 
     Raises:
         InvalidTopic: Kafka does not allow a topic of this name.

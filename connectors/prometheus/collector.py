@@ -48,9 +48,7 @@ Labelled = list[tuple[tuple[str, ...], Source]]
 class SnapshotCollector(Collector):
     """Exports the current snapshot through a registry.
 
-    Args:
-        current: Returns the snapshot to export; called once per scrape, in the thread
-            of the scrape.
+    `current` is called once per scrape, in the thread of the scrape.
     """
 
     def __init__(self, current: Callable[[], Snapshot]) -> None:
@@ -87,11 +85,7 @@ class SnapshotCollector(Collector):
 
 
 class MirrorCollector(Collector):
-    """Exports the figures of a mirror through a registry.
-
-    Args:
-        figures: The figures, which the mirror keeps changing.
-    """
+    """Exports the figures of a mirror through a registry."""
 
     def __init__(self, figures: MirrorFigures) -> None:
         self._figures = figures
@@ -107,11 +101,7 @@ class MirrorCollector(Collector):
 
 
 class AuditCollector(Collector):
-    """Exports the figures of an audit through a registry.
-
-    Args:
-        figures: The figures, which the audit keeps changing.
-    """
+    """Exports the figures of an audit through a registry."""
 
     def __init__(self, figures: AuditFigures) -> None:
         self._figures = figures
@@ -122,12 +112,7 @@ class AuditCollector(Collector):
 
 
 def _families_of(views: Views[Any], table: ChannelTable) -> Iterator[Family]:
-    """Yield the families of the views of a protocol.
-
-    Args:
-        views: All views of its kind.
-        table: The channel table.
-    """
+    """Yield the families of the views of a protocol."""
     own, rest = _split_views(views)
     yield from _view_families(views.figures, own, rest)
     if not views.kind.in_channel_table:
@@ -149,10 +134,7 @@ def _view_families(
 ) -> Iterator[Family]:
     """Yield the families of a kind of view.
 
-    Args:
-        table: Table of the figures of this kind.
-        own: Views with a label of their own.
-        rest: The other views, which are exported as one; may be empty.
+    `own` have a label of their own; the rest, which may be empty, are exported as one.
     """
     other: Labelled[Totals] = [((OTHER,), table.sum(rest))] if rest else []
     for metric in table.metrics:

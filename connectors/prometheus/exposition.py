@@ -30,11 +30,7 @@ Encoder = Callable[[Registry], bytes]
 
 
 def encoder(accept: str) -> tuple[Encoder, str]:
-    """Return what writes the format that a request prefers, and its content type.
-
-    Args:
-        accept: The request's header ``Accept``.
-    """
+    """Return what writes the format that header ``Accept`` prefers, and its type."""
     library, content_type = choose_encoder(accept)
     _, _, escaping = content_type.partition("escaping=")
     if escaping not in ("", "underscores", "allow-utf-8"):

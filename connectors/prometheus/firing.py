@@ -28,9 +28,7 @@ class FiringAlert(NamedTuple):
 
     Attributes:
         name: Its name; also the name of its runbook.
-        severity: Its severity.
         channel: Channel id; empty if it is of no channel.
-        summary: What it means, in one sentence.
         since: When it began, as Prometheus writes it: RFC 3339.
     """
 
@@ -115,12 +113,7 @@ def ask(url: str, get: Callable[..., httpx.Response] = httpx.get) -> FiringAlert
 
 
 class FiringPoll(Poll[FiringAlerts]):
-    """Asks a Prometheus again and again while the block runs.
-
-    Args:
-        url: URL of the Prometheus; None to ask none.
-        poll_s: Time between two questions, seconds.
-    """
+    """Asks a Prometheus again and again while the block runs; none without a URL."""
 
     def __init__(self, url: str | None, poll_s: float = POLL_S) -> None:
         first = FiringAlerts(asked=url is not None)

@@ -64,12 +64,7 @@ class NodeCalls:
     def run(
         self, work: Coroutine[Any, Any, None], given_up: Input | None = None
     ) -> asyncio.Task[None]:
-        """Begin a call.
-
-        Args:
-            work: The call.
-            given_up: What is taken if it is cancelled.
-        """
+        """Begin a call; `given_up` is what is taken if it is cancelled."""
         task = asyncio.get_running_loop().create_task(work)
         self.under_way[task] = given_up
         task.add_done_callback(self.under_way.pop)
@@ -100,8 +95,7 @@ class NodeCalls:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            message = "the node cancelled its own call"
-            raise ConnectionAbortedError(message) from error
+            raise ConnectionAbortedError("the node cancelled its own call") from error
 
     async def _dispatch(self, dispatch: Dispatch) -> None:
         ended: Input = Dispatched(dispatch.number)

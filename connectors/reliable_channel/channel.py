@@ -64,11 +64,7 @@ _PUBLISHED = {published: name for name, published in LIP_173_NAMES.items()}
 
 
 def _event_name(name: str) -> EventName:
-    """Return the event of a name.
-
-    Raises:
-        ValueError: There is none.
-    """
+    """Return the event of a name."""
     return _PUBLISHED.get(name) or EventName(name)
 
 

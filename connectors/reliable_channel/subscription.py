@@ -16,11 +16,6 @@ class Subscription:
     A channel may be stopped, and started again, before its node has subscribed. Then
     the node says everything twice for a while: each subscription is a listener of its
     own, so that the channel hears only the last one.
-
-    Args:
-        node: The node.
-        content_topic: What is subscribed to.
-        listener: Gets what the node says.
     """
 
     def __init__(self, node: WakuNode, content_topic: str, listener: Listener) -> None:

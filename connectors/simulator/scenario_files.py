@@ -23,10 +23,7 @@ class UnreadableScenario(ValueError):
 
 
 def load_scenario(name: str) -> AnyScenario:
-    """Read a scenario.
-
-    Args:
-        name: Name of a shipped scenario, or path of a file that ends in `.toml`.
+    """Read a shipped scenario by its name, or a file that ends in `.toml` by its path.
 
     Raises:
         UnreadableScenario: No shipped scenario has this name, or the file is missing,

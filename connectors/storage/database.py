@@ -61,11 +61,7 @@ class SqliteFile:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection for queries.
-
-        Raises:
-            StorageUnreadable: The file is damaged.
-        """
+        """Give the connection for queries; a damaged file is `StorageUnreadable`."""
         try:
             yield self._database
         except sqlite3.DatabaseError as error:
@@ -73,11 +69,7 @@ class SqliteFile:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Run a transaction.
-
-        Raises:
-            StorageError: It cannot be written.
-        """
+        """Run a transaction; `StorageError` if it cannot be written."""
         try:
             with self._database:
                 yield self._database

@@ -14,11 +14,7 @@ from pathlib import Path
 
 
 class StorageError(Exception):
-    """The file cannot be used.
-
-    Attributes:
-        path: The file.
-    """
+    """The file cannot be used."""
 
     def __init__(self, path: Path, text: str) -> None:
         super().__init__(f"{path}: {text}")

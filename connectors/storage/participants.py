@@ -40,13 +40,10 @@ CREATE INDEX change_of_participant ON change (participant, id);
 
 
 class _Stored(NamedTuple):
-    """What is stored of a participant.
+    """What is stored of a participant: its row, and the length of its snapshot.
 
-    Attributes:
-        row: Its row.
-        snapshot_bytes: Length of its snapshot.
-        change_bytes: Length of all changes after it; so long that a snapshot is due if
-            a change could not be stored.
+    `change_bytes` is the length of all changes after it; so long that a snapshot is due
+    if a change could not be stored.
     """
 
     row: int
@@ -76,12 +73,7 @@ class ParticipantStore(SqliteFile):
     ) -> MessageChannel:
         """Return the stored participant, or a new one; it records its changes.
 
-        Args:
-            channel_id: Id of the channel.
-            participant_id: Id of the participant.
-            now_ms: Unix ms.
-            random: Source of the times and ids of sync messages.
-            profile: The participant's options.
+        The time is in Unix ms. Times and ids of sync messages are random.
 
         Raises:
             SnapshotError: The stored state does not fit the profile, or is damaged.

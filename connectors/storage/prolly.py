@@ -46,10 +46,7 @@ class OtherFanOutStored(StorageUnreadable):
 
 
 class SqliteTree(SqliteFile):
-    """A tree on disk; further arguments and errors are those of `SqliteFile`.
-
-    Args:
-        fan_out: Fan-out of the tree.
+    """A tree on disk, of one fan-out; arguments and errors are those of `SqliteFile`.
 
     Raises:
         OtherFanOutStored: Its tree has another one.
@@ -76,10 +73,8 @@ class SqliteTree(SqliteFile):
     ) -> None:
         """Replace the tree on disk by one that was made of it; all or nothing.
 
-        Args:
-            tree: The new tree.
-            values: Value of each new message, if it has one.
-            notes: Named values that change with the tree.
+        A new message may have a value. Notes are named values that change with the
+        tree.
 
         Raises:
             StorageError: It cannot be written.

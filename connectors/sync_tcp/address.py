@@ -12,9 +12,8 @@ class BadAddress(ValueError):
 class Address(NamedTuple):
     """Host and TCP port.
 
-    Attributes:
-        host: Name or address; an IPv6 address without brackets.
-        port: In [0, 65,535]; 0 only for a server, which takes any free one.
+    An IPv6 address has no brackets. Port 0 is for a server only, which takes any free
+    one.
     """
 
     host: str
@@ -27,12 +26,7 @@ class Address(NamedTuple):
 
 
 class PeerUnreachable(OSError):
-    """The peer cannot be reached, or went away again and again.
-
-    Args:
-        address: The peer.
-        detail: What happened last.
-    """
+    """The peer cannot be reached, or went away again and again."""
 
     def __init__(self, address: Address, detail: str) -> None:
         super().__init__(

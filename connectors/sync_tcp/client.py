@@ -35,7 +35,6 @@ class Synchronised(NamedTuple):
     """The result of a synchronisation, and what it took.
 
     Attributes:
-        outcome: How both sides differ.
         rounds: Times that this side waited for an answer.
         sent_bytes, received_bytes: On all connections.
     """
@@ -47,13 +46,7 @@ class Synchronised(NamedTuple):
 
 
 class Peer:
-    """A server of synchronisations.
-
-    Args:
-        address: Where it listens.
-        limits: What is accepted of it.
-        timeouts: How long to wait for it.
-    """
+    """A server of synchronisations; limits and timeouts are for what is asked of it."""
 
     def __init__(
         self,
@@ -170,8 +163,7 @@ async def _answer(stream: FrameStream) -> Frame:
     except BrokenFrame as error:
         raise _Ended(str(error)) from error
     if frame is None:
-        text = "the connection ended"
-        raise _Ended(text)
+        raise _Ended("the connection ended")
     return frame
 
 

@@ -37,13 +37,8 @@ DEFAULT_TIMEOUTS = Timeouts()
 class FrameStream:
     """Reads and writes the frames of one connection; counts bytes.
 
-    Args:
-        reader, writer: The connection.
-        frame_bytes: Longest frame that is read.
-        step_s: Time for each part, seconds.
-
-    Attributes:
-        sent_bytes, received_bytes: What went over the connection.
+    `frame_bytes` is the longest frame that is read, `step_s` the time for each part,
+    seconds.
     """
 
     def __init__(
@@ -75,8 +70,7 @@ class FrameStream:
             if not data:
                 if self._frames.is_between_frames:
                     return None
-                text = "the connection ended within a frame"
-                raise BrokenFrame(text)
+                raise BrokenFrame("the connection ended within a frame")
             self.received_bytes += len(data)
             self._read.extend(self._frames.feed(data))
         return self._read.popleft()

@@ -26,12 +26,7 @@ _HEX_HASH = re.compile("0x[0-9a-fA-F]{64}")
 
 @dataclass(slots=True)
 class Undecodables:
-    """Messages of a page that cannot be read.
-
-    Attributes:
-        count: Number of them.
-        reason: Why the first one cannot be read; empty without any.
-    """
+    """Messages of a page that cannot be read: how many, and why the first one."""
 
     count: int = 0
     reason: str = ""
@@ -46,9 +41,9 @@ class Undecodables:
 class Page:
     """A page of the node's cache for a topic; reading it has emptied the cache.
 
+    Messages are in no particular order.
+
     Attributes:
-        messages: Messages in no particular order.
-        undecodable: Messages that cannot be parsed.
         broken_off: Why the end of the page is missing; empty if it is complete.
     """
 
@@ -76,12 +71,10 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class StorePage:
-    """One page of a store's answer.
+    """One page of a store's answer, oldest message first.
 
     Attributes:
-        messages: Messages, oldest first.
         cursor: Cursor for the next page, 32 bytes; None on the last page.
-        undecodable: Messages that cannot be read.
     """
 
     messages: list[StoredMessage]
@@ -130,9 +123,7 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
     def page(self, requested_topic: str | None) -> StorePage:
         """Read the messages of the answer.
 
-        Args:
-            requested_topic: Pubsub topic of the query. The answer does not repeat it if
-                it has only hashes.
+        The answer does not repeat the pubsub topic of the query if it has only hashes.
 
         Raises:
             ValueError: The cursor is not a hash, or the messages are not a list.
@@ -204,15 +195,7 @@ _FILTER_ANSWER = msgspec.json.Decoder(_FilterAnswer)
 
 
 def _stored_message(raw: bytes, requested_topic: str | None) -> StoredMessage:
-    """Return a message of a store.
-
-    Args:
-        raw: JSON of the message.
-        requested_topic: Pubsub topic of the query.
-
-    Raises:
-        ValueError, RecursionError: It cannot be read.
-    """
+    """Return a message of a store, as an answer has it in JSON."""
     stored = _STORED.decode(check_length(raw))
     topic = stored.pubsub_topic or requested_topic
     message = stored.message.message() if stored.message else None

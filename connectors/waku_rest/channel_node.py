@@ -121,8 +121,7 @@ class RestNode:
             QueryFailed: It gave none.
         """
         if self._store is None:
-            message = "there is no store"
-            raise QueryFailed(message)
+            raise QueryFailed("there is no store")
         if request.hashes:
             query = StoreQuery(hashes=request.hashes)
         else:

@@ -69,10 +69,6 @@ class NodeClient:
     Every method raises `NodeUnreachable`, `NodeRefused` and `BadAnswer`. A cancelled
     read of relay or filter loses its page.
 
-    Args:
-        url: URL of the node's REST API.
-        http: Connections to the node (`open_client`).
-
     Attributes:
         url: URL of the node's REST API, without a slash at its end.
     """
@@ -91,7 +87,6 @@ class NodeClient:
 
         Raises:
             NotSubscribed: Subscribe first.
-            NodeUnreachable, NodeRefused, BadAnswer: See the class.
         """
         path = f"/relay/v1/messages/{quote(pubsub_topic, safe='')}"
         return await self._take(path, pubsub_topic)
@@ -101,7 +96,6 @@ class NodeClient:
 
         Raises:
             NodeUnreachable: It may have been relayed.
-            NodeRefused, BadAnswer: See the class.
         """
         path = f"/relay/v1/messages/{quote(pubsub_topic, safe='')}"
         body = {
@@ -139,7 +133,6 @@ class NodeClient:
 
         Raises:
             NotSubscribed: Subscribe first.
-            NodeUnreachable, NodeRefused, BadAnswer: See the class.
         """
         path = f"/filter/v2/messages/{quote(content_topic, safe='')}"
         return await self._take(path, content_topic)
@@ -151,12 +144,9 @@ class NodeClient:
         *,
         include_data: bool = True,
     ) -> StorePage:
-        """Read a page of messages.
+        """Read a page of messages, or of their hashes alone without `include_data`.
 
-        Args:
-            query: Conditions on the messages.
-            cursor: Cursor from the previous page; None for the first page.
-            include_data: Whether the messages are read, and not only their hashes.
+        The cursor is that of the previous page; None for the first page.
         """
         parameters = _store_parameters(query, cursor, include_data)
         answer = await self._ask("GET", "/store/v3/messages", params=parameters)
@@ -249,9 +239,6 @@ class NodeClient:
 
         Each encoding may make a thousand times as much of the few bytes that arrive at
         once; after one of them this is at most `MAX_ANSWER_BYTES`.
-
-        Raises:
-            BadAnswer: It is.
         """
         encoding = response.headers.get("Content-Encoding", "")
         if "," in encoding:

@@ -44,8 +44,7 @@ class NodeSettings:
         """Check now what httpx would only check at the first request."""
         _check_url(self.url)
         if not (self.authorization.isascii() and self.authorization.isprintable()):
-            message = "the authorization must be one line of printable ASCII"
-            raise BadSettings(message)
+            raise BadSettings("the authorization must be one line of printable ASCII")
 
 
 def open_client(settings: NodeSettings) -> httpx.AsyncClient:

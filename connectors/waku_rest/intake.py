@@ -29,9 +29,7 @@ class MirrorContext(NamedTuple):
     """What the tasks of a mirror share.
 
     Attributes:
-        settings: Settings of the mirror.
         spool: Stores records, hashes, and how far stores were read.
-        figures: Counters of the mirror and of each node.
         coverage: Records when nodes answered.
         ending: Set when the mirror must end; a page that is being read is still stored.
         now_ms: Wall clock, Unix ms.
@@ -51,9 +49,6 @@ class Intake:
     Only this class uses the spool. Calls of several tasks run one after another, each
     in a thread, so a slow disk does not block connections. If the disk is full, the
     page stays in memory and storing it is retried.
-
-    Args:
-        context: Of the mirror.
     """
 
     def __init__(self, context: MirrorContext) -> None:
@@ -82,9 +77,7 @@ class Intake:
     ) -> None:
         """Take messages; the selected new ones are durable when this returns.
 
-        Args:
-            messages: Pairs of pubsub topic and message.
-            source: How the messages were received.
+        A message comes with the pubsub topic on which it was received.
         """
         if messages:
             await self.use(self._take, messages, source)
@@ -171,11 +164,7 @@ def incoming_of(
 ) -> Incoming:
     """Return the record to write for a message (docs/records.md).
 
-    Args:
-        pubsub_topic: Pubsub topic that it was relayed on.
-        message: The message.
-        channel: Channel id of the frame in it; None if it holds no frame.
-        source: Value of header `source`.
+    It holds no frame if there is no channel. `source` is the value of that header.
     """
     message_hash = message.hash_on(pubsub_topic)
     headers = waku_headers(message, source, pubsub_topic, f"0x{message_hash.hex()}")

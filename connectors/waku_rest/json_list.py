@@ -78,8 +78,7 @@ def elements(body: bytes) -> Iterator[bytes]:
     if not begin:
         message = f"it is not a list but {body[:_SHOWN_BYTES]!r:.80}"
         raise ValueError(message)
-    message = "the list is not closed, or not the whole answer"
-    raise ValueError(message)
+    raise ValueError("the list is not closed, or not the whole answer")
 
 
 def check_length(element: bytes) -> bytes:

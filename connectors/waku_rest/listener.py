@@ -38,13 +38,7 @@ _FILTER_CACHE = 50
 
 
 class Listener:
-    """Reads the cache of one node again and again.
-
-    Args:
-        node: The node.
-        context: Of the mirror, which must listen to relay or filter.
-        intake: Receives the messages that are read.
-    """
+    """Reads the relay or filter cache of one node again and again."""
 
     def __init__(
         self, node: NodeClient, context: MirrorContext, intake: Intake

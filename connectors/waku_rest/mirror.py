@@ -46,12 +46,7 @@ _log = logging.getLogger("sds-monitor")
 class Mirror:
     """Copies messages of some Waku nodes into Kafka until it must end.
 
-    Args:
-        settings: Settings of the mirror.
-        spool: Stores records on disk.
-        writer: Writes records to Kafka.
-        figures: Counters, updated while it runs.
-        now_ms: Wall clock, Unix ms.
+    It updates the figures while it runs.
     """
 
     def __init__(

@@ -54,13 +54,11 @@ _QUESTION = 500
 
 
 class Incoming(NamedTuple):
-    """A record to write, without the tap's own headers.
+    """A record to write, without the tap's own headers (`observer` and `seq`).
 
     Attributes:
         message_hash: Deterministic Waku hash, 32 bytes.
         key: Channel id; None if it is unknown.
-        value: The payload.
-        headers: Headers of docs/records.md, without `observer` and `seq`.
     """
 
     message_hash: bytes
@@ -185,8 +183,8 @@ class Spool:
     def begin(self) -> bool:
         """Record that pages are read from now on, until the spool is closed in order.
 
-        Returns:
-            Whether an earlier mirror did not close the spool in order: it was killed.
+        Returns whether an earlier mirror did not close the spool in order: it was
+        killed.
         """
         with self._database as database:
             (was_closed,) = database.execute("SELECT is_closed FROM mirror").fetchone()
@@ -207,13 +205,8 @@ class Spool:
     ) -> int:
         """Store messages that are not known yet; durable when this returns.
 
-        Args:
-            messages: Messages in the order of writing.
-            at_ms: Time of receipt, Unix ms.
-            unwanted: Hashes of messages that are not written but count as known.
-
-        Returns:
-            Number of new messages.
+        Hashes that are unwanted count as known, and are not written. Returns the number
+        of new messages, which were received at `at_ms`, Unix ms.
         """
         known = self.known(message.message_hash for message in messages)
         new: dict[bytes, Incoming] = {}
@@ -322,11 +315,7 @@ class Spool:
         self.forgotten_ms = forgotten_ms
 
     def close(self, in_order: bool = True) -> None:
-        """Close the files.
-
-        Args:
-            in_order: Whether every page that was read has been stored.
-        """
+        """Close the files; in order if every page that was read has been stored."""
         with self._opened:
             if in_order:
                 with self._database as database:

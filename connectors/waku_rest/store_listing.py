@@ -31,12 +31,7 @@ _Result = TypeVar("_Result")
 
 
 class StoreListing:
-    """Reads one node's store.
-
-    Args:
-        node: The node.
-        topics: Pubsub topic -> its content topics, none for all.
-    """
+    """Reads one node's store: pubsub topics -> their content topics, none for all."""
 
     def __init__(self, node: NodeSettings, topics: Mapping[str, Sequence[str]]) -> None:
         self._settings = node
@@ -45,9 +40,7 @@ class StoreListing:
     async def hashes(self, start_ns: int, end_ns: int) -> dict[bytes, str]:
         """Return message hash -> pubsub topic of all messages of some times.
 
-        Args:
-            start_ns: Least sender's time, Unix ns, at least 1.
-            end_ns: Greatest sender's time, inclusive.
+        Times are the sender's, Unix ns, at least 1, both inclusive.
 
         Raises:
             NodeError: The node cannot be reached, refuses, or answers with nonsense.
@@ -64,8 +57,7 @@ class StoreListing:
     ) -> dict[bytes, tuple[str, WakuMessage]]:
         """Return message hash -> pubsub topic and message; those that the store has.
 
-        Args:
-            hashes: Message hash -> pubsub topic, for nodes that do not say it.
+        The pubsub topics given by hash are for nodes that do not say it.
 
         Raises:
             NodeError: The node cannot be reached, refuses, or answers with nonsense.

@@ -83,10 +83,8 @@ def queries_of(
 ) -> Iterator[StoreQuery]:
     """Yield the queries for all messages on some topics that were sent in a span.
 
-    Args:
-        topics: Pubsub topic -> its content topics, none for all.
-        start_ns: Least sender's time, Unix ns, at least 1.
-        end_ns: Greatest sender's time, inclusive.
+    `topics` has pubsub topic -> content topics, none for all. Times are Unix ns, at
+    least 1, both inclusive.
     """
     for pubsub_topic, content_topics in topics.items():
         # Without content topics, one query selects all of them.
@@ -98,15 +96,9 @@ def queries_of(
 async def follow(
     read_page: ReadPage, node: str, is_ending: Callable[[], bool] = lambda: False
 ) -> bool:
-    """Read page after page.
+    """Read page after page; returns whether the last page was read.
 
-    Args:
-        read_page: Reads one page.
-        node: URL of the node, for errors.
-        is_ending: Asked before each page whether to stop.
-
-    Returns:
-        Whether the last page was read.
+    `node` is the URL for errors. `is_ending` is asked before each page whether to stop.
 
     Raises:
         BadAnswer: The cursors lead in a circle.
@@ -133,11 +125,6 @@ def onward_query(
     Both sides of a synchronisation may lack it: it was sent after that began
     (75/WAKU2-SYNC, Implementation). Another message may have the time of the last one,
     so that time is included.
-
-    Args:
-        tree: Messages that are there.
-        pubsub_topic: See `StoreQuery`.
-        content_topics: See `StoreQuery`.
     """
     last = tree.last()
     start_ns = 1 if last is None else last.timestamp_ns

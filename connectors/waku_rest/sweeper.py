@@ -71,13 +71,7 @@ _REACHES = (
 
 
 class Sweeper:
-    """Reads the store of one node again and again.
-
-    Args:
-        node: The node.
-        context: Of the mirror.
-        intake: Receives the messages that are read.
-    """
+    """Reads the store of one node again and again."""
 
     def __init__(
         self, node: NodeClient, context: MirrorContext, intake: Intake
@@ -143,8 +137,7 @@ class Sweeper:
     async def _read(self, start_ms: int, end_ms: int) -> bool:
         """Read the messages that were sent from one time to another, Unix ms.
 
-        Returns:
-            Whether all were read before the end of the mirror.
+        Returns whether all were read before the end of the mirror.
         """
         topics, start_ns = self._settings.topics, max(1, start_ms * _NS)
         for query in queries_of(topics, start_ns, end_ms * _NS):

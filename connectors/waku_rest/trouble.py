@@ -9,11 +9,7 @@ _log = logging.getLogger("sds-monitor")
 
 
 class Trouble:
-    """Remembers since when something fails; each method does nothing if repeated.
-
-    Args:
-        now_ms: Wall clock, Unix ms.
-    """
+    """Remembers since when something fails; each method does nothing if repeated."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
@@ -49,12 +45,7 @@ class Trouble:
             self._until_ms = self._now_ms()
 
     def ends(self, message: str, more: str = "") -> None:
-        """Log that it works again, and after how long.
-
-        Args:
-            message: Beginning of the line, such as "Kafka answers again".
-            more: Further facts, for its end.
-        """
+        """Log that it works again, and after how long; `more` are further facts."""
         if self._since_ms is None:
             return
         until_ms = self._now_ms() if self._until_ms is None else self._until_ms

@@ -49,10 +49,8 @@ class FrameWriter:
     def write(self, records: Sequence[Spooled]) -> dict[Spooled, RecordRefused]:
         """Write records; when this returns, Kafka has acknowledged all that it accepts.
 
-        After an error some may be written; a retry gives them the same `seq`.
-
-        Returns:
-            Records that Kafka rejects for good, with the reasons.
+        After an error some may be written; a retry gives them the same `seq`. Returns
+        the records that Kafka rejects for good, with the reasons.
 
         Raises:
             connectors.kafka.topics.InvalidTopic: Kafka does not allow a topic of this

@@ -31,12 +31,7 @@ class _Answer(msgspec.Struct):
 
 
 class AuditPoll(Poll[MirrorAudit]):
-    """What the newest audit found.
-
-    Args:
-        url: URL of the audit; None if there is none.
-        poll_s: Time between two questions, seconds.
-    """
+    """What the newest audit found; nothing without the URL of an audit."""
 
     def __init__(self, url: str | None, poll_s: float = POLL_S) -> None:
         ask = None if url is None else _Asking(url)

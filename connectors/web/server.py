@@ -100,8 +100,7 @@ class WebServer:
             RuntimeError: The server is not running.
         """
         if self._running is None:
-            message = "the server is not running"
-            raise RuntimeError(message)
+            raise RuntimeError("the server is not running")
         _, _, port = self._running
         host = _REACHED_AT.get(self._host, self._host)
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -148,8 +147,7 @@ class WebServer:
             if not thread.is_alive():
                 self._running = None
                 listener.close()
-                message = "the web server ended as it started: see its log"
-                raise RuntimeError(message)
+                raise RuntimeError("the web server ended as it started: see its log")
 
     def stop(self) -> None:
         """Stop serving, if it serves; running requests get two seconds to end."""
