@@ -18,13 +18,8 @@ class JavaMissing(RuntimeError):
     """There is no Java, or only one that is too old or does not run."""
 
     def __init__(self, found: str) -> None:
-        super().__init__(found)
-        self.found = found
-
-    def __str__(self) -> str:
-        """Return the problem and its remedy."""
-        return (
-            f"Java {NEEDED_VERSION} or newer is needed, found {self.found}: install "
+        super().__init__(
+            f"Java {NEEDED_VERSION} or newer is needed, found {found}: install "
             f"a JRE (Debian: apt-get install openjdk-{NEEDED_VERSION}-jre-headless) "
             "or point JAVA_HOME at one"
         )

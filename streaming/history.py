@@ -361,11 +361,13 @@ def exporting(
         end = "" if kind.at_root else f".{kind.published.names.many}"
         return HistoryTopics(
             _with_timeout(settings.source.kafka, _HISTORY_TIMEOUT_S),
-            f"{history.incidents_topic}{end}",
-            f"{history.minutes_topic}{end}",
+            [
+                f"{history.incidents_topic}{end}",
+                f"{history.minutes_topic}{end}",
+                f"{history.verdicts_topic}{end}",
+            ],
             retention_ms=history.days * 86_400_000,
             tables=tables,
-            verdicts_topic=f"{history.verdicts_topic}{end}",
         )
 
     return HistoryExporter(

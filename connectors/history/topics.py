@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from kafka import KafkaProducer
@@ -42,30 +42,20 @@ class HistoryTopics:
     def __init__(
         self,
         settings: KafkaSettings,
-        incidents_topic: str = INCIDENTS_TOPIC,
-        minutes_topic: str = MINUTES_TOPIC,
+        topics: Sequence[str] = (INCIDENTS_TOPIC, MINUTES_TOPIC, VERDICTS_TOPIC),
         retention_ms: int = RETENTION_MS,
         tables: KindTables = CHANNEL_TABLES,
-        verdicts_topic: str = VERDICTS_TOPIC,
     ) -> None:
-        self._tables = tables
         self._settings = settings
-        self._incidents_topic = incidents_topic
-        self._minutes_topic = minutes_topic
-        self._verdicts_topic = verdicts_topic
+        self._topics = list(zip(topics, tables[1:], strict=True))
         self._configuration = {
             "cleanup.policy": "compact,delete",
             "retention.ms": str(retention_ms),
         }
         self._producer: KafkaProducer | None = None
 
-    def write(
-        self,
-        incidents: Iterable[Row],
-        minutes: Iterable[Row],
-        verdicts: Iterable[Row] = (),
-    ) -> None:
-        """Write rows of all tables in order; return when all are acknowledged.
+    def write(self, *rows: Iterable[Row]) -> None:
+        """Write rows of each table in turn; return when all are acknowledged.
 
         Raises:
             InvalidTopic: Kafka does not allow a topic of this name.
@@ -73,11 +63,10 @@ class HistoryTopics:
         """
         try:
             producer = self._connected()
-            tables = self._tables
             sent = [
-                *_send(producer, self._incidents_topic, tables.incidents, incidents),
-                *_send(producer, self._minutes_topic, tables.minutes, minutes),
-                *_send(producer, self._verdicts_topic, tables.verdicts, verdicts),
+                future
+                for (topic, table), some in zip(self._topics, rows, strict=False)
+                for future in _send(producer, topic, table, some)
             ]
             wait_for_acknowledgements(producer, sent)
         except KafkaError as error:
@@ -92,11 +81,7 @@ class HistoryTopics:
 
     def _connected(self) -> KafkaProducer:
         if self._producer is None:
-            for topic in (
-                self._incidents_topic,
-                self._minutes_topic,
-                self._verdicts_topic,
-            ):
+            for topic, _ in self._topics:
                 ensure_topic(self._settings, topic, configuration=self._configuration)
             timeout_ms = int(self._settings.timeout_s * 1000)
             self._producer = KafkaProducer(

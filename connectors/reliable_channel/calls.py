@@ -1,4 +1,4 @@
-"""Calls of a node by a channel, which run beside its other work."""
+"""What a channel asks of its node: calls beside its other work, and subscriptions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
-from connectors.reliable_channel.node import QueryFailed, SendFailed, WakuNode
+from connectors.reliable_channel.node import (
+    Listener,
+    QueryFailed,
+    SendFailed,
+    Unsubscribe,
+    WakuNode,
+)
 from sds_core.reliable_channel import (
     Dispatch,
     Dispatched,
@@ -18,6 +24,7 @@ from sds_core.reliable_channel import (
     StoreFailed,
     StoreRequest,
 )
+from sds_core.waku import WakuMessage
 
 _log = logging.getLogger("sds-monitor")
 
@@ -122,3 +129,46 @@ class NodeCalls:
 
     def _log_failure(self, call: str, error: Exception) -> None:
         _log.warning("channel %r: %s failed", self._channel_id, call, exc_info=error)
+
+
+class Subscription:
+    """Passes on what the node says, until it is ended.
+
+    A channel may be stopped, and started again, before its node has subscribed. Then
+    the node says everything twice for a while: each subscription is a listener of its
+    own, so that the channel hears only the last one.
+    """
+
+    def __init__(self, node: WakuNode, content_topic: str, listener: Listener) -> None:
+        self._node = node
+        self._content_topic = content_topic
+        self._listener = listener
+        self._unsubscribe: Unsubscribe | None = None
+        self._is_ended = False
+
+    async def open(self) -> None:
+        """Subscribe; raises what the node raises."""
+        self._unsubscribe = await self._node.subscribe(self._content_topic, self)
+        if self._is_ended:
+            self.end()
+
+    def end(self) -> None:
+        """Hear nothing more, and unsubscribe, now or when the node has subscribed."""
+        self._is_ended = True
+        unsubscribe, self._unsubscribe = self._unsubscribe, None
+        if unsubscribe is not None:
+            try:
+                unsubscribe()
+            except Exception:
+                # The node's error must not keep the channel from stopping.
+                _log.exception("a node failed to unsubscribe")
+
+    def arrived(self, message: WakuMessage, message_hash: bytes) -> None:
+        """Take a message of the content topic."""
+        if not self._is_ended:
+            self._listener.arrived(message, message_hash)
+
+    def connection_changed(self, *, is_online: bool, has_store: bool) -> None:
+        """Take the state of the node's connections."""
+        if not self._is_ended:
+            self._listener.connection_changed(is_online=is_online, has_store=has_store)

@@ -17,9 +17,8 @@ from math import inf
 from random import Random, SystemRandom
 from typing import Any
 
-from connectors.reliable_channel.calls import NodeCalls
+from connectors.reliable_channel.calls import NodeCalls, Subscription
 from connectors.reliable_channel.node import WakuNode
-from connectors.reliable_channel.subscription import Subscription
 from sds_core.message_channel import SyncStatus
 from sds_core.reliable_channel import (
     LIP_173_NAMES,

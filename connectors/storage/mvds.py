@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,6 +53,9 @@ CREATE TABLE message (
 );
 """,
 )
+
+
+_COLUMNS = attrgetter("peer", "message_id", "type", "send_count", "send_epoch")
 
 
 class _StoredMetadata(msgspec.Struct, array_like=True):
@@ -108,7 +112,7 @@ class SqliteNodeStorage(SqliteFile):
             )
             database.executemany(
                 "INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?, ?)",
-                _record_rows(changes.records.values()),
+                [_COLUMNS(one) for one in changes.records.values() if one is not None],
             )
             database.executemany(
                 "DELETE FROM message WHERE message_id = ?",
@@ -151,20 +155,6 @@ class SqliteNodeStorage(SqliteFile):
             )
         }
         return Changes(node[0], groups, records, messages)
-
-
-def _record_rows(records: Iterable[Record | None]) -> list[tuple[Any, ...]]:
-    return [
-        (
-            record.peer,
-            record.message_id,
-            record.type,
-            record.send_count,
-            record.send_epoch,
-        )
-        for record in records
-        if record is not None
-    ]
 
 
 def _message_rows(changes: Changes) -> Iterator[tuple[Any, ...]]:

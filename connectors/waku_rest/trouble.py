@@ -27,11 +27,7 @@ class Trouble:
         return self._until_ms is not None
 
     def begins(self, message: object | None = None) -> None:
-        """Note the time of the first failure.
-
-        Args:
-            message: Warning for the log; None if the caller logs the failure.
-        """
+        """Note the time of the first failure; a message is logged as a warning."""
         self._until_ms = None
         if self._since_ms is not None:
             return

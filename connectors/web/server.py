@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import resource
 import socket
 import sys
 import threading
@@ -14,7 +15,6 @@ from typing import Any, Self
 import uvicorn
 from starlette.types import ASGIApp
 
-from connectors import descriptors
 from connectors.web.connection import (
     DEFAULT_LIMITS,
     ClientLimits,
@@ -174,12 +174,24 @@ def _is_no_cancellation(record: logging.LogRecord) -> bool:
     return not isinstance(error, asyncio.CancelledError)
 
 
+def are_scarce(number: int, reserve: int) -> bool:
+    """Whether fewer descriptors are left to this process than a reserve.
+
+    The descriptor was opened last: the system gives the lowest free number, so all
+    below it are open. They are not counted: that reads a directory, entry by entry, and
+    Python lets other threads run after each. So a busy process would take seconds for
+    it.
+    """
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return soft != resource.RLIM_INFINITY and number >= soft - reserve
+
+
 class _Listener(socket.socket):
     """A listening socket that refuses connections if descriptors are scarce."""
 
     def accept(self) -> tuple[socket.socket, Any]:
         connection, address = super().accept()
-        if descriptors.are_scarce(connection.fileno(), _RESERVED_DESCRIPTORS):
+        if are_scarce(connection.fileno(), _RESERVED_DESCRIPTORS):
             connection.close()
             # The event loop then goes on, as if the client had given up.
             raise ConnectionAbortedError

@@ -7,13 +7,14 @@ what the command does is in `streaming.cli.actions`.
 from __future__ import annotations
 
 import os
+import resource
 import sys
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
 
 import click
 
-from connectors import descriptors
 from connectors.broker.errors import BrokerError
 from connectors.java import JavaMissing
 from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
@@ -103,7 +104,7 @@ def main() -> None:
     survive_closed_output()
     start_log(requested_format(arguments, os.environ))
     # Connections, topics and files of the history may need more than the usual 1,024.
-    descriptors.raise_limit()
+    _raise_descriptor_limit()
     # SIGHUP means something else if `run` has a table of channels, which its
     # configuration file may name.
     end_on_signals(defer_hangup=arguments[:1] == ["run"])
@@ -125,3 +126,11 @@ def main() -> None:
 def _fail(message: str, code: int) -> None:
     logger.critical("%s", message)
     sys.exit(code)
+
+
+def _raise_descriptor_limit() -> None:
+    """Raise the soft limit of open descriptors to the hard one, as far as allowed."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # macOS does not allow the hard limit "unlimited".
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -179,7 +179,9 @@ def test_topics_get_waiting_rows_in_order(
         checkpoint.findings.record_incidents({"town": [incident]})
     checkpoint.findings.record_minutes({"town": minutes(2)})
     kafka = KafkaSettings(kafka_broker.bootstrap, "left.incidents", timeout_s=20.0)
-    checkpoint.export(topics=HistoryTopics(kafka, kafka.topic, "left.minutes"))
+    checkpoint.export(
+        topics=HistoryTopics(kafka, [kafka.topic, "left.minutes", "left.verdicts"])
+    )
     assert checkpoint.findings.count_pending() == 0
     incidents = _values(kafka, 3)
     assert [(one["message_id"], one["ended"]) for one in incidents] == [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from starlette.requests import Request
@@ -29,32 +28,6 @@ from connectors.web.sources import Sources
 from connectors.web.strips import shown_of
 from connectors.web.trends import HOURS
 from sds_core.observer.figures import Proportion
-
-
-@dataclass(frozen=True, slots=True)
-class Objective:
-    """A share that the view should reach, and its value since the first record.
-
-    Attributes:
-        name: Name of the share.
-        target: The share that should be reached.
-        reached: The share that was reached.
-        verdict: `met` or `missed`; empty if there is nothing to judge.
-    """
-
-    name: str
-    target: str
-    reached: str
-    verdict: str
-
-    @classmethod
-    def of(cls, name: str, target: float, reached: Proportion) -> Objective:
-        """Compare a share with its target."""
-        value = reached.value
-        verdict = "" if value is None else "met" if value >= target else "missed"
-        return cls(
-            name, words.percent(target), words.share(*reached, decimals=2), verdict
-        )
 
 
 def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute]:
@@ -99,7 +72,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
             held=held_words(snapshot, [views], name, most=None),
             causes=likely_causes(snapshot, totals, kind),
             objectives=[
-                Objective.of(
+                _objective(
                     share.objective.heading,
                     getattr(settings, share.objective.setting),
                     share.of_totals(totals),
@@ -119,3 +92,12 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
         )
 
     return [Route("/channel", page), Route("/views/{prefix}/one", page)]
+
+
+def _objective(
+    name: str, target: float, reached: Proportion
+) -> tuple[str, str, str, str]:
+    """Return name, target, what was reached, and `met`, `missed` or nothing to judge."""
+    value = reached.value
+    verdict = "" if value is None else "met" if value >= target else "missed"
+    return name, words.percent(target), words.share(*reached, decimals=2), verdict

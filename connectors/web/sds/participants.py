@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from connectors.web import words
 from connectors.web.answers import answer
 from connectors.web.lookups import read_figures
 from connectors.web.naming import display_name, short_key, unresolved_href
@@ -24,37 +22,6 @@ from sds_core.observer.sds.participant_figures import (
 )
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class ParticipantRow:
-    """One participant in words.
-
-    Attributes:
-        key: Identifies the participant within the page.
-        id: Participant id, unchanged.
-        name: Participant id in one line.
-        troubled: Whether messages were not delivered to it.
-        heard: Event time of its latest message, and how long before the clock it is.
-        lacks: Number of messages that it lacks.
-        since: Since when it lacks one of them.
-        undelivered: Number of these that count as not delivered.
-        delivered: Share of the deliveries to it that succeeded.
-        filter: Fill of its newest bloom filter.
-        epoch: Number of messages that it sent in the current rate-limit epoch.
-    """
-
-    key: str
-    id: str
-    name: str
-    troubled: bool
-    heard: str
-    lacks: str
-    since: str
-    undelivered: str
-    delivered: str
-    filter: str
-    epoch: str
 
 
 def routes(sources: Sources) -> list[BaseRoute]:
@@ -95,8 +62,9 @@ def section_values(snapshot: Snapshot, totals: ChannelTotals) -> Mapping[str, An
     """
     table = table_of(totals)
     return {
-        "participants": [_row(snapshot, one) for one in table.participants],
+        "participants": table.participants,
         "other_participants": table.others,
+        "short_key": short_key,
         "unresolved_href": unresolved_href,
         "delivery_deadline_ms": snapshot.observer.delivery_deadline_ms,
         "epoch_ms": snapshot.observer.epoch_ms,
@@ -158,24 +126,3 @@ def participant_object(one: ParticipantFigures) -> dict[str, Any]:
         },
         "epoch_messages": one.epoch_messages,
     }
-
-
-def _row(snapshot: Snapshot, one: ParticipantFigures) -> ParticipantRow:
-    silent_ms = snapshot.clock_ms - one.heard_ms
-    return ParticipantRow(
-        short_key(one.name),
-        one.name,
-        name=words.short(one.name),
-        troubled=one.undelivered > 0,
-        heard=f"{words.age(silent_ms)} ago",
-        lacks=words.number(one.lacks),
-        since=words.NOTHING
-        if one.lacks_since_ms is None
-        else words.moment(one.lacks_since_ms, snapshot.clock_ms),
-        undelivered=words.number(one.undelivered),
-        delivered=words.share(one.delivered, one.delivered + one.failed, decimals=1),
-        filter=words.NOTHING
-        if one.filter is None
-        else f"{words.small_ratio(one.filter.false_positive_ratio)} false positives",
-        epoch=words.number(one.epoch_messages),
-    )

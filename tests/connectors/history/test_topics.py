@@ -42,7 +42,11 @@ def open_topics(settings: KafkaSettings) -> Iterator[Open]:
     opened: list[HistoryTopics] = []
 
     def start(word: str) -> HistoryTopics:
-        topics = HistoryTopics(settings, f"{word}.incidents", f"{word}.minutes", 90_000)
+        topics = HistoryTopics(
+            settings,
+            [f"{word}.{what}" for what in ("incidents", "minutes", "verdicts")],
+            90_000,
+        )
         opened.append(topics)
         return topics
 
