@@ -49,7 +49,8 @@ def claim_scratch(root: Path | None = None) -> Path:
             "%s belongs to another user: what a killed JVM leaves is not removed", root
         )
         return Path(tempfile.mkdtemp(prefix=f"{root.name}-"))
-    _remove_left_over(root)
+    for directory in _not_named(_unlocked(root)):
+        shutil.rmtree(directory, ignore_errors=True)
     # It gets its name once it is locked: another start removes it otherwise.
     made = Path(tempfile.mkdtemp(prefix=_UNCLAIMED, dir=root))
     # Never closed, so the lock lasts as long as the process.
@@ -79,11 +80,6 @@ def _lock(directory: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def _remove_left_over(root: Path) -> None:
-    for directory in _not_named(_unlocked(root)):
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _unlocked(root: Path) -> Iterator[Path]:

@@ -105,20 +105,11 @@ class ChannelDriver(Driver):
             EmptyContent: The content is empty.
             FrameTooLarge: The frame would be longer than the profile allows.
         """
-        step = self._channel.send(content, self._now_ms())
-        await self._perform(step)
-        return _sent_id(step)
+        return await self._sent(self._channel.send(content, self._now_ms()))
 
     async def send_ephemeral(self, content: bytes) -> str:
-        """Send a message without reliability; return its id.
-
-        Raises:
-            EmptyContent: The content is empty.
-            FrameTooLarge: The frame would be longer than the profile allows.
-        """
-        step = self._channel.send_ephemeral(content, self._now_ms())
-        await self._perform(step)
-        return _sent_id(step)
+        """Send a message without reliability; return its id. Errors: see `send`."""
+        return await self._sent(self._channel.send_ephemeral(content, self._now_ms()))
 
     async def receive(self, value: bytes, *, retrieval_hint: bytes = b"") -> None:
         """Take in a frame of the channel, which may be invalid."""
@@ -158,6 +149,10 @@ class ChannelDriver(Driver):
             except TimeoutError:
                 continue
 
+    async def _sent(self, step: Step) -> str:
+        await self._perform(step)
+        return next(one.message_id for one in step.events if isinstance(one, Sent))
+
     async def _perform(self, step: Step) -> None:
         """Store the change, and give the results of a call away."""
         self._store(self._channel)
@@ -173,7 +168,3 @@ class ChannelDriver(Driver):
         # The participant's times must not decrease.
         self._last_ms = max(self._last_ms, self._clock_ms())
         return self._last_ms
-
-
-def _sent_id(step: Step) -> str:
-    return next(event.message_id for event in step.events if isinstance(event, Sent))

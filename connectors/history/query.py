@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from itertools import dropwhile
 from pathlib import Path
 from typing import Any
@@ -118,13 +119,10 @@ def incident_rows(
     directory: Path, query: IncidentQuery, tables: KindTables
 ) -> list[Row]:
     """Return the latest row of each matching incident, the last found first."""
-
-    def select(listed: _Days) -> _Days:
-        since_ms = query.since_ms
-        return listed if since_ms is None else _relevant(listed, since_ms)
-
-    sql = _sql(_FIND, tables.incidents, tables)
-    return _query(directory, tables.incidents, select, sql, query.sql_values)
+    table = tables.incidents
+    select = partial(_relevant, since_ms=query.since_ms)
+    sql = _sql(_FIND, table, tables)
+    return _query(directory, table, sql, query.sql_values, select)
 
 
 def channels(directory: Path, tables: KindTables = CHANNEL_TABLES) -> list[str]:
@@ -134,7 +132,7 @@ def channels(directory: Path, tables: KindTables = CHANNEL_TABLES) -> list[str]:
     for table in (tables.incidents, tables.minutes):
         sql = _sql("SELECT DISTINCT {label} FROM {table}", table, tables)
         only = replace(table, schema=pa.schema([table.schema.field(label)]))
-        rows = _query(directory, only, lambda listed: listed, sql, {})
+        rows = _query(directory, only, sql, {})
         found.update(row[label] for row in rows)
     return sorted(found)
 
@@ -185,7 +183,7 @@ def hourly_rows(
     )
     values = {"channel": channel, "since_ms": since_ms, "until_ms": until_ms}
     found: dict[str, list[Row]] = {}
-    for row in _query(directory, table, _days_between(since_ms, until_ms), sql, values):
+    for row in _query(directory, table, sql, values, _days_between(since_ms, until_ms)):
         found.setdefault(row[tables.label], []).append(row)
     return found
 
@@ -197,7 +195,7 @@ def newest_minute_ms(
     table = tables.minutes
     only = replace(table, schema=pa.schema([table.schema.field("minute")]))
     sql = _sql(_NEWEST, table, tables)
-    rows = _query(directory, only, lambda listed: listed, sql, {"until_ms": until_ms})
+    rows = _query(directory, only, sql, {"until_ms": until_ms})
     return rows[0]["minute"] if rows else None
 
 
@@ -223,9 +221,9 @@ def _by_minute(
     return _query(
         directory,
         table,
-        _days_between(since_ms, until_ms),
         _sql(_ROWS_BY_MINUTE, table, tables),
         {"channel": channel, "since_ms": since_ms, "until_ms": until_ms},
+        _days_between(since_ms, until_ms),
     )
 
 
@@ -258,9 +256,9 @@ def _narrowed(table: HistoryTable, fields: Collection[str]) -> HistoryTable:
 def _query(
     directory: Path,
     table: HistoryTable,
-    select: Callable[[_Days], _Days],
     sql: str,
     values: Mapping[str, Any],
+    select: Callable[[_Days], _Days] = lambda listed: listed,
 ) -> list[Row]:
     if not _is_history(directory):
         inner = directory / "history"
@@ -291,12 +289,14 @@ def _all(listed: _Days) -> list[Path]:
     return [path for paths in listed.values() for path in paths]
 
 
-def _relevant(listed: _Days, since_ms: int) -> _Days:
+def _relevant(listed: _Days, since_ms: int | None) -> _Days:
     """Drop the oldest days as long as they end by `since_ms` and have no open incident.
 
     All later days stay: a later row of an incident is in the same day or, if it was
     found again, in a later day.
     """
+    if since_ms is None:
+        return listed
     return dict(
         dropwhile(
             lambda one: span_of(one[0]).stop <= since_ms and not _has_open(one[1]),

@@ -48,12 +48,9 @@ class KafkaSecurity:
     """Encryption and identity towards the brokers. Files are PEM.
 
     Attributes:
-        protocol: Security protocol.
         ca_file: Certificates of trusted authorities; None for the system's.
         certificate_file, key_file: The client's own, for brokers that require them.
         key_password: Password of an encrypted key file.
-        mechanism: SASL mechanism.
-        username, password: SASL user.
     """
 
     protocol: Protocol = Protocol.PLAINTEXT
@@ -117,11 +114,7 @@ class _Picklable(Exception):
 
 
 class KafkaUnreachable(_Picklable, ConnectionError):
-    """No broker answered.
-
-    Attributes:
-        bootstrap: Addresses that were tried.
-    """
+    """No broker answered at the addresses in `bootstrap`."""
 
     def __init__(self, bootstrap: str, cause: object = "no answer") -> None:
         self.bootstrap = bootstrap
@@ -132,11 +125,7 @@ class KafkaUnreachable(_Picklable, ConnectionError):
 
 
 class _Refusal(KafkaUnreachable):
-    """A broker refuses for good: retrying does not help.
-
-    Attributes:
-        cause: Why the broker refuses.
-    """
+    """A broker refuses for good: retrying does not help."""
 
     refuses: ClassVar[str]
     """What the broker refuses, for the message."""
@@ -164,11 +153,7 @@ class SecurityUnusable(ValueError):
 
 
 class TopicMissing(_Picklable, LookupError):
-    """The topic does not exist.
-
-    Attributes:
-        topic: Name of the topic.
-    """
+    """The topic does not exist."""
 
     def __init__(
         self,
@@ -181,12 +166,7 @@ class TopicMissing(_Picklable, LookupError):
 
 
 class RecordsLost(_Picklable, LookupError):
-    """Unread records were deleted from the topic.
-
-    Attributes:
-        topic, partition: Where.
-        first, end: Offsets [first, end) that are gone.
-    """
+    """Unread records were deleted from a partition: offsets [first, end)."""
 
     def __init__(self, topic: str, partition: int, first: int, end: int) -> None:
         self.topic = topic
@@ -203,10 +183,8 @@ class RecordsLost(_Picklable, LookupError):
 class TopicReplaced(_Picklable, LookupError):
     """The topic was deleted and made anew since it was read.
 
-    Attributes:
-        topic: Name of the topic.
-        known: Id of the topic that was read.
-        found: Id of the topic that has the name now.
+    `known` is the id of the topic that was read, `found` of the one that has the name
+    now.
     """
 
     def __init__(self, topic: str, known: str, found: str) -> None:

@@ -44,16 +44,13 @@ class TopicTail:
     ) -> list[RawRecord]:
         """Return the last records of some partitions, or as many as are not too large.
 
-        They come without key and value.
-
-        Args:
-            since: Offset at which the new records of each partition begin. Partitions
-                that are not in it have none.
-            ends: Offset after the last record of each partition.
+        They come without key and value. New records of a partition begin at the offset
+        in `since`, and end before that in `ends`; a partition that is not in `since`
+        has none.
 
         Raises:
-            connectors.kafka.settings.KafkaUnreachable: No broker answered.
-            connectors.kafka.settings.KafkaRefused: A broker refuses to give records.
+            KafkaUnreachable: No broker answered.
+            KafkaRefused: A broker refuses to give records.
         """
         grown = sorted(p for p in since if ends.get(p, 0) > since[p])
         if len(grown) > _PARTITIONS:

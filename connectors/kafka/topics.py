@@ -1,4 +1,8 @@
-"""Creates topics with the settings of docs/records.md."""
+"""Creates topics with the settings of docs/records.md.
+
+Functions raise `InvalidTopic` if Kafka does not allow a topic of this name, and
+`KafkaUnreachable` if no broker answered.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +37,7 @@ retention the broker soon deletes their records."""
 def ensure_frames_topic(settings: KafkaSettings, partitions: int) -> int:
     """Create the topic of frames, for records of any age, unless it exists.
 
-    Returns:
-        Number of its partitions.
-
-    Raises:
-        InvalidTopic: Kafka does not allow a topic of this name.
-        KafkaUnreachable: No broker answered.
+    Returns the number of its partitions.
     """
     if ensure_topic(settings, settings.topic, partitions, KEEP_FOR_EVER):
         return partitions
@@ -55,10 +54,6 @@ def ensure_topic(
     """Create a topic unless it exists; returns whether it was created.
 
     `configuration` is in addition to the settings of docs/records.md.
-
-    Raises:
-        InvalidTopic: Kafka does not allow a topic of this name.
-        KafkaUnreachable: No broker answered.
     """
     contract = {
         "max.message.bytes": str(MAX_MESSAGE_BYTES),
@@ -94,9 +89,6 @@ def find_max_message_bytes(settings: KafkaSettings, topic: str) -> int | None:
     """Return the size of the largest batch that a topic takes, bytes.
 
     None if the broker does not say, for example because the user may not ask.
-
-    Raises:
-        KafkaUnreachable: No broker answered.
     """
     name = "max.message.bytes"
     try:

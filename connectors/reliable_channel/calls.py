@@ -32,14 +32,9 @@ _Answer = TypeVar("_Answer")
 
 
 class NodeCalls:
-    """Calls of a node that are under way.
+    """Calls of a node that are under way; each takes at most `timeout_s`.
 
-    Args:
-        node: The node.
-        channel_id: Id of the channel, for the log.
-        content_topic: Topic of its messages.
-        timeout_s: Time for each call, s.
-        take: Takes how a call ended.
+    `take` takes how a call ended. The channel's id is for the log.
 
     Attributes:
         under_way: Each call -> what is taken if it is cancelled.

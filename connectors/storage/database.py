@@ -28,6 +28,8 @@ class Format(NamedTuple):
 class SqliteFile:
     """A file with one kind of state; a context manager that closes it.
 
+    Methods that write raise `StorageError`, those that read `StorageUnreadable`.
+
     Args:
         path: The file; it is made if it is missing. One process may have it open.
         form: Its kind.

@@ -75,9 +75,6 @@ class SqliteTree(SqliteFile):
 
         A new message may have a value. Notes are named values that change with the
         tree.
-
-        Raises:
-            StorageError: It cannot be written.
         """
         with self._writing() as database:
             self._write_tree(tree)
@@ -91,13 +88,7 @@ class SqliteTree(SqliteFile):
         self.tree = tree
 
     def prune(self, start_ns: int) -> None:
-        """Remove messages, and their values, from before a time, Unix ns.
-
-        All or nothing.
-
-        Raises:
-            StorageError: It cannot be written.
-        """
+        """Remove messages, and values, from before a time, Unix ns; all or nothing."""
         first = next(iter(self.tree), None)
         if first is None or first.timestamp_ns >= start_ns:
             return
@@ -112,21 +103,13 @@ class SqliteTree(SqliteFile):
         self.tree = tree
 
     def values(self, message_hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return message hash -> value; those that have one.
-
-        Raises:
-            StorageUnreadable: The file is damaged.
-        """
+        """Return message hash -> value; those that have one."""
         query = "SELECT value FROM value WHERE substr(key, 9) = ?"
         values = {key: self._bytes(query, key) for key in message_hashes}
         return {key: value for key, value in values.items() if value is not None}
 
     def note(self, name: str) -> bytes | None:
-        """Return a named value; None if it was never stored.
-
-        Raises:
-            StorageUnreadable: The file is damaged.
-        """
+        """Return a named value; None if it was never stored."""
         return self._bytes("SELECT value FROM note WHERE name = ?", name)
 
     def _bytes(self, query: str, key: bytes | str) -> bytes | None:

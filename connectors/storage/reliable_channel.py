@@ -37,28 +37,19 @@ class SqliteChannelStorage(SqliteFile):
     def load(self) -> Stored | None:
         """Return what was stored; None if nothing was.
 
-        Raises:
-            StorageUnreadable: The file is damaged; also while the journal is read.
+        A file may also prove damaged while the journal is read.
         """
         with self._reading() as database:
             row = database.execute("SELECT state FROM state").fetchone()
         return None if row is None else Stored(row[0], self._entries())
 
     def append(self, entry: bytes) -> None:
-        """Add an entry to the journal.
-
-        Raises:
-            StorageError: It cannot be written.
-        """
+        """Add an entry to the journal."""
         with self._writing() as database:
             database.execute("INSERT INTO journal (entry) VALUES (?)", (entry,))
 
     def replace(self, state: bytes) -> None:
-        """Store a state, and empty the journal; both or neither.
-
-        Raises:
-            StorageError: It cannot be written.
-        """
+        """Store a state, and empty the journal; both or neither."""
         with self._writing() as database:
             database.execute("INSERT OR REPLACE INTO state VALUES (0, ?)", (state,))
             database.execute("DELETE FROM journal")

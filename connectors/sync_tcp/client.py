@@ -46,7 +46,11 @@ class Synchronised(NamedTuple):
 
 
 class Peer:
-    """A server of synchronisations; limits and timeouts are for what is asked of it."""
+    """A server of synchronisations; limits and timeouts are for what is asked of it.
+
+    Methods raise `PeerUnreachable` if no connection lasted long enough, and `SyncError`
+    if the peer does not follow the protocol, or refuses.
+    """
 
     def __init__(
         self,
@@ -59,12 +63,7 @@ class Peer:
         self._timeouts = timeouts
 
     async def synchronise(self, client: Client) -> Synchronised:
-        """Run a client until its outcome is known.
-
-        Raises:
-            PeerUnreachable: No connection lasted long enough.
-            SyncError: The peer does not follow the protocol, or refuses.
-        """
+        """Run a client until its outcome is known."""
         rounds = sent = received = 0
 
         async def attempt() -> Outcome:
@@ -86,12 +85,7 @@ class Peer:
         return Synchronised(outcome, rounds, sent, received)
 
     async def records(self, message_hashes: Sequence[bytes]) -> list[pb.Record]:
-        """Return the whole records of messages; those that the peer still has.
-
-        Raises:
-            PeerUnreachable: No connection lasted long enough.
-            SyncError: The peer does not follow the protocol, or refuses.
-        """
+        """Return the whole records of messages; those that the peer still has."""
         found: dict[bytes, pb.Record] = {}
         # A record that the peer does not have any more is asked for once.
         wanted = list(dict.fromkeys(message_hashes))

@@ -1,6 +1,7 @@
 """Parses answers of a node's REST API (JSON; logos-delivery, rest_api).
 
-A message that cannot be parsed does not affect the others of its page.
+A message that cannot be parsed does not affect the others of its page. Functions raise
+`UNREADABLE` if the bytes are not such an answer.
 """
 
 from __future__ import annotations
@@ -140,20 +141,12 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
 
 
 def read_store_answer(body: bytes) -> StoreAnswer:
-    """Parse the answer of a store, without its messages.
-
-    Raises:
-        ValueError, RecursionError: The bytes are not an answer of a store.
-    """
+    """Parse the answer of a store, without its messages."""
     return _STORE_ANSWER.decode(body)
 
 
 def read_subscription_status(body: bytes) -> str:
-    """Return the status of a filter subscription, a text that the node chooses.
-
-    Raises:
-        ValueError, RecursionError: The bytes are not an answer to a subscription.
-    """
+    """Return the status of a filter subscription, a text that the node chooses."""
     return _FILTER_ANSWER.decode(body).status_desc
 
 

@@ -174,7 +174,7 @@ class NodeClient:
                 raise NotSubscribed(
                     self.url, answer.request, answer.status, detail, topic
                 )
-            raise self._refusal(answer)
+            raise self._refused(answer, answer.status, answer.detail)
         try:
             page = await answer.made(read_page, answer.body)
         except ValueError as error:
@@ -187,7 +187,7 @@ class NodeClient:
         """Send a request that can be repeated without losing data."""
         answer = await self._exchange(method, path, **rest)
         if answer.status >= httpx.codes.BAD_REQUEST:
-            raise self._refusal(answer)
+            raise self._refused(answer, answer.status, answer.detail)
         if answer.broken_off:
             raise self._unreachable(answer)
         return answer
@@ -251,9 +251,6 @@ class NodeClient:
             yield
         except UNREADABLE as error:
             raise BadAnswer(self.url, answer.request, str(error)) from error
-
-    def _refusal(self, answer: _Answer) -> NodeRefused:
-        return self._refused(answer, answer.status, answer.detail)
 
     def _refused(self, answer: _Answer, status: int, detail: str) -> NodeRefused:
         kind = NodeBusy if status in _BUSY else NodeRefused

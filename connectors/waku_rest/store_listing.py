@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TypeVar
 
 from tenacity import (
-    AsyncRetrying,
+    retry,
     retry_if_exception_type,
     stop_after_attempt,
     wait_random_exponential,
 )
 
+from connectors.waku_rest.answers import StorePage
 from connectors.waku_rest.client import NodeClient
 from connectors.waku_rest.connection import NodeSettings, open_client
 from connectors.waku_rest.errors import NodeBusy, NodeUnreachable
@@ -27,11 +27,13 @@ from sds_core.waku import WakuMessage
 
 _ATTEMPTS = 5
 
-_Result = TypeVar("_Result")
-
 
 class StoreListing:
-    """Reads one node's store: pubsub topics -> their content topics, none for all."""
+    """Reads one node's store: pubsub topics -> their content topics, none for all.
+
+    Methods raise `NodeError` if the node cannot be reached, refuses, or answers with
+    nonsense.
+    """
 
     def __init__(self, node: NodeSettings, topics: Mapping[str, Sequence[str]]) -> None:
         self._settings = node
@@ -41,9 +43,6 @@ class StoreListing:
         """Return message hash -> pubsub topic of all messages of some times.
 
         Times are the sender's, Unix ns, at least 1, both inclusive.
-
-        Raises:
-            NodeError: The node cannot be reached, refuses, or answers with nonsense.
         """
         found: dict[bytes, str] = {}
         async with open_client(self._settings) as http:
@@ -58,16 +57,13 @@ class StoreListing:
         """Return message hash -> pubsub topic and message; those that the store has.
 
         The pubsub topics given by hash are for nodes that do not say it.
-
-        Raises:
-            NodeError: The node cannot be reached, refuses, or answers with nonsense.
         """
         found = {}
         async with open_client(self._settings) as http:
             node = NodeClient(self._settings.url, http)
             for some in in_parts(list(hashes), MAX_HASHES):
                 query = StoreQuery(hashes=some)
-                page = await _persist(partial(node.store_page, query))
+                page = await _page(node, query, None, include_data=True)
                 for stored in page.messages:
                     topic = stored.pubsub_topic or hashes.get(stored.hash)
                     if stored.message is None or topic is None:
@@ -81,17 +77,19 @@ class StoreListing:
 async def _read(
     node: NodeClient, query: StoreQuery, found: dict[bytes, str], cursor: bytes | None
 ) -> bytes | None:
-    page = await _persist(partial(node.store_page, query, cursor, include_data=False))
+    page = await _page(node, query, cursor, include_data=False)
     for stored in page.messages:
         found[stored.hash] = stored.pubsub_topic or query.pubsub_topic or ""
     return page.cursor
 
 
-async def _persist(attempt: Callable[[], Awaitable[_Result]]) -> _Result:
-    retrying = AsyncRetrying(
-        retry=retry_if_exception_type((NodeBusy, NodeUnreachable)),
-        stop=stop_after_attempt(_ATTEMPTS),
-        wait=wait_random_exponential(multiplier=0.5, max=10.0),
-        reraise=True,
-    )
-    return await retrying(attempt)
+@retry(
+    retry=retry_if_exception_type((NodeBusy, NodeUnreachable)),
+    stop=stop_after_attempt(_ATTEMPTS),
+    wait=wait_random_exponential(multiplier=0.5, max=10.0),
+    reraise=True,
+)
+async def _page(
+    node: NodeClient, query: StoreQuery, cursor: bytes | None, include_data: bool
+) -> StorePage:
+    return await node.store_page(query, cursor, include_data=include_data)

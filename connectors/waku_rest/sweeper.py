@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 
 from connectors.waku_rest.answers import StorePage
@@ -51,23 +50,10 @@ _AHEAD_MS = 60_000
 messages that are up to 20 s ahead of the store's clock."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reach:
-    """How far back the store is read, and how often.
-
-    Each hash is listed about seven times in all. Stores of logos-delivery synchronise
-    with each other over 20 s, 5 minutes and an hour.
-    """
-
-    back_ms: int
-    every_ms: int
-
-
-_REACHES = (
-    _Reach(20_000, 0),
-    _Reach(300_000, 150_000),
-    _Reach(LONGEST_REACH_MS, 1_800_000),
-)
+_REACHES = {20_000: 0, 300_000: 150_000, LONGEST_REACH_MS: 1_800_000}
+"""How far back the store is read, ms -> how often, ms. Each hash is listed about seven
+times in all. Stores of logos-delivery synchronise with each other over 20 s, 5 minutes
+and an hour."""
 
 
 class Sweeper:
@@ -100,12 +86,11 @@ class Sweeper:
                 now_ms = self._now_ms()
                 # If the clock was set back, a read is due as well.
                 due = [
-                    reach
-                    for reach in _REACHES
-                    if abs(now_ms - read_ms[reach]) >= reach.every_ms
+                    back_ms
+                    for back_ms, every_ms in _REACHES.items()
+                    if abs(now_ms - read_ms[back_ms]) >= every_ms
                 ]
-                back_ms = max(reach.back_ms for reach in due)
-                swept = await self._read_up_to_now(swept, back_ms)
+                swept = await self._read_up_to_now(swept, max(due))
                 read_ms |= dict.fromkeys(due, now_ms)
                 await self._ending.pause(self._settings.store_interval_s)
 

@@ -28,7 +28,6 @@ class FiringHead:
     Attributes:
         alerts: At most `LISTED_ALERTS`, the gravest first: name, severity, and the
             channels for which it fires, empty if it is of none.
-        hidden: Number of others.
         by_name: Each alert that fires -> its most severe severity.
         note: Why it is not known which alerts fire; empty if it is known.
     """

@@ -175,8 +175,7 @@ def _limit_name(limit: Limit, observer: ObserverSettings) -> str:
 
 
 def _limit_ms(limit: Limit, observer: ObserverSettings) -> int:
-    value: int = getattr(observer, limit.setting)
-    return value
+    return int(getattr(observer, limit.setting))
 
 
 def _ticks_ms(trend: Trend) -> list[int]:

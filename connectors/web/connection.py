@@ -53,10 +53,6 @@ DEFAULT_LIMITS = ClientLimits()
 class LimitedConnection(H11Protocol):
     """A connection of a client, which is ended if it violates the limits.
 
-    Args:
-        limits: The limits.
-        arguments: See `H11Protocol`.
-
     Attributes:
         is_aborted: Whether `abort` was called.
         waiting_since: When the server last began to wait for the client: seconds of

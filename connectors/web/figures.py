@@ -19,13 +19,10 @@ class PageFigure:
 
     Attributes:
         key: Name of the figure in the address of a page.
-        heading: Name of the figure in tables.
-        meaning: One sentence that explains the figure.
         text: Returns the value as text, from the totals of a view.
         value: Returns the number by which views are sorted, from the totals of a view;
             None if there is nothing to measure.
         grave: Whether any value but zero is a fault.
-        least_first: Whether smaller values are worse.
         column: Place in the table of all views; 0 if it has no column.
     """
 

@@ -53,7 +53,6 @@ class IncidentWords:
     """An incident as a page shows it.
 
     Attributes:
-        key: Identifies the incident within the page.
         summary: Who lacks the message, or who sent it.
         runbook: Name of the runbook that says what to do; empty without one.
         stands: Whether the incident has not ended, and may still end.

@@ -33,7 +33,6 @@ class LackWords:
     """Messages with the same problem, and for whom, as a page shows them.
 
     Attributes:
-        key: Identifies the group within the page.
         doubt: How many of them the taps may have missed; empty if none.
         channel_href: The view's page, relative to the root of the site; empty if
             the view has ended.

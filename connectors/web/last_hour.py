@@ -58,10 +58,7 @@ class Trend:
 class LastHour:
     """Finds the figures of views in the hour before a clock, for one page.
 
-    Args:
-        stored: What is stored of their kind; None if nothing is.
-        table: The figures of their kind.
-        clock_ms: Event time now, Unix ms.
+    The clock is event time now, Unix ms. Without anything stored, nothing is found.
 
     Attributes:
         begin_ms: Begin of the hour, Unix ms of event time.

@@ -32,13 +32,9 @@ _PATIENCE_S = 8.0
 class Lookups:
     """Queries the sources for data that may be in files; limits concurrent queries.
 
-    Every method raises `HistoryBusy` if too many other requests wait, and
-    `HistoryUnreadable` if the history is missing or damaged. Of a kind of view of which
-    nothing is stored, nothing is found.
-
-    Args:
-        sources: Sources to query.
-        patience_s: How long a request waits for its turn, in seconds.
+    A request waits `patience_s` seconds for its turn. Every method raises `HistoryBusy`
+    if too many other requests wait, and `HistoryUnreadable` if the history is missing
+    or damaged. Of a kind of view of which nothing is stored, nothing is found.
     """
 
     def __init__(self, sources: Sources, patience_s: float = _PATIENCE_S) -> None:

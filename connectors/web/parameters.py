@@ -1,4 +1,8 @@
-"""Query parameters of pages and API, refused in one line if they make no sense."""
+"""Query parameters of pages and API, refused in one line if they make no sense.
+
+A value that is not allowed is a `WrongParameter`; a view that is named but does not
+exist, by name or by key, is a `NoChannel`.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +21,7 @@ from sds_core.observer.snapshot import Snapshot, Views
 
 
 def number(given: Mapping[str, str], name: str) -> int | None:
-    """Return a whole number from 0 on; None if the parameter is missing.
-
-    Raises:
-        WrongParameter: The value is not allowed.
-    """
+    """Return a whole number from 0 on; None if the parameter is missing."""
     text = given.get(name)
     if text is None:
         return None
@@ -32,11 +32,7 @@ def number(given: Mapping[str, str], name: str) -> int | None:
 
 
 def one_of(given: Mapping[str, str], name: str, allowed: Sequence[str]) -> str | None:
-    """Return one of some words; None if the parameter is missing.
-
-    Raises:
-        WrongParameter: The value is not allowed.
-    """
+    """Return one of some words; None if the parameter is missing."""
     text = given.get(name)
     if text is not None and text not in allowed:
         raise WrongParameter(name, f"one of {', '.join(allowed)}", text)
@@ -44,11 +40,7 @@ def one_of(given: Mapping[str, str], name: str, allowed: Sequence[str]) -> str |
 
 
 def hours(given: Mapping[str, str]) -> int:
-    """Return the number of hours that charts cover.
-
-    Raises:
-        WrongParameter: This number of hours is not offered.
-    """
+    """Return the number of hours that charts cover."""
     text = one_of(given, "hours", [str(choice) for choice in HOURS])
     return DEFAULT_HOURS if text is None else int(text)
 
@@ -70,9 +62,6 @@ def view(given: Mapping[str, str], label: str, names: Iterable[str]) -> str | No
     """Return the name of the requested view or group; None if no parameter names one.
 
     `label` is the parameter for a name; `key` may replace it if the name is long.
-
-    Raises:
-        NoChannel: No name has the key.
     """
     if label in given or "key" not in given:
         return given.get(label)
@@ -84,11 +73,7 @@ def view(given: Mapping[str, str], label: str, names: Iterable[str]) -> str | No
 
 
 def existing(given: Mapping[str, str], label: str, names: Collection[str]) -> str:
-    """Return the name of the requested view; see `view`.
-
-    Raises:
-        NoChannel: There is no such view, or no parameter names one.
-    """
+    """Return the name of the requested view, which must be given; see `view`."""
     name = view(given, label, names) or ""
     if name not in names:
         raise NoChannel("id", name)
@@ -98,12 +83,7 @@ def existing(given: Mapping[str, str], label: str, names: Collection[str]) -> st
 def incident_query(
     given: Mapping[str, str], label: str, names: Iterable[str]
 ) -> IncidentQuery:
-    """Return the query that the name of a view, `kind`, `since` and `standing` select.
-
-    Raises:
-        NoChannel: See `view`.
-        WrongParameter: A value is not allowed.
-    """
+    """Return the query that a view's name, `kind`, `since` and `standing` select."""
     kind = one_of(given, "kind", list(IncidentKind))
     return IncidentQuery(
         channel=view(given, label, names),

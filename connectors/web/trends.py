@@ -71,7 +71,6 @@ class Trend:
 
     Attributes:
         begin_ms: Start of the first interval, event time, Unix ms.
-        step_ms: Length of each interval.
         growth: Growth in each interval; None if the figures before it are unknown.
     """
 
@@ -106,16 +105,8 @@ def recent_trend(
     """Return the trend of the last hours, up to the interval that the clock is in.
 
     It begins where figures begin to be known: a young view has fewer intervals, and
-    shorter ones.
-
-    Args:
-        table: The figures of the view's kind.
-        find_minutes: See `StoredViews`.
-        view: Id of the view.
-        first_event_ms: Event time of the view's first frame on this checkpoint, Unix
-            ms: older rows are of another checkpoint.
-        clock_ms: Event time now, Unix ms.
-        hours: A key of `HOURS`.
+    shorter ones. Rows from before its first event on this checkpoint, Unix ms of event
+    time, are of another checkpoint. `hours` is a key of `HOURS`.
 
     Raises:
         NoHistory: The history does not exist.
@@ -166,15 +157,10 @@ def trend(
     end_ms: int,
     step_ms: int,
 ) -> Trend:
-    """Return the trend of rows whose minutes begin in [begin_ms, end_ms).
+    """Return the trend of rows whose minutes begin in [begin_ms, end_ms), Unix ms.
 
-    Args:
-        table: The figures of the view's kind.
-        rows: Rows of the history, in order of time.
-        before: The figures before the first row; None if they are unknown.
-        begin_ms: Start of the first interval, Unix ms.
-        end_ms: End of the last interval, a whole number of intervals later.
-        step_ms: Length of an interval.
+    Rows are in order of time. Figures before the first row are None if they are
+    unknown. There is a whole number of intervals.
     """
     growth: list[Growth | None] = [Growth() for _ in range(begin_ms, end_ms, step_ms)]
     for row in rows:

@@ -66,16 +66,9 @@ class Layout:
     ) -> Response:
         """Return a page as the response to a request.
 
-        Args:
-            request: The request.
-            snapshot: The figures; the head shows the verdict on them.
-            template: Name of the page's template.
-            title: Title of the page; empty for the first page.
-            status: HTTP status.
-            poll_s: Seconds after which an open page requests an update.
-            light: Query parameter with which an open page requests only the parts that
-                are cheap to compute; empty to request the whole page each time.
-            values: Values for the template.
+        The first page has no title. An open page requests an update after `poll_s`
+        seconds: with the query parameter `light` only the parts that are cheap to
+        compute, without one the whole page. Further values are for the template.
         """
         html = self._environment.get_template(template).render(
             root=_root(request),

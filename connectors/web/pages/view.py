@@ -97,7 +97,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
 def _objective(
     name: str, target: float, reached: Proportion
 ) -> tuple[str, str, str, str]:
-    """Return name, target, what was reached, and `met`, `missed` or nothing to judge."""
+    """Return name, target, what was reached, and `met`, `missed` or nothing."""
     value = reached.value
     verdict = "" if value is None else "met" if value >= target else "missed"
     return name, words.percent(target), words.share(*reached, decimals=2), verdict
