@@ -77,10 +77,14 @@ def format_line(record: RawRecord) -> bytes:
         partition=record.partition,
         offset=record.offset,
         timestamp_ms=record.timestamp_ms,
-        key=_to_json(record.key),
+        key=None if record.key is None else _to_json(record.key),
         value_hex=None if record.value is None else record.value.hex(),
         headers=[
-            (_name_to_json(name), _to_json(value)) for name, value in record.headers
+            (
+                _to_json(header_name_bytes(name)),
+                None if value is None else _to_json(value),
+            )
+            for name, value in record.headers
         ],
     )
     return _ENCODER.encode(line) + b"\n"
@@ -107,17 +111,7 @@ def _to_name(name: str | _Hex) -> str:
     return name if isinstance(name, str) else header_name(bytes.fromhex(name.hex))
 
 
-def _name_to_json(name: str) -> str | _Hex:
-    raw = header_name_bytes(name)
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return _Hex(raw.hex())
-
-
-def _to_json(value: bytes | None) -> _Bytes:
-    if value is None:
-        return None
+def _to_json(value: bytes) -> str | _Hex:
     try:
         return value.decode()
     except UnicodeDecodeError:

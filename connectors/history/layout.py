@@ -47,8 +47,10 @@ def file_path(directory: Path, number: int) -> Path:
 
 def days(table: Path) -> dict[date, Path]:
     """Return a table's directories by day, oldest first; empty if there are none."""
-    found = {_day(name): table / name for name in _names(table, _DAY)}
-    return dict(sorted(found.items()))
+    names = sorted(_names(table, _DAY))
+    return {
+        date.fromisoformat(name.removeprefix("day=")): table / name for name in names
+    }
 
 
 def files(directory: Path) -> list[Path]:
@@ -68,10 +70,6 @@ def settled(listing: Callable[[], _Listed]) -> _Listed:
     while (current := listing()) != previous:
         previous = current
     return current
-
-
-def _day(name: str) -> date:
-    return date.fromisoformat(name.removeprefix("day="))
 
 
 def _names(directory: Path, pattern: re.Pattern[str]) -> list[str]:

@@ -6,8 +6,8 @@ The API has no push, so the relay's cache is polled. The node makes RLN proofs.
 from __future__ import annotations
 
 import asyncio
-import time
 
+from connectors.event_loop.driver import unix_ms
 from connectors.reliable_channel.node import (
     Listener,
     QueryFailed,
@@ -146,7 +146,7 @@ class RestNode:
 
     async def _poll(self, topic: str) -> None:
         """Read the relay's cache of a topic until cancelled."""
-        trouble = Trouble(_wall_clock_ms)
+        trouble = Trouble(unix_ms)
         is_subscribed = False
         while True:
             try:
@@ -186,7 +186,3 @@ def _irrecoverable(error: NodeRefused) -> SendError | None:
         if text in error.detail:
             return kind
     return None
-
-
-def _wall_clock_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -46,6 +46,8 @@ CREATE TABLE IF NOT EXISTS swept (
 );
 """
 
+_SET_LAST_SEQ = "UPDATE mirror SET last_seq = ?"
+
 _ROW_BYTES = 64
 """Approximate size of a row without key, value and headers."""
 
@@ -194,7 +196,7 @@ class Spool:
     def skip_number(self) -> None:
         """Leave one sequence number out, so that a probable loss becomes a hole."""
         with self._database as database:
-            self._set_last_seq(database, self.last_seq + 1)
+            database.execute(_SET_LAST_SEQ, (self.last_seq + 1,))
         self.last_seq += 1
 
     def accept(
@@ -230,7 +232,7 @@ class Spool:
                 "INSERT OR IGNORE INTO seen VALUES (?, ?)",
                 [(key, at_ms) for key in (*new, *unwanted)],
             )
-            self._set_last_seq(database, last_seq)
+            database.execute(_SET_LAST_SEQ, (last_seq,))
         self.last_seq = last_seq
         self.count += len(rows)
         self.size_bytes += sum(len(row[3]) + len(row[4]) + _ROW_BYTES for row in rows)
@@ -320,10 +322,6 @@ class Spool:
             if in_order:
                 with self._database as database:
                     database.execute("UPDATE mirror SET is_closed = TRUE")
-
-    @staticmethod
-    def _set_last_seq(database: sqlite3.Connection, last_seq: int) -> None:
-        database.execute("UPDATE mirror SET last_seq = ?", (last_seq,))
 
 
 def _unusable(directory: Path, reason: object) -> StateUnusable:
