@@ -35,8 +35,8 @@ def claim_scratch(root: Path | None = None) -> Path:
     """Make a scratch directory for this process and a JVM that it starts.
 
     It belongs to this process until the process ends, and to every process whose
-    command line names it. Directories that belong to nobody are removed first. None
-    means `scratch_root`.
+    command line names it. Directories of ended processes are removed first. `root` is
+    the directory to make it in, by default `scratch_root`.
 
     Raises:
         OSError: The directory cannot be made.

@@ -19,7 +19,7 @@ from sds_core.text import one_line
 
 
 def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
-    """`/healthz` and `/readyz`; `obstacle` returns why the process is not ready."""
+    """`/healthz` and `/readyz`; `obstacle` says why it is not ready, or nothing."""
 
     async def healthz(request: Request) -> Response:
         """200 as long as the process answers."""

@@ -50,7 +50,7 @@ def json_href(kind: AnyKind, name: str | None = None, what: str = "") -> str:
 
 
 def incidents_href(kind: AnyKind, view: str, /, **chosen: str) -> str:
-    """Return the address of the list of a view's incidents that are chosen."""
+    """Return the address of the list of a view's incidents, with further parameters."""
     query = view_query(view, label_of(kind))
     rest = urlencode(chosen, errors="surrogatepass")
     return "&".join(filter(None, (f"{path_of(kind, 'incidents')}?{query}", rest)))

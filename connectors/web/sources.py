@@ -47,7 +47,7 @@ class StoredViews(Protocol):
     ) -> Mapping[str, Sequence[Recorded]]:
         """Return the figures at the end of the last minute in each step, in order.
 
-        Steps without a minute are left out: nothing changed. Both times are of the last
+        Steps without a minute are missing: nothing changed. Both times are of the last
         hour, Unix ms of event time.
         """
 
