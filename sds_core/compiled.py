@@ -40,6 +40,7 @@ MODULES = (
     *(f"sds_core.observer.sds.{name}" for name in _SDS.split()),
     *(f"sds_core.observer.mvds.{name}" for name in _MVDS.split()),
     "sds_core.wire.outline",
+    "sds_core.wire.parts",
     "sds_core.wire.segment_header",
 )
 """The modules that are compiled."""

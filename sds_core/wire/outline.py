@@ -163,28 +163,18 @@ def entry_bytes(entry: bytes) -> int:
 @native
 def outlined_entry(entry: bytes) -> HistoryEntry | None:
     """Read an entry of an outline; None if `decode` must read its frame."""
-    size = len(entry)
-    try:
-        # As both libraries write it: id, hint and sender of less than 128 bytes each.
-        hint_at = 2 + entry[1]
-        sender_at = hint_at + 2 + entry[hint_at + 1]
-        if (
-            entry[0] == _ID_TAG
-            and entry[hint_at] == _HINT_TAG
-            and entry[sender_at] == _SENDER_TAG
-            and sender_at + 2 + entry[sender_at + 1] == size
-            and max(entry[1], entry[hint_at + 1], entry[sender_at + 1]) < _SHORT
-        ):
-            return _new_tuple(
-                HistoryEntry,
-                (
-                    entry[2:hint_at].decode(),
-                    entry[hint_at + 2 : sender_at],
-                    entry[sender_at + 2 :].decode(),
-                ),
-            )
-    except (IndexError, UnicodeDecodeError):
-        pass
+    size: int = len(entry)
+    # As both libraries write it: id, hint and sender of less than 128 bytes each.
+    id_end: int = _end_of(entry, 0, _ID_TAG)
+    hint_end: int = _end_of(entry, id_end, _HINT_TAG)
+    if _end_of(entry, hint_end, _SENDER_TAG) == size:
+        try:
+            message_id = entry[2:id_end].decode()
+            sender_id = entry[hint_end + 2 :].decode()
+        except UnicodeDecodeError:
+            return None
+        hint = entry[id_end + 2 : hint_end]
+        return _new_tuple(HistoryEntry, (message_id, hint, sender_id))
     try:
         read = _read_entry(entry)
     except DecodeError:
@@ -194,6 +184,15 @@ def outlined_entry(entry: bytes) -> HistoryEntry | None:
     if size != sum([entry_bytes(part) for part in parts if part]):
         return None
     return HistoryEntry(read.message_id, read.retrieval_hint, read.sender_id)
+
+
+@native
+def _end_of(entry: bytes, at: int, tag: int) -> int:
+    """Where a field of 1 to 127 bytes ends; where it would begin if there is none."""
+    if at + 1 >= len(entry) or entry[at] != tag:
+        return at
+    length: int = entry[at + 1]
+    return at + 2 + length if 0 < length < _SHORT else at
 
 
 @native

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sds_core.native import Bytes, native
 from sds_core.wire.frame import Dialect
 
 _CONTENT, _HISTORY, _BLOOM, _REPAIR, _OTHER = range(5)
@@ -44,6 +45,7 @@ class PartSizes(NamedTuple):
     other: int
 
 
+@native
 def part_sizes(dialect: Dialect, value: bytes) -> PartSizes:
     """Return the bytes of each part of a frame.
 
@@ -56,18 +58,21 @@ def part_sizes(dialect: Dialect, value: bytes) -> PartSizes:
     """
     part_of = _PARTS[dialect]
     sizes = [0] * 5
-    position, end, depth = 0, len(value), 0
-    fields_left = _MOST_FIELDS
+    read: Bytes = value
+    position: int = 0
+    end: int = len(value)
+    depth: int = 0
+    fields_left: int = _MOST_FIELDS
     while position < end and fields_left:
         fields_left -= 1
-        start = position
-        tag = value[position]
+        start: int = position
+        tag: int = read[position]
         position += 1
         if tag >= 0x80:
             tag, position = _long_varint(value, position, tag)
-        wire_type = tag & 7
+        wire_type: int = tag & 7
         if wire_type == _LENGTH_DELIMITED:
-            length = value[position]
+            length: int = read[position]
             position += 1
             if length >= 0x80:
                 length, position = _long_varint(value, position, length)
@@ -75,7 +80,7 @@ def part_sizes(dialect: Dialect, value: bytes) -> PartSizes:
             if not depth:
                 sizes[part_of.get(tag, _OTHER)] += position - start
         elif wire_type == _VARINT:
-            while value[position] >= 0x80:
+            while read[position] >= 0x80:
                 position += 1
             position += 1
         elif wire_type == _FIXED64:

@@ -384,6 +384,8 @@ class ChannelModel:
         own_ids = self._own_ids
         oldest_ms = clock_ms - self._settings.horizon_ms
         place: int = -1
+        room: int = self._gaps.room()
+        unseen: int = 0
         named: Named
         for named in frame.history:
             place += 1
@@ -405,11 +407,17 @@ class ChannelModel:
                     if not message.definite:
                         acknowledgements.mentioned(message, by, time_ms, clock_ms)
             elif key != frame.named.fingerprint and not own_ids.was_seen(key, clock_ms):
+                if not self._gaps.follows(key):
+                    unseen += 1
+                    if unseen > room:
+                        continue
                 is_after = naming is GapEvent.NAMED_AFTER_START
                 event = naming
                 if is_after and self._start.was_held(frame, named):
                     event = before_start
                 self._gaps.named(named, event, frame, by, clock_ms)
+        if unseen > room:
+            self._totals.leave_out(LeftOut.UNSEEN, unseen - room)
 
     def _forget(self, clock_ms: int) -> None:
         """Forget entries older than the horizon.

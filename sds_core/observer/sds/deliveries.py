@@ -92,7 +92,7 @@ class Deliveries:
         # Number of waiting messages of all receivers.
         self._awaited = 0
         for one in self._receivers.values():
-            self._awaited += len(one.waiting)
+            self._awaited += one.waiting_count
         self._missing = MissingDeliveries(
             participants, incidents, self._receivers, state.undelivered
         )

@@ -22,7 +22,7 @@ from sds_core.observer.sds.gap_states import (
     transition,
 )
 from sds_core.observer.sds.gap_table import Gap, GapTable
-from sds_core.observer.sds.limits import LeftOut
+from sds_core.observer.sds.limits import MANY_UNSEEN, MOST_UNSEEN, LeftOut
 from sds_core.observer.sds.participants import UNKNOWN, Participants
 from sds_core.observer.sds.repairs import Repairs
 from sds_core.observer.sds.seen_frames import Named, SeenFrame
@@ -72,6 +72,14 @@ class Gaps:
         deadlines.add_all(Due.GAP_SETTLED, settling)
         overdue = [(since_ms + deadline_ms, key) for key, since_ms, _ in waiting]
         deadlines.add_all(Due.GAP_OVERDUE, overdue)
+
+    def room(self) -> int:
+        """How many further ids a frame may add."""
+        return MOST_UNSEEN if len(self._gaps) >= MANY_UNSEEN else MANY_UNSEEN
+
+    def follows(self, key: int) -> bool:
+        """Whether an id was named, and not seen."""
+        return key in self._gaps
 
     def named(
         self, named: Named, event: GapEvent, frame: SeenFrame, by: int, clock_ms: int

@@ -25,7 +25,6 @@ class Receiver:
 
     Attributes:
         checked_to: Messages from this one on were sent after its latest first copy.
-        waiting: Earlier messages that it is not known to have.
         missing: The waiting messages that it lacked, with the event time of the first
             frame that showed this.
         lost: The waiting messages that count as lost to it.
@@ -34,16 +33,35 @@ class Receiver:
             the deadline, the latest first; 0 if there is none.
         delivered: Number of deliveries to it that succeeded.
         failed: Number of deliveries to it that count as lost and are not retracted.
+        first, bitmap: See `PackedReceiver`; void once `unpacked` is set.
+        unpacked: The waiting messages, from their first use on: a batch concerns a few
+            receivers of many.
     """
 
     checked_to: int = 0
-    waiting: set[int] = field(default_factory=set)
     missing: dict[int, int] = field(default_factory=dict)
     lost: set[int] = field(default_factory=set)
     watched: list[int] = field(default_factory=list)
     returns: tuple[int, int] = (0, 0)
     delivered: int = 0
     failed: int = 0
+    first: int = 0
+    bitmap: bytes = b""
+    unpacked: set[int] | None = None
+
+    @property
+    def waiting(self) -> set[int]:
+        """Messages before `checked_to` that it is not known to have."""
+        if self.unpacked is None:
+            self.unpacked = unpack_set(self.first, self.bitmap)
+        return self.unpacked
+
+    @property
+    def waiting_count(self) -> int:
+        """Number of waiting messages."""
+        if self.unpacked is None:
+            return int.from_bytes(self.bitmap).bit_count()
+        return len(self.unpacked)
 
 
 class PackedReceiver(msgspec.Struct, array_like=True):
@@ -68,9 +86,13 @@ class PackedReceiver(msgspec.Struct, array_like=True):
     @classmethod
     def of(cls, receiver: Receiver) -> PackedReceiver:
         """The packed form of a receiver."""
+        first, bitmap = receiver.first, receiver.bitmap
+        if receiver.unpacked is not None:
+            first, bitmap = pack_set(receiver.unpacked)
         return cls(
             receiver.checked_to,
-            *pack_set(receiver.waiting),
+            first,
+            bitmap,
             receiver.missing,
             sorted(receiver.lost),
             receiver.watched,
@@ -83,11 +105,12 @@ class PackedReceiver(msgspec.Struct, array_like=True):
         """The receiver."""
         return Receiver(
             self.checked_to,
-            unpack_set(self.first, self.waiting),
             self.missing,
             set(self.lost),
             self.watched,
             self.returns,
             self.delivered,
             self.failed,
+            self.first,
+            self.waiting,
         )
