@@ -198,9 +198,9 @@ def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
     if len(value) > MAX_VALUE_BYTES:
         raise ValueTooLarge(len(value), MAX_VALUE_BYTES)
     is_specified = value[0] > _GREATEST_ONE_BYTE_TAG
-    schema = mvds_pb2.Payload if is_specified else mvds_vacp2p_pb2.Payload
+    schema = mvds_pb2 if is_specified else mvds_vacp2p_pb2
     try:
-        parsed = schema.FromString(value)
+        parsed = schema.Payload.FromString(value)
     except DecodeError as error:
         raise MalformedPayload(str(error), len(value)) from None
     group_offers = parsed.group_offers if isinstance(parsed, mvds_pb2.Payload) else ()
@@ -214,14 +214,9 @@ def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
     if not records + len(group_offers):
         raise NoRecord(len(value))
     count = records + len(group_offers)
-    parents: list[tuple[bytes, ...]] = []
-    if count <= MAX_RECORDS:
-        parents = [
-            _ids("metadata.parents", message.metadata.parents)
-            for message in parsed.messages
-            if message.HasField("metadata")
-        ]
-        count += sum(map(len, parents))
+    if count <= MAX_RECORDS and parsed.messages:
+        merged = schema.Parents.FromString(value).messages
+        count += len(_ids("metadata.parents", merged.metadata.parents))
     if count > MAX_RECORDS:
         raise TooManyRecords(count, MAX_RECORDS)
     left = most

@@ -51,7 +51,7 @@ class Acknowledgements:
     _messages: MessageTable
     _definite: list[DefiniteAcknowledgement]
     _unacknowledged: dict[int, None]
-    _unjudged: set[int]
+    _unjudged: dict[int, None]
     _in_flight: dict[int, int]
 
     def __init__(
@@ -77,8 +77,8 @@ class Acknowledgements:
         self._unacknowledged = dict.fromkeys(
             messages.unacknowledged(clock_ms - settings.horizon_ms)
         )
-        # Those that have had no opportunity yet, and are not overdue.
-        self._unjudged = set(messages.unjudged())
+        # Those that have had no opportunity yet, and are not overdue, in this order.
+        self._unjudged = dict.fromkeys(messages.unjudged())
         # Event times of those whose deadline has not passed.
         self._in_flight = dict(messages.in_flight())
         after_ms = settings.ack_deadline_ms
@@ -118,7 +118,7 @@ class Acknowledgements:
         self._totals.in_flight += 1
         self._deadlines.add(self._deadline_of(message), Due.ACKNOWLEDGEMENT, key)
         self._unacknowledged[key] = None
-        self._unjudged.add(key)
+        self._unjudged[key] = None
         self._in_flight[key] = message.t0_ms
         return message
 
@@ -169,13 +169,17 @@ class Acknowledgements:
         returned_ms: int = self._deliveries.returned_ms(by)
         # Each with whether the filter holds it.
         found: list[tuple[Message, bool]] = []
-        for key in islice(reversed(self._unacknowledged), searched):
+        candidates = self._unacknowledged
+        if filter_ is None and self._all_unjudged_among_newest(searched):
+            candidates = self._unjudged
+        for key in islice(reversed(candidates), searched):
             is_unjudged: bool = key in self._unjudged
             if filter_ is None and not is_unjudged:
                 continue
-            message: Message = self._messages[key]
-            if message.sender == by or message.sender == UNKNOWN:
+            sender: int = self._messages.sender_of(key)
+            if sender == by or sender == UNKNOWN:
                 continue
+            message: Message = self._messages[key]
             is_judged: bool = (
                 is_opportunity
                 and is_unjudged
@@ -193,9 +197,15 @@ class Acknowledgements:
         for message, is_held in reversed(found):
             if not is_held:
                 message.opportunity = True
-                self._unjudged.remove(message.key)
+                del self._unjudged[message.key]
             elif filter_ is not None and self._may_witness(message, by):
                 self._witnessed(message, by, filter_, time_ms, clock_ms)
+
+    def _all_unjudged_among_newest(self, count: int) -> bool:
+        """Whether so many of the newest messages include all that are unjudged."""
+        for oldest in self._unjudged:
+            return self._totals.messages - self._messages.order_of(oldest) <= count
+        return True
 
     def _may_witness(self, message: Message, by: int) -> bool:
         """Whether a filter of this participant counts as further evidence."""
@@ -217,7 +227,7 @@ class Acknowledgements:
         ):
             return None
         message.overdue = True
-        self._unjudged.discard(key)
+        self._unjudged.pop(key, None)
         self._in_flight.pop(key, None)
         if message.in_time:
             return False
@@ -247,7 +257,7 @@ class Acknowledgements:
             self._totals.in_flight -= 1
             self._totals.unwitnessed += 1
         self._unacknowledged.pop(key, None)
-        self._unjudged.discard(key)
+        self._unjudged.pop(key, None)
         return message
 
     def oldest_in_flight_ms(self) -> int | None:
@@ -293,7 +303,7 @@ class Acknowledgements:
     def _acknowledged(self, message: Message, clock_ms: int) -> None:
         """Count an acknowledgement by its time; end the incident if there is one."""
         self._unacknowledged.pop(message.key, None)
-        self._unjudged.discard(message.key)
+        self._unjudged.pop(message.key, None)
         self._in_flight.pop(message.key, None)
         if message.definite:
             message.witnesses = []

@@ -21,6 +21,9 @@ MOST_UNSEEN = 20
 """Number of these that a frame then adds, at most. A tap that misses 95 % of a
 channel's messages sees 19 in each frame."""
 
+MOST_SEARCHED_OF_MANY = 200
+"""Number of these that a filter is then searched for, at most, the newest."""
+
 MOST_SEGMENT_SETS = 100
 """Segmented messages of a channel that are followed until they are complete, and as
 many complete ones; nim-segmentation reassembles as many at once."""

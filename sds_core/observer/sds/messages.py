@@ -197,6 +197,14 @@ class MessageTable(Table[Message]):
         message: Message | None = self._added.get(key)
         return -1 if message is None else message.order
 
+    def sender_of(self, key: int) -> int:
+        """Sender of a message, which there must be; it stays in its columns."""
+        row: int = self._row(key)
+        if row >= 0:
+            return self._cells[_SENDER, row]
+        message: Message = self._added[key]
+        return message.sender
+
     def by_order(self, order: int) -> Message | None:
         """The message with this order; None if it is not remembered."""
         if self._added_by_order:

@@ -42,13 +42,8 @@ class Participants:
         self._all = state
         self._index = {participant.name: i for i, participant in enumerate(state)}
         # Those that have spoken, the latest speakers last.
-        self._spoken = {
-            index: participant
-            for index, participant in sorted(
-                enumerate(state), key=lambda one: one[1].last_ms
-            )
-            if participant.first_ms is not None
-        }
+        spoken = [one for one in enumerate(state) if one[1].first_ms is not None]
+        self._spoken = dict(sorted(spoken, key=lambda one: one[1].last_ms))
 
     def __len__(self) -> int:
         """Number of participants that spoke or were named."""
