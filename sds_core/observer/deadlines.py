@@ -5,10 +5,14 @@ from __future__ import annotations
 import enum
 import heapq
 from collections.abc import Iterator
+from operator import itemgetter
 
 from sds_core.native import native
 
 NEVER = 1 << 62
+
+_BEFORE_KEYS = -(1 << 63)
+_deadline_of = itemgetter(0)
 
 
 class Due(enum.IntEnum):
@@ -32,9 +36,10 @@ class Deadlines:
 
     next_at: int
     """The earliest deadline, Unix ms; `NEVER` if there is none."""
-    # Deadline, kind, key, and the list whose next deadline follows it, or -1.
+    # Deadline, kind, key and -1; or deadline, kind, `_BEFORE_KEYS`, and the list whose
+    # last entries have this deadline.
     _heap: list[tuple[int, Due, int, int]]
-    # Kind, and deadlines and keys in reverse order, of each list.
+    # Kind, and deadlines and keys, the latest deadline first, of each list.
     _lists: list[tuple[Due, list[tuple[int, int]]]]
 
     def __init__(self) -> None:
@@ -53,16 +58,24 @@ class Deadlines:
             due: The kind.
             entries: Deadline, Unix ms, and key of each. The queue keeps the list.
         """
-        entries.sort(reverse=True)
+        # Many have the same deadline: their keys are sorted when it passes.
+        entries.sort(key=_deadline_of, reverse=True)
         self._lists.append((due, entries))
-        self._push_next(len(self._lists) - 1)
+        self._push_list(len(self._lists) - 1)
 
-    def _push_next(self, number: int) -> None:
-        """Queue the next deadline of a list."""
+    def _push_list(self, number: int) -> None:
+        """Queue a list by its next deadline."""
         due, entries = self._lists[number]
         if entries:
-            deadline_ms, key = entries.pop()
-            self._push((deadline_ms, due, key, number))
+            self._push((entries[-1][0], due, _BEFORE_KEYS, number))
+
+    def _push_entries(self, number: int, deadline_ms: int) -> None:
+        """Queue the entries of a list that have its next deadline, and the list."""
+        due, entries = self._lists[number]
+        while entries and entries[-1][0] == deadline_ms:
+            _, key = entries.pop()
+            self._push((deadline_ms, due, key, -1))
+        self._push_list(number)
 
     def _push(self, one: tuple[int, Due, int, int]) -> None:
         heapq.heappush(self._heap, one)
@@ -77,7 +90,8 @@ class Deadlines:
         while self._heap and self._heap[0][0] < clock_ms:
             deadline_ms, due, key, number = heapq.heappop(self._heap)
             if number >= 0:
-                self._push_next(number)
+                self._push_entries(number, deadline_ms)
+                continue
             self.next_at = self._heap[0][0] if self._heap else NEVER
             yield deadline_ms, due, key
 

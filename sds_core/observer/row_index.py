@@ -10,7 +10,7 @@ from sds_core.observer.columns import Column
 _MANY = 4_096
 """From this number of rows on, a few searches step over the column."""
 
-_ROWS_PER_SEARCH = 200
+_ROWS_PER_SEARCH = 2_000
 """A search of many steps over the column as long as there was only one for so many
 rows: to make the index takes as long as to step over the column a few times."""
 

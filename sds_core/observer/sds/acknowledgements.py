@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
 
 import msgspec
@@ -169,13 +170,11 @@ class Acknowledgements:
         returned_ms: int = self._deliveries.returned_ms(by)
         # Each with whether the filter holds it.
         found: list[tuple[Message, bool]] = []
-        candidates = self._unacknowledged
-        if filter_ is None and self._all_unjudged_among_newest(searched):
-            candidates = self._unjudged
-        for key in islice(reversed(candidates), searched):
-            is_unjudged: bool = key in self._unjudged
-            if filter_ is None and not is_unjudged:
-                continue
+        keys: Iterable[int] = islice(reversed(self._unacknowledged), searched)
+        if filter_ is None:
+            keys = self._unjudged_among_newest(searched)
+        for key in keys:
+            is_unjudged: bool = filter_ is None or key in self._unjudged
             sender: int = self._messages.sender_of(key)
             if sender == by or sender == UNKNOWN:
                 continue
@@ -201,11 +200,18 @@ class Acknowledgements:
             elif filter_ is not None and self._may_witness(message, by):
                 self._witnessed(message, by, filter_, time_ms, clock_ms)
 
-    def _all_unjudged_among_newest(self, count: int) -> bool:
-        """Whether so many of the newest messages include all that are unjudged."""
-        for oldest in self._unjudged:
-            return self._totals.messages - self._messages.order_of(oldest) <= count
-        return True
+    def _unjudged_among_newest(self, count: int) -> list[int]:
+        """Those of so many messages without acknowledgement, the newest first."""
+        first: int = 0
+        if len(self._unacknowledged) > count:
+            (key,) = islice(reversed(self._unacknowledged), count - 1, count)
+            first = self._messages.order_of(key)
+        found: list[int] = []
+        for key in reversed(self._unjudged):
+            if self._messages.order_of(key) < first:
+                break
+            found.append(key)
+        return found
 
     def _may_witness(self, message: Message, by: int) -> bool:
         """Whether a filter of this participant counts as further evidence."""

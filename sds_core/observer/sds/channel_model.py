@@ -396,6 +396,11 @@ class ChannelModel:
             ):
                 continue
             message: Message | None = messages.get(key)
+            if message is None and unseen >= room and self._is_new(key, frame):
+                unseen += 1
+                if place >= first_after and naming is before_start:
+                    naming = GapEvent.NAMED_AFTER_START
+                continue
             if naming is before_start and (
                 place >= first_after or not self._start.is_before(key, message)
             ):
@@ -407,10 +412,7 @@ class ChannelModel:
                     if not message.definite:
                         acknowledgements.mentioned(message, by, time_ms, clock_ms)
             elif key != frame.named.fingerprint and not own_ids.was_seen(key, clock_ms):
-                if not self._gaps.follows(key):
-                    unseen += 1
-                    if unseen > room:
-                        continue
+                unseen += not self._gaps.follows(key)
                 is_after = naming is GapEvent.NAMED_AFTER_START
                 event = naming
                 if is_after and self._start.was_held(frame, named):
@@ -418,6 +420,11 @@ class ChannelModel:
                 self._gaps.named(named, event, frame, by, clock_ms)
         if unseen > room:
             self._totals.leave_out(LeftOut.UNSEEN, unseen - room)
+
+    def _is_new(self, key: int, frame: SeenFrame) -> bool:
+        """Whether an id that is no message would be added to those not seen."""
+        is_own: bool = key == frame.named.fingerprint
+        return not (is_own or self._gaps.follows(key) or self._own_ids.knows(key))
 
     def _forget(self, clock_ms: int) -> None:
         """Forget entries older than the horizon.

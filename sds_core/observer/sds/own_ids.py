@@ -110,6 +110,10 @@ class OwnIds:
             self._totals.message_id_collisions += 1
         return self._age(known.seen_ms, clock_ms)
 
+    def knows(self, key: int) -> bool:
+        """Whether an id was seen, and is no message."""
+        return key in self._seen_ids
+
     def was_seen(self, key: int, clock_ms: int) -> bool:
         """Whether an id that is named was seen, and is no message.
 
