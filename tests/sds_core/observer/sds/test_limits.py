@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from sds_core.observer.incidents import MOST_LACKING, IncidentKind
-from sds_core.observer.sds.limits import MOST_HISTORY, MOST_REQUESTS, MOST_TAPS
+from sds_core.observer.sds.limits import (
+    MANY_UNSEEN,
+    MOST_HISTORY,
+    MOST_REQUESTS,
+    MOST_SEARCHED_OF_MANY,
+    MOST_TAPS,
+    MOST_UNSEEN,
+)
 from sds_core.observer.settings import ObserverSettings
 from tests.support.channel import Channel
 from tests.support.frames import MINUTE, SECOND
@@ -25,6 +32,42 @@ def test_only_the_end_of_a_long_history_is_read() -> None:
     channel.clock(65 * SECOND)
     assert channel.totals.gaps_opened == MOST_HISTORY - 1
     assert channel.totals.left_out == {"history_entry": 20}
+
+
+def test_frame_adds_few_ids_to_many_that_were_not_seen() -> None:
+    """Ids that were named before are followed as before."""
+    channel = Channel.after_warm_up()
+    channel.content("seen", "bob", at=61 * SECOND)
+    many = ids(MANY_UNSEEN)
+    each = MOST_HISTORY - 1
+    for begin in range(0, MANY_UNSEEN, each):
+        history = ["seen", *many[begin : begin + each]]
+        channel.content(f"m{begin}", "alice", at=62 * SECOND, history=history)
+    assert channel.totals.left_out == {}
+    history = ["seen", *many[-10:], *ids(50, "further")]
+    channel.content("one", "alice", at=63 * SECOND, history=history)
+    channel.clock(70 * SECOND)
+    assert channel.totals.gaps_opened == MANY_UNSEEN + MOST_UNSEEN
+    assert channel.totals.left_out == {"unseen_id": 50 - MOST_UNSEEN}
+    channel.content("further0", "bob", at=71 * SECOND)
+    channel.content("further49", "bob", at=71 * SECOND)
+    channel.clock(72 * SECOND)
+    assert channel.totals.gaps_late == 1
+
+
+def test_filter_is_searched_for_few_of_many_ids_that_were_not_seen() -> None:
+    """The newest ones."""
+    channel = Channel.after_warm_up()
+    channel.content("seen", "bob", at=61 * SECOND)
+    channel.content("hello", "carol", at=61 * SECOND)
+    many = ids(MANY_UNSEEN)
+    each = MOST_HISTORY - 1
+    for begin in range(0, MANY_UNSEEN, each):
+        history = ["seen", *many[begin : begin + each]]
+        channel.content(f"m{begin}", "alice", at=62 * SECOND, history=history)
+    channel.sync("carol", at=63 * SECOND, holds=["seen"])
+    left_out = channel.totals.left_out["filter_search"]
+    assert left_out == MANY_UNSEEN - MOST_SEARCHED_OF_MANY
 
 
 def test_only_the_first_of_many_requests_are_read() -> None:
