@@ -176,7 +176,7 @@ class Acknowledgements:
         for key in keys:
             is_unjudged: bool = filter_ is None or key in self._unjudged
             sender: int = self._messages.sender_of(key)
-            if sender == by or sender == UNKNOWN:
+            if sender in (by, UNKNOWN):
                 continue
             message: Message = self._messages[key]
             is_judged: bool = (
