@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1esds_core/mvds/proto/mvds.proto\x12\rsds_core.mvds\".\n\x08Metadata\x12\x0f\n\x07parents\x18\x01 \x03(\x0c\x12\x11\n\tephemeral\x18\x02 \x01(\x08\"}\n\x07Message\x12\x11\n\x08group_id\x18\xf1. \x01(\x0c\x12\x12\n\ttimestamp\x18\xf2. \x01(\x03\x12\r\n\x04\x62ody\x18\xf3. \x01(\x0c\x12/\n\x08metadata\x18\xf4. \x01(\x0b\x32\x17.sds_core.mvds.MetadataH\x00\x88\x01\x01\x42\x0b\n\t_metadata\"3\n\nGroupOffer\x12\x10\n\x08group_id\x18\x01 \x01(\x0c\x12\x13\n\x0bmessage_ids\x18\x02 \x03(\x0c\"\x99\x01\n\x07Payload\x12\r\n\x04\x61\x63ks\x18\x89\' \x03(\x0c\x12\x0f\n\x06offers\x18\x8a\' \x03(\x0c\x12\x11\n\x08requests\x18\x8b\' \x03(\x0c\x12)\n\x08messages\x18\x8c\' \x03(\x0b\x32\x16.sds_core.mvds.Message\x12\x30\n\x0cgroup_offers\x18\x8d\' \x03(\x0b\x32\x19.sds_core.mvds.GroupOffer\"\x95\x01\n\x07Parents\x12\x35\n\x08messages\x18\x8c\' \x01(\x0b\x32\x1d.sds_core.mvds.Parents.MergedH\x00\x88\x01\x01\x1a\x46\n\x06Merged\x12/\n\x08metadata\x18\xf4. \x01(\x0b\x32\x17.sds_core.mvds.MetadataH\x00\x88\x01\x01\x42\x0b\n\t_metadataB\x0b\n\t_messagesb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1esds_core/mvds/proto/mvds.proto\x12\rsds_core.mvds\".\n\x08Metadata\x12\x0f\n\x07parents\x18\x01 \x03(\x0c\x12\x11\n\tephemeral\x18\x02 \x01(\x08\"}\n\x07Message\x12\x11\n\x08group_id\x18\xf1. \x01(\x0c\x12\x12\n\ttimestamp\x18\xf2. \x01(\x03\x12\r\n\x04\x62ody\x18\xf3. \x01(\x0c\x12/\n\x08metadata\x18\xf4. \x01(\x0b\x32\x17.sds_core.mvds.MetadataH\x00\x88\x01\x01\x42\x0b\n\t_metadata\"3\n\nGroupOffer\x12\x10\n\x08group_id\x18\x01 \x01(\x0c\x12\x13\n\x0bmessage_ids\x18\x02 \x03(\x0c\"\x99\x01\n\x07Payload\x12\r\n\x04\x61\x63ks\x18\x89\' \x03(\x0c\x12\x0f\n\x06offers\x18\x8a\' \x03(\x0c\x12\x11\n\x08requests\x18\x8b\' \x03(\x0c\x12)\n\x08messages\x18\x8c\' \x03(\x0b\x32\x16.sds_core.mvds.Message\x12\x30\n\x0cgroup_offers\x18\x8d\' \x03(\x0b\x32\x19.sds_core.mvds.GroupOffer\"N\n\x0eMergedMessages\x12/\n\x08metadata\x18\xf4. \x01(\x0b\x32\x17.sds_core.mvds.MetadataH\x00\x88\x01\x01\x42\x0b\n\t_metadata\"M\n\x07Parents\x12\x35\n\x08messages\x18\x8c\' \x01(\x0b\x32\x1d.sds_core.mvds.MergedMessagesH\x00\x88\x01\x01\x42\x0b\n\t_messagesb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,8 +39,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GROUPOFFER']._serialized_end=275
   _globals['_PAYLOAD']._serialized_start=278
   _globals['_PAYLOAD']._serialized_end=431
-  _globals['_PARENTS']._serialized_start=434
-  _globals['_PARENTS']._serialized_end=583
-  _globals['_PARENTS_MERGED']._serialized_start=500
-  _globals['_PARENTS_MERGED']._serialized_end=570
+  _globals['_MERGEDMESSAGES']._serialized_start=433
+  _globals['_MERGEDMESSAGES']._serialized_end=511
+  _globals['_PARENTS']._serialized_start=513
+  _globals['_PARENTS']._serialized_end=590
 # @@protoc_insertion_point(module_scope)

@@ -48,13 +48,14 @@ class Payload(_message.Message):
     group_offers: _containers.RepeatedCompositeFieldContainer[GroupOffer]
     def __init__(self, acks: _Optional[_Iterable[bytes]] = ..., offers: _Optional[_Iterable[bytes]] = ..., requests: _Optional[_Iterable[bytes]] = ..., messages: _Optional[_Iterable[_Union[Message, _Mapping[str, object]]]] = ..., group_offers: _Optional[_Iterable[_Union[GroupOffer, _Mapping[str, object]]]] = ...) -> None: ...
 
+class MergedMessages(_message.Message):
+    __slots__ = ("metadata",)
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    metadata: Metadata
+    def __init__(self, metadata: _Optional[_Union[Metadata, _Mapping[str, object]]] = ...) -> None: ...
+
 class Parents(_message.Message):
     __slots__ = ("messages",)
-    class Merged(_message.Message):
-        __slots__ = ("metadata",)
-        METADATA_FIELD_NUMBER: _ClassVar[int]
-        metadata: Metadata
-        def __init__(self, metadata: _Optional[_Union[Metadata, _Mapping[str, object]]] = ...) -> None: ...
     MESSAGES_FIELD_NUMBER: _ClassVar[int]
-    messages: Parents.Merged
-    def __init__(self, messages: _Optional[_Union[Parents.Merged, _Mapping[str, object]]] = ...) -> None: ...
+    messages: MergedMessages
+    def __init__(self, messages: _Optional[_Union[MergedMessages, _Mapping[str, object]]] = ...) -> None: ...

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%sds_core/mvds/proto/mvds_vacp2p.proto\x12\x14sds_core.mvds.vacp2p\".\n\x08Metadata\x12\x0f\n\x07parents\x18\x01 \x03(\x0c\x12\x11\n\tephemeral\x18\x02 \x01(\x08\"\x80\x01\n\x07Message\x12\x10\n\x08group_id\x18\x01 \x01(\x0c\x12\x11\n\ttimestamp\x18\x02 \x01(\x03\x12\x0c\n\x04\x62ody\x18\x03 \x01(\x0c\x12\x35\n\x08metadata\x18\x04 \x01(\x0b\x32\x1e.sds_core.mvds.vacp2p.MetadataH\x00\x88\x01\x01\x42\x0b\n\t_metadata\"j\n\x07Payload\x12\x0c\n\x04\x61\x63ks\x18\x01 \x03(\x0c\x12\x0e\n\x06offers\x18\x02 \x03(\x0c\x12\x10\n\x08requests\x18\x03 \x03(\x0c\x12/\n\x08messages\x18\x04 \x03(\x0b\x32\x1d.sds_core.mvds.vacp2p.Message\"\xa1\x01\n\x07Parents\x12;\n\x08messages\x18\x04 \x01(\x0b\x32$.sds_core.mvds.vacp2p.Parents.MergedH\x00\x88\x01\x01\x1aL\n\x06Merged\x12\x35\n\x08metadata\x18\x04 \x01(\x0b\x32\x1e.sds_core.mvds.vacp2p.MetadataH\x00\x88\x01\x01\x42\x0b\n\t_metadataB\x0b\n\t_messagesb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%sds_core/mvds/proto/mvds_vacp2p.proto\x12\x14sds_core.mvds.vacp2p\".\n\x08Metadata\x12\x0f\n\x07parents\x18\x01 \x03(\x0c\x12\x11\n\tephemeral\x18\x02 \x01(\x08\"\x80\x01\n\x07Message\x12\x10\n\x08group_id\x18\x01 \x01(\x0c\x12\x11\n\ttimestamp\x18\x02 \x01(\x03\x12\x0c\n\x04\x62ody\x18\x03 \x01(\x0c\x12\x35\n\x08metadata\x18\x04 \x01(\x0b\x32\x1e.sds_core.mvds.vacp2p.MetadataH\x00\x88\x01\x01\x42\x0b\n\t_metadata\"j\n\x07Payload\x12\x0c\n\x04\x61\x63ks\x18\x01 \x03(\x0c\x12\x0e\n\x06offers\x18\x02 \x03(\x0c\x12\x10\n\x08requests\x18\x03 \x03(\x0c\x12/\n\x08messages\x18\x04 \x03(\x0b\x32\x1d.sds_core.mvds.vacp2p.Message\"T\n\x0eMergedMessages\x12\x35\n\x08metadata\x18\x04 \x01(\x0b\x32\x1e.sds_core.mvds.vacp2p.MetadataH\x00\x88\x01\x01\x42\x0b\n\t_metadata\"S\n\x07Parents\x12;\n\x08messages\x18\x04 \x01(\x0b\x32$.sds_core.mvds.vacp2p.MergedMessagesH\x00\x88\x01\x01\x42\x0b\n\t_messagesb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,8 +37,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MESSAGE']._serialized_end=240
   _globals['_PAYLOAD']._serialized_start=242
   _globals['_PAYLOAD']._serialized_end=348
-  _globals['_PARENTS']._serialized_start=351
-  _globals['_PARENTS']._serialized_end=512
-  _globals['_PARENTS_MERGED']._serialized_start=423
-  _globals['_PARENTS_MERGED']._serialized_end=499
+  _globals['_MERGEDMESSAGES']._serialized_start=350
+  _globals['_MERGEDMESSAGES']._serialized_end=434
+  _globals['_PARENTS']._serialized_start=436
+  _globals['_PARENTS']._serialized_end=519
 # @@protoc_insertion_point(module_scope)
