@@ -31,7 +31,8 @@ BATCH_RECORDS = 12
 """Records of one batch: about what a busy channel sends between two batches."""
 
 PREPARING_BATCHES = 25
-"""Enough to fill every memory, and longer than a tap's numbers are awaited."""
+"""Longer than a tap's numbers are awaited. Limits on new ids slow the filling of the
+memories, which are not full then: a longer attack costs more."""
 
 _HISTORY = 500
 _REQUESTS = 500
