@@ -8,17 +8,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-MOST_RECORDS = 100
+MOST_RECORDS = 200
 """Records of one payload that are followed, the first ones, repetitions included.
-Deployed nodes send less than a fifth as many; a payload of 150 kB has room for 4,200
+Deployed nodes send less than a tenth as many; a payload of 150 kB has room for 4,200
 ids, and each costs as much as a short payload."""
-
-MANY_IDS = 2_000
-"""Message ids of a view, from which on a payload adds few."""
-
-MOST_NEW_IDS = 4
-"""Number of ids that a payload then adds to each view, at most. A deployed node's
-payload has less than twenty ids, most of them known, for eight views."""
 
 MOST_PEERS = 500
 """Peers of one message id."""

@@ -155,15 +155,8 @@ class ShardModel:
             totals.bytes_other += payload.other_bytes
             if payload.left_out:
                 self._groups.leave_out(LeftOut.RECORD, payload.left_out)
-        is_many: bool = len(self._messages) >= limits.MANY_IDS
-        room: int = limits.MOST_NEW_IDS if is_many else limits.MOST_RECORDS
         record: SeenRecord
         for record in payload.records:
-            if record.key not in self._messages:
-                if not room:
-                    self._groups.leave_out(LeftOut.RECORD, record.times)
-                    continue
-                room -= 1
             self._follow_record(record, payload, clock_ms)
         self._evict(clock_ms)
 

@@ -20,7 +20,7 @@ from sds_core.wire import (
 )
 from sds_core.wire.outline import entry_bytes, outlined_entry
 
-LONGEST_HINT = 128
+LONGEST_HINT = 1_024
 """Most bytes of a retrieval hint; js-waku uses 32. Longer hints are dropped."""
 
 NO_FILTER, WHOLE_FILTER, CHANGED_FILTER = range(3)

@@ -22,12 +22,7 @@ from sds_core.observer.sds.gap_states import (
     transition,
 )
 from sds_core.observer.sds.gap_table import Gap, GapTable
-from sds_core.observer.sds.limits import (
-    MANY_UNSEEN,
-    MOST_SEARCHED_OF_MANY,
-    MOST_UNSEEN,
-    LeftOut,
-)
+from sds_core.observer.sds.limits import MANY_UNSEEN, MOST_UNSEEN, LeftOut
 from sds_core.observer.sds.participants import UNKNOWN, Participants
 from sds_core.observer.sds.repairs import Repairs
 from sds_core.observer.sds.seen_frames import Named, SeenFrame
@@ -149,8 +144,7 @@ class Gaps:
         """
         if by == UNKNOWN or not self._searched:
             return
-        is_many: bool = len(self._gaps) >= MANY_UNSEEN
-        limit: int = MOST_SEARCHED_OF_MANY if is_many else self._settings.searched
+        limit = self._settings.searched
         self._totals.leave_out(LeftOut.SEARCH, max(0, len(self._searched) - limit))
         newest = list(islice(reversed(self._searched), limit))
         searched = [

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-MOST_HISTORY = 200
-"""Entries of one causal history that are read, the last ones: as many as js-waku
-sends, and more than nim-sds does."""
+MOST_HISTORY = 500
+"""Entries of one causal history that are read, the last ones; js-waku sends 200."""
 
-MOST_REQUESTS = 16
+MOST_REQUESTS = 100
 """Repair requests of one frame that are read, the first ones; libraries send three."""
 
 MANY_UNSEEN = 5_000
@@ -20,9 +19,6 @@ MANY_UNSEEN = 5_000
 MOST_UNSEEN = 20
 """Number of these that a frame then adds, at most. A tap that misses 95 % of a
 channel's messages sees 19 in each frame."""
-
-MOST_SEARCHED_OF_MANY = 200
-"""Number of these that a filter is then searched for, at most, the newest."""
 
 MOST_SEGMENT_SETS = 100
 """Segmented messages of a channel that are followed until they are complete, and as

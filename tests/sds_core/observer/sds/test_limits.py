@@ -7,7 +7,6 @@ from sds_core.observer.sds.limits import (
     MANY_UNSEEN,
     MOST_HISTORY,
     MOST_REQUESTS,
-    MOST_SEARCHED_OF_MANY,
     MOST_TAPS,
     MOST_UNSEEN,
 )
@@ -53,21 +52,6 @@ def test_frame_adds_few_ids_to_many_that_were_not_seen() -> None:
     channel.content("further49", "bob", at=71 * SECOND)
     channel.clock(72 * SECOND)
     assert channel.totals.gaps_late == 1
-
-
-def test_filter_is_searched_for_few_of_many_ids_that_were_not_seen() -> None:
-    """The newest ones."""
-    channel = Channel.after_warm_up()
-    channel.content("seen", "bob", at=61 * SECOND)
-    channel.content("hello", "carol", at=61 * SECOND)
-    many = ids(MANY_UNSEEN)
-    each = MOST_HISTORY - 1
-    for begin in range(0, MANY_UNSEEN, each):
-        history = ["seen", *many[begin : begin + each]]
-        channel.content(f"m{begin}", "alice", at=62 * SECOND, history=history)
-    channel.sync("carol", at=63 * SECOND, holds=["seen"])
-    left_out = channel.totals.left_out["filter_search"]
-    assert left_out == MANY_UNSEEN - MOST_SEARCHED_OF_MANY
 
 
 def test_only_the_first_of_many_requests_are_read() -> None:
