@@ -15,6 +15,7 @@ import msgspec
 from sds_core.metrics import Metric, MetricKind, Sample, in_seconds
 from sds_core.observer.figures import (
     ChartShape,
+    Entry,
     Family,
     Figure,
     Percentile,
@@ -26,7 +27,6 @@ from sds_core.observer.summing import sum_totals
 
 Totals = TypeVar("Totals", bound=msgspec.Struct)
 
-Entry = Figure | Share | Family
 PageEntry = tuple[Figure, Percentile] | Figure | Share
 """One entry on a page: a percentile of a histogram, a value, or a share."""
 
