@@ -19,7 +19,6 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 from dashboards.panels.base import (
     Link,
     Query,
-    Text,
     coloured_by_threshold,
     data_link,
     finished,
@@ -72,7 +71,7 @@ def figure(
     # An instant query: the last value of a range would still be good after the series
     # has ended.
     targets = [target(query).instant() for query in queries]
-    return finished(panel, Text(title, description, unit), targets, width, height=4)
+    return finished(panel, title, description, targets, width, 4, unit)
 
 
 def lines(
@@ -128,20 +127,12 @@ def lines(
             )
         )
     for name, colour in _colours(queries).items():
+        fixed = {"mode": "fixed", "fixedColor": colour}
         panel = panel.override_by_name(
-            name,
-            [
-                models.DynamicConfigValue(
-                    "color", {"mode": "fixed", "fixedColor": colour}
-                )
-            ],
+            name, [models.DynamicConfigValue("color", fixed)]
         )
-    return finished(
-        panel,
-        Text(title, description, unit),
-        [target(q).range() for q in queries],
-        width,
-    )
+    targets = [target(query).range() for query in queries]
+    return finished(panel, title, description, targets, width, unit=unit)
 
 
 def heat(
@@ -177,7 +168,7 @@ def heat(
     buckets = (
         target(Query(expression, "{{le}}")).range().format(PromQueryFormat.HEATMAP)
     )
-    return finished(panel, Text(title, description, unit), [buckets], width)
+    return finished(panel, title, description, [buckets], width, unit=unit)
 
 
 def states(
@@ -206,9 +197,7 @@ def states(
         .merge_values(True)
         .show_value(common_models.VisibilityMode.AUTO)
     )
-    return finished(
-        panel, Text(title, description), [target(query).range()], width, height
-    )
+    return finished(panel, title, description, [target(query).range()], width, height)
 
 
 def _colours(queries: Sequence[Query]) -> dict[str, str]:
