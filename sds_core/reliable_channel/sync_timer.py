@@ -41,11 +41,7 @@ class SyncMultipliers:
     sync_failed: float = 2.0
 
     def __post_init__(self) -> None:
-        """Check the values.
-
-        Raises:
-            ValueError: A factor is not positive.
-        """
+        """Raise ValueError if a factor is not positive."""
         for name in self.__slots__:
             if not getattr(self, name) > 0:
                 message = f"{name} is {getattr(self, name)}, must be above 0"
