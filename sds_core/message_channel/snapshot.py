@@ -1,7 +1,7 @@
 """The state of a participant as bytes.
 
 It is sealed (`sds_core.sealed`). New fields go to the end and have a default. Any other
-change raises the version, and `unpack` reads all versions.
+change raises the version, and all versions are read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sds_core.message_channel.repairer import AnswersGiven
 from sds_core.message_channel.retained import Retained
 from sds_core.message_channel.rolling_bloom import RollingBloom
 from sds_core.message_channel.sync import SyncTimer
-from sds_core.sealed import BrokenSeal, seal, unseal
+from sds_core.sealed import Seal
 from sds_core.wire import HistoryEntry, WireError, decode
 
 VERSION = 1
@@ -91,24 +91,8 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
     received: int | None = None
 
 
-_decoder = msgspec.msgpack.Decoder(State)
-
-
-def pack(state: State) -> bytes:
-    """Return a state as bytes."""
-    return seal(VERSION, state)
-
-
-def unpack(blob: bytes) -> State:
-    """Read what `pack` returned.
-
-    Raises:
-        SnapshotError: The bytes are not a snapshot, or of a later version.
-    """
-    try:
-        return unseal(VERSION, blob, _decoder)
-    except BrokenSeal as error:
-        raise SnapshotError(str(error)) from error
+SEAL = Seal(VERSION, State, SnapshotError)
+"""Makes bytes of states."""
 
 
 def state_of(parts: Parts) -> State:
@@ -150,7 +134,7 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     """Return the parts of the participant that a snapshot was taken of.
 
     Args:
-        state: State that fits the profile; see `snapshot_fit`.
+        state: State that fits the profile; see `check_fit`.
         profile: The participant's options.
         random: Draws the times of later sync messages.
 
@@ -282,3 +266,59 @@ def _restore_bloom(bloom: RollingBloom, state: State) -> None:
         bloom.restore(*state.bloom)
     except WireError as error:
         raise SnapshotError(str(error)) from error
+
+
+def check_fit(state: State, profile: Profile) -> None:
+    """Check that a state fits the profile that continues it.
+
+    Its times, ids and filters have a meaning only under the options that it was made
+    with. Limits may change if what is stored stays below them.
+
+    Raises:
+        SnapshotError: an option is another one, or something is over a limit.
+    """
+    if state.log_order is not profile.log_order:
+        detail = f"its log is ordered by {state.log_order}, not by {profile.log_order}"
+        raise SnapshotError(detail)
+    for option, ours in options_of(profile).items():
+        # Snapshots of 0.9.0 name no options.
+        theirs = state.options.get(option, ours)
+        if theirs != ours:
+            detail = f"it was taken with {option} = {theirs}, the profile has {ours}"
+            raise SnapshotError(detail)
+    for option, size in _needed(state).items():
+        limit = getattr(profile, option)
+        if size > limit:
+            detail = f"it needs {option} = {size}, the profile has {limit}"
+            raise SnapshotError(detail)
+
+
+def _needed(state: State) -> dict[str, int]:
+    """Return the least value of each limit on what is stored."""
+    entries = [
+        *state.log_entries,
+        *(missing.entry for missing in state.missing),
+        *(entry for entry, _, _ in state.requests),
+    ]
+    hints = [entry.retrieval_hint for entry in entries]
+    hints += [hint for missing in state.missing for hint in missing.older_hints]
+    ids = [state.channel_id, state.participant_id]
+    ids += [name for entry in entries for name in (entry.message_id, entry.sender_id)]
+    outgoing = [len(message.value) for message in state.outgoing]
+    waiting = [len(message.value) for message in state.waiting]
+    retained = [len(message.value) for message in state.retained.values()]
+    return {
+        "log_limit": len(state.log_keys),
+        "outgoing_limit": len(state.outgoing),
+        "outgoing_bytes_limit": sum(outgoing),
+        "incoming_limit": len(state.waiting),
+        "incoming_bytes_limit": sum(waiting),
+        "missing_limit": max(len(state.missing), len(state.lost)),
+        "max_frame_bytes": max([*outgoing, *waiting, *retained], default=0),
+        "repair_buffer_limit": max(len(state.requests), len(state.responses)),
+        "repair_retained_limit": len(state.retained),
+        "repair_retained_bytes_limit": sum(retained),
+        "participants_limit": len(state.participants),
+        "id_limit": max(map(len, ids)),
+        "hint_limit": max(map(len, hints), default=0),
+    }

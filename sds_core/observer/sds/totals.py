@@ -17,6 +17,7 @@ from typing import Annotated
 import msgspec
 
 from sds_core.observer.histogram import Histogram
+from sds_core.observer.minutes import Minute
 from sds_core.observer.sds.evidence import Evidence
 from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.suspects import Suspects
@@ -245,6 +246,13 @@ class ChannelTotals(msgspec.Struct, array_like=True):
         return sum(
             count for key, count in self.frames.items() if key.partition(".")[0] == kind
         )
+
+
+class ChannelMinute(Minute[ChannelTotals], array_like=True, tag="ChannelMinute"):
+    """The figures of a channel at the end of one minute.
+
+    The tag is persisted: it distinguishes minutes from incidents in the outbox.
+    """
 
 
 _GAUGES = (
