@@ -35,12 +35,7 @@ from sds_core.message_channel.replay import repeat
 from sds_core.message_channel.sweeps import Sweeps
 from sds_core.message_channel.sync import SyncTimer
 from sds_core.message_channel.view import ParticipantView
-from sds_core.wire import (
-    Frame,
-    FrameKind,
-    UndecodableFrame,
-    decode,
-)
+from sds_core.wire import Frame, FrameKind, UndecodableFrame, decode
 
 _DEFAULT_PROFILE = Profile()
 _CONTENT = FrameKind.CONTENT

@@ -13,11 +13,7 @@ from random import Random
 import msgspec
 
 from sds_core.message_channel.errors import SnapshotError
-from sds_core.message_channel.incoming import (
-    IncomingBuffer,
-    MissingDependency,
-    Waiting,
-)
+from sds_core.message_channel.incoming import IncomingBuffer, MissingDependency, Waiting
 from sds_core.message_channel.options import options_of
 from sds_core.message_channel.outgoing import Outgoing, OutgoingBuffer
 from sds_core.message_channel.parts import Parts, Uptime

@@ -9,13 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sds_core.mvds.changes import StoredMessage
-from sds_core.mvds.events import (
-    Acknowledged,
-    Duplicate,
-    Event,
-    Refused,
-    RefusedReason,
-)
+from sds_core.mvds.events import Acknowledged, Duplicate, Event, Refused, RefusedReason
 from sds_core.mvds.options import Options, Resolution
 from sds_core.mvds.parents import parents_of
 from sds_core.mvds.payload import Message, Payload, message_id, message_record_bytes

@@ -18,10 +18,7 @@ from random import Random
 from sds_core import message_channel as sds
 from sds_core.reliable_channel.assembly import Assembly
 from sds_core.reliable_channel.budget import Budget, Unlimited
-from sds_core.reliable_channel.encryption import (
-    Encryption,
-    EncryptionScope,
-)
+from sds_core.reliable_channel.encryption import Encryption, EncryptionScope
 from sds_core.reliable_channel.errors import NotStarted, StateError
 from sds_core.reliable_channel.events import LimitReached
 from sds_core.reliable_channel.fetching import Fetching
