@@ -148,7 +148,6 @@ _FILTER_STEPS: colours.Steps = (
 
 
 def _participants() -> list[Panel]:
-    """Return panels of active participants and their distance to the rate limit."""
     return [
         lines(
             "Participants by channel",
@@ -188,7 +187,6 @@ def _participants() -> list[Panel]:
 
 
 def _filters() -> list[Panel]:
-    """Return panels of the fill of bloom filters."""
     return [
         lines(
             "False positives by channel",
@@ -238,7 +236,6 @@ def _filters() -> list[Panel]:
 
 
 def _own_limits() -> list[Panel]:
-    """Return panels of the label budget and the state store."""
     dropped = queries.greatest("sds_monitor_dropped_label_channels", JOB)
     dropped_groups = queries.greatest("sds_monitor_dropped_label_groups", JOB)
     state = queries.total("sds_monitor_state_bytes", JOB)
@@ -319,7 +316,6 @@ def _greatest(metric: str, **labels: str) -> Query:
 
 
 def _segments() -> list[Panel]:
-    """Return panels of segmented messages and their segments."""
     return [
         lines(
             "Segmented messages",

@@ -130,7 +130,6 @@ _DEADLINE_S = DEFAULTS.ack_deadline_ms / 1000
 
 
 def _acknowledgement() -> list[Panel]:
-    """Return panels of acknowledged messages and the time until acknowledgement."""
     return [
         heat(
             "Acknowledgement latency",
@@ -187,7 +186,6 @@ def _acknowledgement() -> list[Panel]:
 
 
 def _delivery() -> list[Panel]:
-    """Return panels of deliveries and the time until delivery."""
     return [
         lines(
             "Deliveries by outcome",
@@ -220,7 +218,6 @@ def _delivery() -> list[Panel]:
 
 
 def _gaps() -> list[Panel]:
-    """Return panels of messages that others refer to and no tap has seen."""
     return [
         lines(
             "Gaps by outcome",
@@ -250,7 +247,6 @@ def _gaps() -> list[Panel]:
 
 
 def _repair() -> list[Panel]:
-    """Return panels of repair requests and their answers."""
     return [
         lines(
             "Repair requests",
@@ -297,7 +293,6 @@ def _repair() -> list[Panel]:
 
 
 def _traffic() -> list[Panel]:
-    """Return panels of the channel's frames, bytes, participants and filters."""
     return [
         lines(
             "Frames",

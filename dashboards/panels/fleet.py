@@ -220,7 +220,6 @@ def _alerts() -> Panel:
 
 
 def _verdict_counts() -> list[Query]:
-    """Return a chart of the number of channels by verdict, the worst first."""
     return [
         sums("sds_channels", JOB, text, verdict=verdict.value)
         for verdict, (text, _) in colours.VERDICTS.items()
@@ -228,7 +227,6 @@ def _verdict_counts() -> list[Query]:
 
 
 def _over_time() -> list[Panel]:
-    """Return charts of verdicts, failures, and both ratios with their objectives."""
     deadline_s = DEFAULTS.ack_deadline_ms // 1000
     return [
         lines(

@@ -68,11 +68,7 @@ class Outgoing:
 
 
 class OutgoingBuffer:
-    """Messages that are unacknowledged or possibly acknowledged, oldest first.
-
-    Attributes:
-        messages: messages by id.
-    """
+    """Messages that are unacknowledged or possibly acknowledged, oldest first."""
 
     __slots__ = ("_next_ms", "_profile", "_stale", "messages")
 

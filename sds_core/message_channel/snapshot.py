@@ -191,7 +191,6 @@ def _time_or_none(time_ms: float) -> int | None:
 
 
 def _outgoing_state(buffer: OutgoingBuffer) -> list[OutgoingState]:
-    """Return the outgoing buffer's entries."""
     return [
         OutgoingState(
             message_id,
@@ -208,7 +207,6 @@ def _outgoing_state(buffer: OutgoingBuffer) -> list[OutgoingState]:
 
 
 def _restore_outgoing(buffer: OutgoingBuffer, state: State) -> None:
-    """Restore an empty outgoing buffer from a snapshot."""
     messages: dict[str, Outgoing] = {}
     for one in state.outgoing:
         retry_ms = inf if one.retry_ms is None else one.retry_ms
@@ -222,7 +220,6 @@ def _restore_outgoing(buffer: OutgoingBuffer, state: State) -> None:
 
 
 def _waiting_state(buffer: IncomingBuffer) -> list[WaitingState]:
-    """Return the incoming buffer's messages."""
     return [
         WaitingState(
             message_id,

@@ -88,11 +88,7 @@ class Packer:
 
 
 class Outbox:
-    """Acknowledgements and ephemeral messages by peer.
-
-    Args:
-        options: Limits.
-    """
+    """Acknowledgements and ephemeral messages by peer."""
 
     __slots__ = ("_acks", "_ephemeral", "_options")
 

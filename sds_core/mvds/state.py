@@ -117,11 +117,7 @@ class ForeignMessages:
 
 
 class NodeState:
-    """The parts of a node.
-
-    Args:
-        options: Options of the node.
-    """
+    """The parts of a node."""
 
     def __init__(self, options: Options) -> None:
         self.options = options

@@ -58,7 +58,6 @@ class Deadlines:
         self._push_next(len(self._lists) - 1)
 
     def _push_next(self, number: int) -> None:
-        """Queue the next deadline of a list."""
         due, entries = self._lists[number]
         if entries:
             deadline_ms, key = entries.pop()

@@ -296,7 +296,6 @@ class FigureTable(Generic[Totals]):
 
 
 def _fields_of(entry: Figure | Share) -> tuple[str, ...]:
-    """Return the fields of the totals that a figure or share reads."""
     if isinstance(entry, Share):
         return entry.fields
     return tuple(filter(None, (entry.field, entry.retracted)))

@@ -91,7 +91,6 @@ def _fields(kind: type[msgspec.Struct]) -> tuple[Sequence[str], Mapping[str, Joi
 
 
 def _sums(names: Sequence[str], found: Sequence[msgspec.Struct]) -> list[int]:
-    """Sums of fields, which are whole numbers."""
     if not names:
         return []
     # View by view: with thousands of views, memory is read only once for all fields.

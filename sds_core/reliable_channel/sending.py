@@ -401,7 +401,6 @@ def _error(
 def _failed(
     out: Output, error: SendError, detail: str = ""
 ) -> SendingMessageIrrecoverableError:
-    """Return the error of the message that this input sends."""
     return _error(out.message_id, _ONE_CHUNK, error, detail)
 
 

@@ -17,11 +17,7 @@ _DIGITS = re.compile("[0-9]+")
 
 
 class BadContentTopic(ValueError):
-    """A content topic cannot be assigned to a shard.
-
-    Attributes:
-        topic: The content topic.
-    """
+    """A content topic cannot be assigned to a shard."""
 
     def __init__(self, topic: str, detail: str) -> None:
         super().__init__(

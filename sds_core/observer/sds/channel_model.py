@@ -305,7 +305,6 @@ class ChannelModel:
     def _follow_others(
         self, frame: SeenFrame, by: int, sight: Sight, clock_ms: int
     ) -> None:
-        """Follow what a frame shows of other messages."""
         is_first_copy = sight is not Sight.AGAIN
         # A frame that was named before it was seen was composed long before its time.
         proves_lack = sight is Sight.FIRST
@@ -321,7 +320,6 @@ class ChannelModel:
     def _first_copy_by(
         self, frame: SeenFrame, by: int, clock_ms: int, proves_lack: bool
     ) -> None:
-        """Record a participant's first copy."""
         is_newest = self._filters.first_copy_by(frame, by)
         if is_newest and frame.filter is not None:
             rate = frame.filter.false_positive_rate()
@@ -332,7 +330,6 @@ class ChannelModel:
         self._capacity.sent_by(by, clock_ms)
 
     def _note_time(self, frame: SeenFrame) -> None:
-        """Record the event time of a frame."""
         self._health.record(self._state.clock_ms)
         self._state.heard_ms = self._state.clock_ms
         totals = self._totals

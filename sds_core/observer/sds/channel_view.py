@@ -74,7 +74,6 @@ class ChannelView:
         self._begin(totals or ChannelTotals(), state or ChannelState())
 
     def _begin(self, totals: ChannelTotals, state: ChannelState) -> None:
-        """Begin with these totals and this state."""
         self.totals = totals
         self._state = state
         self._model = ChannelModel(self._settings, totals, state)
@@ -196,7 +195,6 @@ class ChannelView:
         return self.forget()
 
     def _drain(self) -> list[ChannelEvent]:
-        """Return the events since the last call."""
         return [*self._model.drain(), *self._minutes.take()]
 
     def _advance(self, clock_ms: int) -> None:

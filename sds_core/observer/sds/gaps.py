@@ -292,7 +292,6 @@ class Gaps:
             self._searched[key] = None
 
     def _queue(self, key: int, state: GapState, since_ms: int) -> None:
-        """Queue the deadlines of a waiting gap."""
         if state is GapState.SETTLING:
             settle_ms = since_ms + self._settings.settle_ms
             self._deadlines.add(settle_ms, Due.GAP_SETTLED, key)

@@ -122,9 +122,6 @@ class Reassembler:
 
     After a restart, add the stored segments again: those whose outcome was `STORED` and
     whose payload is not complete are the whole state.
-
-    Args:
-        options: Limits.
     """
 
     __slots__ = ("_dropped", "_finished", "_held_bytes", "_options", "_sets")
