@@ -135,9 +135,7 @@ def lines(
     return finished(panel, title, description, targets, width, unit=unit)
 
 
-def heat(
-    title: str, description: str, expression: str, unit: str, width: int = 12
-) -> heatmap.Panel:
+def heat(title: str, description: str, expression: str, unit: str) -> heatmap.Panel:
     """Return a heatmap of a histogram over time.
 
     Args:
@@ -145,7 +143,6 @@ def heat(
         description: What the panel displays, and which values are bad.
         expression: PromQL with one series per bucket and the label `le`.
         unit: Grafana's id of the unit.
-        width: Width in grid columns, of which a dashboard has 24.
     """
     panel = (
         heatmap.Panel()
@@ -168,7 +165,7 @@ def heat(
     buckets = (
         target(Query(expression, "{{le}}")).range().format(PromQueryFormat.HEATMAP)
     )
-    return finished(panel, title, description, [buckets], width, unit=unit)
+    return finished(panel, title, description, [buckets], 12, unit=unit)
 
 
 def states(
@@ -176,8 +173,6 @@ def states(
     description: str,
     query: Query,
     mappings: Sequence[models.ValueMapping],
-    width: int = 24,
-    height: int = 4,
 ) -> statetimeline.Panel:
     """Return a chart of states over time, with a row per series.
 
@@ -186,8 +181,6 @@ def states(
         description: What the panel displays, and which values are bad.
         query: Query for the numbers of the states.
         mappings: Words and colours of the states.
-        width: Width in grid columns, of which a dashboard has 24.
-        height: Height in rows of the grid.
     """
     panel = (
         statetimeline.Panel()
@@ -197,7 +190,7 @@ def states(
         .merge_values(True)
         .show_value(common_models.VisibilityMode.AUTO)
     )
-    return finished(panel, title, description, [target(query).range()], width, height)
+    return finished(panel, title, description, [target(query).range()], 24, 4)
 
 
 def _colours(queries: Sequence[Query]) -> dict[str, str]:

@@ -144,17 +144,6 @@ class FigureTable(Generic[Totals]):
         )
         self.columns = tuple(_columns(self._paths, self.figures))
 
-    def with_entries(self, *entries: Entry) -> FigureTable[Totals]:
-        """Return the same table with further entries at its end."""
-        return FigureTable(
-            self.totals,
-            self.names,
-            [*self.entries, *entries],
-            groups=self.groups,
-            charts=self.charts,
-            report_order=self.report_order,
-        )
-
     def sum(self, views: Iterable[Totals]) -> Totals:
         """Return the sum of the totals of several views; see `summing`."""
         return sum_totals(self.totals, views)

@@ -202,13 +202,8 @@ class ChannelModel:
         self._state.clock_ms = clock_ms
         self._forget(clock_ms)
 
-    @property
-    def next_moment_ms(self) -> int:
-        """Next deadline, or when an event leaves the verdict's window, if earlier."""
-        return self.next_moment()
-
     def next_moment(self) -> int:
-        """See `next_moment_ms`."""
+        """Next deadline, or when an event leaves the verdict's window, if earlier."""
         return min(self._deadlines.next_at, self._health.edge_ms())
 
     def pending_ms(self) -> tuple[int | None, int | None]:
