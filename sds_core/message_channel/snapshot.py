@@ -7,14 +7,15 @@ change raises the version, and all versions are read.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from math import inf
 from random import Random
+from typing import Final
 
 import msgspec
 
 from sds_core.message_channel.errors import SnapshotError
 from sds_core.message_channel.incoming import IncomingBuffer, MissingDependency, Waiting
-from sds_core.message_channel.options import options_of
 from sds_core.message_channel.outgoing import Outgoing, OutgoingBuffer
 from sds_core.message_channel.parts import Parts, Uptime
 from sds_core.message_channel.profile import LogOrder, Profile
@@ -26,6 +27,35 @@ from sds_core.sealed import Seal
 from sds_core.wire import HistoryEntry, WireError, decode
 
 VERSION = 1
+
+FREE: Final = frozenset(
+    {
+        "after_request",
+        "answer_bytes_per_sweep",
+        "answers_per_sweep",
+        "hint_limit",
+        "history_limit",
+        "id_limit",
+        "incoming_bytes_limit",
+        "incoming_limit",
+        "log_limit",
+        "max_frame_bytes",
+        "missing_limit",
+        "outgoing_bytes_limit",
+        "outgoing_limit",
+        "participants_limit",
+        "possible_acks_capped",
+        "repair_buffer_limit",
+        "repair_retained_bytes_limit",
+        "repair_retained_limit",
+        "repair_retention_ms",
+        "requests_taken_per_message",
+    }
+)
+"""Options that may change from one run to the next, as long as the state fits.
+
+All limits, and how long and whether something that is stored is still used.
+"""
 
 
 class OutgoingState(msgspec.Struct, array_like=True):
@@ -315,3 +345,9 @@ def _needed(state: State) -> dict[str, int]:
         "id_limit": max(map(len, ids)),
         "hint_limit": max(map(len, hints), default=0),
     }
+
+
+def options_of(profile: Profile) -> dict[str, str]:
+    """Return the options that may not change as text, for a snapshot."""
+    names = (field.name for field in fields(Profile))
+    return {name: str(getattr(profile, name)) for name in names if name not in FREE}

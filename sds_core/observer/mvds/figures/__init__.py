@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from sds_core.observer.figure_table import FigureTable, Names
 from sds_core.observer.figures import ChartShape, Limit, Scale
-from sds_core.observer.mvds.figures import deliveries, groups, health, traffic, waste
+from sds_core.observer.mvds.figures import deliveries, health, traffic, waste
 from sds_core.observer.mvds.totals import GroupTotals
+
+_GROUPS = ("Deliveries", "Waste", "Traffic")
+"""Headings of the page, in order."""
 
 _CHARTS = (
     ChartShape(
@@ -50,7 +53,7 @@ GROUP_FIGURES = FigureTable(
         *waste.ENTRIES,
         *health.ENTRIES,
     ],
-    groups=groups.ALL,
+    groups=_GROUPS,
     charts=_CHARTS,
 )
 """All figures of a group, in the order in which their metrics are exported."""

@@ -14,10 +14,9 @@ from sds_core.observer.figures import (
     histogram,
     under,
 )
-from sds_core.observer.mvds.figures import groups
 
 ENTRIES = under(
-    groups.DELIVERIES,
+    "Deliveries",
     Figure(
         "deliveries",
         "Pairs of a message and a peer that acknowledged it to anybody.",

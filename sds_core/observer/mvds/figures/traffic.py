@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sds_core.observer.figures import Figure, Line, Share, Unit, counter, under
-from sds_core.observer.mvds.figures import groups
 
 _TYPES = ("ack", "offer", "request", "message")
 
@@ -25,13 +24,13 @@ _RETRANSMISSIONS = counter(
 )
 
 ENTRIES = under(
-    groups.TRAFFIC,
+    "Traffic",
     Figure(
         "messages",
         "Distinct message ids of which a MESSAGE was seen.",
         report=("messages",),
         series=(counter("mvds_messages_total").of(),),
-        group=groups.DELIVERIES,
+        group="Deliveries",
         heading="Messages",
         column=1,
         line=Line("traffic", "messages"),
@@ -59,7 +58,7 @@ ENTRIES = under(
         help="Payloads with zero bytes, of all.",
         part=("payloads_empty",),
         rest=("payloads_filled",),
-        group=groups.WASTE,
+        group="Waste",
         heading="Empty payloads",
         more_is_better=False,
     ),
@@ -104,7 +103,7 @@ ENTRIES = under(
             f"Records of type {one.upper()} that were sent before.",
             report=(f"retransmissions.{one}",),
             series=(_RETRANSMISSIONS.of(one),),
-            group=groups.WASTE,
+            group="Waste",
             heading=f"{one.upper()} sent again",
         )
         for one in _TYPES

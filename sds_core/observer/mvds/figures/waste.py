@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from sds_core.observer.figures import Figure, Line, Share, counter, under
-from sds_core.observer.mvds.figures import groups
 
 ENTRIES = under(
-    groups.WASTE,
+    "Waste",
     Share(
         key="needless",
         help="Offers to peers that were known to hold the message, of all offers.",

@@ -14,7 +14,6 @@ from sds_core.observer.figures import (
     histogram,
     under,
 )
-from sds_core.observer.sds.figures import groups
 
 _ACKNOWLEDGED = counter(
     "sds_messages_acknowledged_total",
@@ -28,7 +27,7 @@ _ACK_LATENCY = histogram(
 )
 
 ENTRIES = under(
-    groups.ACKNOWLEDGEMENT,
+    "Acknowledgement",
     Figure(
         "acknowledged_definite",
         "Messages that another participant's causal history names.",

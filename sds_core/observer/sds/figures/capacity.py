@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sds_core.observer.figures import Figure, Share, Unit, counter, gauge, under
-from sds_core.observer.sds.figures import groups
 
 _FRAME_BYTES = counter(
     "sds_frame_bytes_total",
@@ -24,7 +23,7 @@ _BUDGET_USED = gauge(
 )
 
 _TRAFFIC = under(
-    groups.TRAFFIC,
+    "Traffic",
     Figure(
         "bytes_content",
         "Bytes of content in frames.",
@@ -126,7 +125,7 @@ _TRAFFIC = under(
 )
 
 _BUDGET = under(
-    groups.BUDGET,
+    "Rate-limit budget",
     Figure(
         "budget_used_now",
         "Greatest share of the rate-limit budget that one participant has used in the "

@@ -13,7 +13,6 @@ from sds_core.observer.figures import (
     histogram,
     under,
 )
-from sds_core.observer.sds.figures import groups
 
 _DELIVERED = counter(
     "sds_deliveries_total",
@@ -22,7 +21,7 @@ _DELIVERED = counter(
 )
 
 ENTRIES = under(
-    groups.DELIVERIES,
+    "Deliveries",
     Share(
         key="delivered",
         help="Pairs of a message and a participant that reached it, of all that ended.",

@@ -12,7 +12,6 @@ from sds_core.observer.figures import (
     histogram,
     under,
 )
-from sds_core.observer.sds.figures import groups
 
 _CLOSED = counter(
     "sds_dependency_gaps_closed_total",
@@ -21,7 +20,7 @@ _CLOSED = counter(
 )
 
 ENTRIES = under(
-    groups.GAPS,
+    "Missing dependencies",
     Figure(
         "gaps_opened",
         "Missing dependencies that stood longer than the settle time.",

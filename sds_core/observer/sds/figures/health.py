@@ -10,7 +10,6 @@ from sds_core.observer.figures import (
     left_out_counter,
     verdict_gauge,
 )
-from sds_core.observer.sds.figures import groups
 from sds_core.observer.sds.limits import LeftOut
 
 ENTRIES = (
@@ -41,7 +40,7 @@ ENTRIES = (
         "Frames with a known message id but another sender or Lamport timestamp.",
         report=("message_id_collisions",),
         series=(counter("sds_message_id_collisions_total").of(),),
-        group=groups.TRAFFIC,
+        group="Traffic",
         heading="Id collisions",
         grave=True,
     ),

@@ -12,7 +12,6 @@ from sds_core.observer.figures import (
     histogram,
     under,
 )
-from sds_core.observer.sds.figures import groups
 
 _EPISODES = counter(
     "sds_repair_episodes_total", "Repair episodes that ended, by outcome.", "outcome"
@@ -28,7 +27,7 @@ _TIMING = counter(
 )
 
 ENTRIES = under(
-    groups.REPAIR,
+    "Repair",
     Figure(
         "repair_requests",
         "Repair requests, one per frame and message id.",

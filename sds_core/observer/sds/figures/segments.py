@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sds_core.observer.figures import Figure, Share, counter, gauge, under
-from sds_core.observer.sds.figures import groups
 
 _ENDED = counter(
     "sds_segmented_messages_ended_total",
@@ -18,7 +17,7 @@ _SEGMENTS = counter(
 )
 
 ENTRIES = under(
-    groups.SEGMENTS,
+    "Segments",
     Figure(
         "segmented",
         "Messages of which at least one segment was seen.",

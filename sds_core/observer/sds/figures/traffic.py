@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from sds_core.metrics import MetricKind, Sample
 from sds_core.observer.figures import Family, Figure, Line, counter, under
-from sds_core.observer.sds.figures import groups
 from sds_core.observer.sds.totals import ChannelTotals
 
 _FRAME_KINDS = ("content", "sync", "ephemeral")
@@ -33,7 +32,7 @@ _REBROADCASTS = counter(
 )
 
 ENTRIES = under(
-    groups.TRAFFIC,
+    "Traffic",
     _FRAMES,
     Figure(
         "frames_all",
@@ -66,7 +65,7 @@ ENTRIES = under(
         "Distinct content messages.",
         report=("messages",),
         series=(counter("sds_messages_total").of(),),
-        group=groups.ACKNOWLEDGEMENT,
+        group="Acknowledgement",
         heading="Messages",
         column=1,
         line=Line("traffic", "messages"),
