@@ -262,12 +262,7 @@ def _own_limits() -> list[Panel]:
             Query(groups, "groups in the state"),
             Query(labelled_groups, "groups with a label"),
         ),
-        figure(
-            "State",
-            "Memory of the monitor's state store.",
-            state,
-            unit="bytes",
-        ),
+        figure("State", "Memory of the monitor's state store.", state, unit="bytes"),
         figure(
             "State per channel",
             "Memory of the state store by channel.",

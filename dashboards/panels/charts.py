@@ -169,10 +169,7 @@ def heat(title: str, description: str, expression: str, unit: str) -> heatmap.Pa
 
 
 def states(
-    title: str,
-    description: str,
-    query: Query,
-    mappings: Sequence[models.ValueMapping],
+    title: str, description: str, query: Query, mappings: Sequence[models.ValueMapping]
 ) -> statetimeline.Panel:
     """Return a chart of states over time, with a row per series.
 

@@ -181,9 +181,7 @@ def _worst_channels() -> Panel:
             steps=colours.ANY_IS_BAD,
         ),
         Column(
-            "Unacknowledged",
-            _of_labelled(unacknowledged),
-            steps=colours.ANY_IS_SUSPECT,
+            "Unacknowledged", _of_labelled(unacknowledged), steps=colours.ANY_IS_SUSPECT
         ),
         Column("Missing now", _of_labelled(missing), steps=colours.ANY_IS_SUSPECT),
         Column(

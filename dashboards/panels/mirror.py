@@ -215,9 +215,7 @@ def nodes() -> list[Panel]:
             "read: the node speaks another version of the API.",
             per_step("sds_mirror_full_pages_total", _ANY, "full, {{node}}"),
             per_step(
-                "sds_mirror_undecodable_messages_total",
-                _ANY,
-                "not read, {{node}}",
+                "sds_mirror_undecodable_messages_total", _ANY, "not read, {{node}}"
             ),
             bars=True,
             width=4,

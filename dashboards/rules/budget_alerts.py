@@ -53,8 +53,7 @@ def _alert(indicator: Indicator, burn: BurnRate) -> Alert:
 
 def _burning(indicator: Indicator, burn: BurnRate) -> str:
     objective = latest(
-        f'sds_channel_objective_ratio{{objective="{indicator.objective}"}}',
-        "objective",
+        f'sds_channel_objective_ratio{{objective="{indicator.objective}"}}', "objective"
     )
     limit = f"{burn.factor:g} * (1 - {objective})"
     return (

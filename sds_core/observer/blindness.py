@@ -179,9 +179,7 @@ def coincides_with_hole(
 
 
 def blind_until_ms(
-    observers: Iterable[str],
-    snapshot: Snapshot,
-    settings: ObserverSettings = DEFAULTS,
+    observers: Iterable[str], snapshot: Snapshot, settings: ObserverSettings = DEFAULTS
 ) -> int | None:
     """Event time until which a view stays blind if its taps miss nothing more, Unix ms.
 
@@ -204,9 +202,7 @@ def blind_until_ms(
 
 
 def excuse_of(
-    observers: Iterable[str],
-    snapshot: Snapshot,
-    settings: ObserverSettings = DEFAULTS,
+    observers: Iterable[str], snapshot: Snapshot, settings: ObserverSettings = DEFAULTS
 ) -> Excused | None:
     """Return which evidence of a view does not count, because of holes of its taps.
 

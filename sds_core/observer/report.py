@@ -46,10 +46,7 @@ def build_report(
         told[ROOT_KIND.prefix] = incidents
     sections = {
         prefix: _section(
-            snapshot,
-            views,
-            told.get(prefix),
-            details if views.kind.at_root else None,
+            snapshot, views, told.get(prefix), details if views.kind.at_root else None
         )
         for prefix, views in snapshot.views.items()
     }

@@ -187,9 +187,7 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
             lambda s: int(s.ok),
         ),
         one_sample(
-            "sds_monitor_records_total",
-            "Kafka records read.",
-            lambda s: s.job.records,
+            "sds_monitor_records_total", "Kafka records read.", lambda s: s.job.records
         ),
         one_sample(
             "sds_monitor_records_lost_total",

@@ -125,8 +125,5 @@ def _added(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     return added
 
 
-_JOIN_OF_TYPE: Mapping[Any, Join] = {
-    Histogram: _merged,
-    dict[str, int]: _added,
-}
+_JOIN_OF_TYPE: Mapping[Any, Join] = {Histogram: _merged, dict[str, int]: _added}
 _JOINS = tuple(_JOIN_OF_TYPE.values())

@@ -127,11 +127,7 @@ class WakuMessage(msgspec.Struct, frozen=True):
     def hash_on(self, pubsub_topic: str) -> bytes:
         """Return the deterministic hash on a pubsub topic, 32 bytes."""
         return message_hash(
-            pubsub_topic,
-            self.payload,
-            self.content_topic,
-            self.meta,
-            self.timestamp_ns,
+            pubsub_topic, self.payload, self.content_topic, self.meta, self.timestamp_ns
         )
 
 

@@ -78,11 +78,7 @@ class ChannelView:
         self._state = state
         self._model = ChannelModel(self._settings, totals, state)
         self._minutes = Minutes(
-            ChannelMinute,
-            totals,
-            state.minutes,
-            state.clock_ms,
-            momentary=_MOMENTARY,
+            ChannelMinute, totals, state.minutes, state.clock_ms, momentary=_MOMENTARY
         )
 
     @classmethod

@@ -31,10 +31,7 @@ _CHARTS = (
         scale=Scale.COUNT,
     ),
     ChartShape(
-        key="records",
-        title="Records",
-        note="Records by type.",
-        scale=Scale.PARTS,
+        key="records", title="Records", note="Records by type.", scale=Scale.PARTS
     ),
     ChartShape(
         key="waste",
@@ -47,12 +44,7 @@ _CHARTS = (
 GROUP_FIGURES = FigureTable(
     GroupTotals,
     Names(label="channel", one="group", many="groups"),
-    [
-        *traffic.ENTRIES,
-        *deliveries.ENTRIES,
-        *waste.ENTRIES,
-        *health.ENTRIES,
-    ],
+    [*traffic.ENTRIES, *deliveries.ENTRIES, *waste.ENTRIES, *health.ENTRIES],
     groups=_GROUPS,
     charts=_CHARTS,
 )

@@ -102,19 +102,11 @@ _TRAFFIC = under(
         series=(gauge("sds_bloom_one_percent_timestamp_seconds").of(),),
     ),
     Figure(
-        "bloom_bits_set",
-        "Bits that are 1 in the fullest filter in use.",
-        history=True,
+        "bloom_bits_set", "Bits that are 1 in the fullest filter in use.", history=True
     ),
+    Figure("bloom_bits", "Bits of the fullest filter in use.", history=True),
     Figure(
-        "bloom_bits",
-        "Bits of the fullest filter in use.",
-        history=True,
-    ),
-    Figure(
-        "bloom_hashes",
-        "Hash functions of the fullest filter in use.",
-        history=True,
+        "bloom_hashes", "Hash functions of the fullest filter in use.", history=True
     ),
     Figure(
         "epoch_messages_max",

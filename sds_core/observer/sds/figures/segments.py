@@ -11,9 +11,7 @@ _ENDED = counter(
     "outcome",
 )
 _SEGMENTS = counter(
-    "sds_segments_total",
-    "Segments of messages, each once, by kind.",
-    "kind",
+    "sds_segments_total", "Segments of messages, each once, by kind.", "kind"
 )
 
 ENTRIES = under(
