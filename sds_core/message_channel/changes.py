@@ -77,8 +77,6 @@ class ChangeRecorder:
         is_on: whether changes are recorded; without, there are no numbers either.
     """
 
-    __slots__ = ("_records", "is_on", "number")
-
     def __init__(self) -> None:
         self.number = 0
         self.is_on = False

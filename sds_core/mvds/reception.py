@@ -26,8 +26,6 @@ class Reception:
         events: Events are added to this list.
     """
 
-    __slots__ = ("_events", "_sender", "_state")
-
     def __init__(self, state: NodeState, sender: bytes, events: list[Event]) -> None:
         self._state = state
         self._sender = sender

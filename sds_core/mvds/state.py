@@ -22,8 +22,6 @@ class Groups:
         mark: Called with the id of each group that changes.
     """
 
-    __slots__ = ("_mark", "_peers", "_shared")
-
     def __init__(self, mark: Callable[[bytes], None]) -> None:
         # Inner dictionaries are used as sets that keep their order.
         self._peers: dict[bytes, dict[bytes, None]] = {}
@@ -87,8 +85,6 @@ class ForeignMessages:
     Args:
         most: Ids that are stored for one peer; the oldest is dropped.
     """
-
-    __slots__ = ("_groups", "_most")
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -28,15 +28,6 @@ class Inward:
         limit: Ephemeral messages whose copies are recognised; the oldest goes.
     """
 
-    __slots__ = (
-        "_content_topic",
-        "_encryption",
-        "_ephemerals",
-        "_limit",
-        "_participant",
-        "_pubsub_topic",
-    )
-
     def __init__(
         self,
         participant: sds.MessageChannel,

@@ -100,8 +100,6 @@ class RateLimit:
         options: Budget and epoch.
     """
 
-    __slots__ = ("_options", "_times_ms")
-
     def __init__(self, options: RateLimitOptions) -> None:
         self._options = options
         # When messages were counted that the window still holds. Ascending, unless the

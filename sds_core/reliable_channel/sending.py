@@ -59,19 +59,6 @@ class Sending:
         waits_for_budget: Whether frames wait for the rate limit, which was reported.
     """
 
-    __slots__ = (
-        "_assembly",
-        "_budget",
-        "_contents",
-        "_limits",
-        "_outward",
-        "_participant",
-        "_random",
-        "chunks",
-        "retries",
-        "waits_for_budget",
-    )
-
     def __init__(
         self,
         participant: sds.MessageChannel,

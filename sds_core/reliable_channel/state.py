@@ -71,8 +71,6 @@ class Message(msgspec.Struct, array_like=True):
 class Chunks:
     """All messages of ours about which something can still happen, oldest first."""
 
-    __slots__ = ("_message_of", "_messages")
-
     def __init__(self) -> None:
         self._messages: dict[str, Message] = {}
         self._message_of: dict[str, tuple[Message, int]] = {}

@@ -63,15 +63,6 @@ class ChannelSyncTimer:
         requests_ms: From when on one may be sent for requests, Unix ms; inf if never.
     """
 
-    __slots__ = (
-        "_interval_ms",
-        "_random",
-        "_requests_factor",
-        "latest_ms",
-        "next_ms",
-        "requests_ms",
-    )
-
     def __init__(
         self, interval_ms: int, requests_factor: float, random: Random
     ) -> None:

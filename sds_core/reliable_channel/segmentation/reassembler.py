@@ -124,8 +124,6 @@ class Reassembler:
     whose payload is not complete are the whole state.
     """
 
-    __slots__ = ("_dropped", "_finished", "_held_bytes", "_options", "_sets")
-
     def __init__(self, options: SegmentationOptions) -> None:
         self._options = options
         # Both ordered by the time of the last change, oldest first.
