@@ -38,7 +38,8 @@ class RollingBloom:
             del ids[: -self._profile.bloom_kept_ids]
             self._in_filter = 0
             self._filter = BloomFilter(
-                self._profile.dialect, self._profile.bloom_rolled or self._profile.bloom
+                self._profile.dialect,
+                self._profile.bloom_rolled or self._profile.bloom,
             )
         elif len(ids) - self._in_filter > _MOST_PENDING:
             self._put_in()
