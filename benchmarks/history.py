@@ -37,10 +37,10 @@ from connectors.kafka.settings import INCIDENTS_TOPIC, MINUTES_TOPIC, KafkaSetti
 from connectors.simulator.records import simulated_records
 from sds_core.observer.incidents import ChannelIncident, Incident
 from sds_core.observer.record import RawRecord
-from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.observer.sds.kind import CHANNELS
+from sds_core.observer.sds.totals import ChannelMinute
 from sds_core.planning.measured import HistoryCost
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth

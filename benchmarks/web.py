@@ -31,9 +31,8 @@ from sds_core.observer.growth import Recorded
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.minutes import MINUTE_MS
-from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.kind import CHANNELS
-from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
+from sds_core.observer.sds.totals import BloomGauge, ChannelMinute, ChannelTotals
 from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict

@@ -379,7 +379,6 @@ class _Derivation:
         return None
 
     def _type(self, annotation: ast.expr | None) -> str:
-        """The C type of an annotation."""
         if annotation is None:
             return "object"
         inner = self._optional(annotation)
@@ -462,7 +461,6 @@ class _Derivation:
         }
 
     def _fields(self, name: str) -> set[str]:
-        """Names of the fields of a class, and of those that it inherits."""
         return {
             ast.unparse(field.target)
             for node in self._with_bases(name)

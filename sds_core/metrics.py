@@ -69,15 +69,27 @@ class Metric(Generic[Source]):
 
 
 def one_sample(
-    name: str, kind: MetricKind, text: str, read: Callable[[Source], Value | None]
+    name: str,
+    text: str,
+    read: Callable[[Source], Value | None],
+    kind: MetricKind | None = None,
 ) -> Metric[Source]:
-    """A metric without labels of its own; None as its value leaves the series out."""
+    """A metric without labels of its own.
+
+    Args:
+        name: Full name as scraped.
+        text: One sentence.
+        read: Reads the value of a source; None leaves the series out.
+        kind: Type; by default a counter if the name ends in ``_total``, else a gauge.
+    """
 
     def samples(source: Source) -> Iterable[Sample]:
         value = read(source)
         return () if value is None else (((), value),)
 
-    return Metric(name, kind, text, (), samples)
+    is_counter = name.endswith("_total")
+    default = MetricKind.COUNTER if is_counter else MetricKind.GAUGE
+    return Metric(name, kind or default, text, (), samples)
 
 
 def in_seconds(milliseconds: int | None) -> float | None:

@@ -113,13 +113,11 @@ def _inner(kind: inspect.Type, step: str | int, value: Any) -> inspect.Type:
 
 
 def _keys(kind: inspect.Type) -> list[str]:
-    """Return the keys that a table of this type may have."""
     structs = [k for k in _alternatives(kind) if isinstance(k, inspect.StructType)]
     return [field.encode_name for one in structs for field in one.fields]
 
 
 def _choices(kind: inspect.Type) -> list[str]:
-    """Return the texts that a value of this type may be."""
     literals = [k for k in _alternatives(kind) if isinstance(k, inspect.LiteralType)]
     return [str(value) for one in literals for value in one.values]
 

@@ -74,7 +74,6 @@ def response_offset_ms(
 
 
 def _bits_of(text: str, hashed_with: RepairHash) -> int:
-    """Return the 64 bits that a hash gives."""
     if hashed_with is RepairHash.SHA256:
         return int.from_bytes(sha256(text.encode()).digest()[:8], "big")
     hashed: int = farmhash.Fingerprint64(text.encode())

@@ -5,7 +5,8 @@ One version byte, a checksum (CRC-32, four bytes, big-endian), then MessagePack.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Generic, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -16,43 +17,46 @@ _HEAD_BYTES = 1 + _CHECKSUM_BYTES
 _Value = TypeVar("_Value")
 
 
-class BrokenSeal(ValueError):
-    """The bytes are damaged, or not what this program reads; the text says which."""
-
-
-def seal(version: int, value: Any) -> bytes:
-    """Return a value as bytes.
+class Seal(Generic[_Value]):
+    """Makes bytes of values of one type, and reads them.
 
     Args:
-        version: Version of its form, in [0, 256).
-        value: Anything that msgspec writes as MessagePack.
+        version: Version of their form, in [0, 256).
+        kind: The type, which msgspec writes as MessagePack.
+        error: Makes of one line the error for bytes that cannot be read.
     """
-    packed = msgspec.msgpack.encode(value)
-    return bytes([version]) + _checksum(packed) + packed
 
+    def __init__(
+        self, version: int, kind: type[_Value], error: Callable[[str], Exception]
+    ) -> None:
+        self._version = version
+        self._decoder = msgspec.msgpack.Decoder(kind)
+        self._error = error
 
-def unseal(
-    version: int, blob: bytes, decoder: msgspec.msgpack.Decoder[_Value]
-) -> _Value:
-    """Read what `seal` returned.
+    def pack(self, value: _Value) -> bytes:
+        """Return a value as bytes."""
+        packed = msgspec.msgpack.encode(value)
+        return bytes([self._version]) + _checksum(packed) + packed
 
-    Raises:
-        BrokenSeal: The bytes are damaged, of another version, or another value.
-    """
-    if not blob:
-        message = "it is empty"
-        raise BrokenSeal(message)
-    if blob[0] != version:
-        message = f"it has version {blob[0]}, this program reads {version}"
-        raise BrokenSeal(message)
-    packed = memoryview(blob)[_HEAD_BYTES:]
-    if blob[1:_HEAD_BYTES] != _checksum(packed):
-        message = "its checksum is wrong: it is damaged, or cut off"
-        raise BrokenSeal(message)
-    try:
-        return decoder.decode(packed)
-    except msgspec.DecodeError as error:
-        raise BrokenSeal(str(error)) from error
+    def unpack(self, blob: bytes) -> _Value:
+        """Read what `pack` returned.
+
+        Raises:
+            Exception: That of the seal. The bytes are damaged, of another version, or
+                another value.
+        """
+        if not blob:
+            raise self._error("it is empty")
+        if blob[0] != self._version:
+            text = f"it has version {blob[0]}, this program reads {self._version}"
+            raise self._error(text)
+        packed = memoryview(blob)[_HEAD_BYTES:]
+        if blob[1:_HEAD_BYTES] != _checksum(packed):
+            raise self._error("its checksum is wrong: it is damaged, or cut off")
+        try:
+            return self._decoder.decode(packed)
+        except msgspec.DecodeError as error:
+            raise self._error(str(error)) from error
 
 
 def _checksum(packed: bytes | memoryview) -> bytes:

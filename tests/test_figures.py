@@ -26,7 +26,7 @@ from connectors.web.server import WebServer
 from connectors.web.sources import Sources
 from docs import make_history, make_metrics
 from sds_core.observer.figure_table import FigureTable
-from sds_core.observer.figures import Figure, Line, Unit, counter
+from sds_core.observer.figures import Figure, Line, counter
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
@@ -46,7 +46,6 @@ class GreetingTotals(ChannelTotals):
 
 GREETINGS = Figure(
     "greetings",
-    Unit.COUNT,
     "Messages that say hello.",
     report=("words.greetings",),
     series=(counter("sds_greetings_total").of(),),

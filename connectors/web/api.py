@@ -36,7 +36,7 @@ from connectors.web.summary import (
     trouble_of,
     views_by_tap,
 )
-from sds_core.observer.cause_finding import causes_of
+from sds_core.observer.blindness import causes_of
 from sds_core.observer.incidents import ChannelIncident, incident_object
 from sds_core.observer.minutes import MINUTE_MS
 from sds_core.observer.settings_table import changed

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from connectors.web import words
 from connectors.web.extras import extras_of
-from sds_core.observer.blindness import blind_until_ms
-from sds_core.observer.cause_finding import causes_of
+from sds_core.observer.blindness import blind_until_ms, causes_of
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.view_totals import ViewTotals

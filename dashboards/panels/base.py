@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -38,21 +39,6 @@ P = TypeVar(
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """Title, description and unit of a panel.
-
-    Attributes:
-        title: Title, unique within the dashboard.
-        description: What the panel displays, and which values are bad.
-        unit: Grafana's id of the unit.
-    """
-
-    title: str
-    description: str
-    unit: str = "short"
-
-
-@dataclass(frozen=True, slots=True)
 class Query:
     """An expression and the legend of its series."""
 
@@ -70,18 +56,20 @@ class Link:
 
 def finished(
     panel: P,
-    text: Text,
+    title: str,
+    description: str,
     targets: Sequence[prometheus.Dataquery],
     width: int,
     height: int = 8,
+    unit: str = "short",
 ) -> P:
     """Return the panel with the text, queries and size that every panel must have."""
     for n, target in enumerate(targets):
         panel = panel.with_target(target.ref_id(ref(n)))
     return (
-        panel.title(text.title)
-        .description(text.description)
-        .unit(text.unit)
+        panel.title(title)
+        .description(description)
+        .unit(unit)
         .datasource(DATA_SOURCE)
         .span(width)
         .height(height)
@@ -128,24 +116,28 @@ def data_link(link: Link) -> dashboard.DashboardLink:
     return dashboard.DashboardLink(link.title).url(link.url)
 
 
-def per_second(metric: str, scope: str, legend: str, *by: str, **labels: str) -> Query:
-    """Return a query: a counter per second, summed, by labels, with a legend."""
-    return Query(queries.rate(queries.select(metric, scope, **labels), *by), legend)
+def per_second(metric: str, scope: str, legend: str, **labels: str) -> Query:
+    """Return a query: a counter per second, summed, by the labels in the legend."""
+    return Query(queries.rate(metric, scope, *_labels(legend), **labels), legend)
 
 
-def per_step(metric: str, scope: str, legend: str, *by: str, **labels: str) -> Query:
-    """Return a query: growth of a counter per step of the graph, summed, by labels."""
-    return Query(queries.increase(queries.select(metric, scope, **labels), *by), legend)
+def per_step(metric: str, scope: str, legend: str, **labels: str) -> Query:
+    """Return a query: growth of a counter per step of the graph, else as above."""
+    return Query(queries.increase(metric, scope, *_labels(legend), **labels), legend)
 
 
-def now(metric: str, scope: str, legend: str, *by: str, **labels: str) -> Query:
-    """Return a query: the maximum of a gauge, by labels."""
-    return Query(queries.greatest(queries.select(metric, scope, **labels), *by), legend)
+def now(metric: str, scope: str, legend: str, **labels: str) -> Query:
+    """Return a query: the maximum of a gauge, by the labels in the legend."""
+    return Query(queries.greatest(metric, scope, *_labels(legend), **labels), legend)
 
 
-def sums(metric: str, scope: str, legend: str, *by: str, **labels: str) -> Query:
-    """Return a query: the sum of a gauge, by labels."""
-    return Query(queries.total(queries.select(metric, scope, **labels), *by), legend)
+def sums(metric: str, scope: str, legend: str, **labels: str) -> Query:
+    """Return a query: the sum of a gauge, by the labels in the legend."""
+    return Query(queries.total(metric, scope, *_labels(legend), **labels), legend)
+
+
+def _labels(legend: str) -> list[str]:
+    return re.findall(r"{{(\w+)}}", legend)
 
 
 def quantiles(histogram: str, scope: str, **labels: str) -> list[Query]:

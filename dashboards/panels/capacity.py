@@ -8,16 +8,9 @@ from dashboards import CAPACITY, Links
 from dashboards.panels import colours, queries
 from dashboards.panels.base import Panel, Query, per_second, per_step, sums
 from dashboards.panels.charts import figure, lines
-from dashboards.panels.frame import (
-    Frame,
-    Section,
-    assemble,
-    channel_link,
-    channel_page,
-    some_channels,
-)
-from dashboards.panels.queries import CHANNELS, JOB, RANGE, select
-from dashboards.panels.tables import Column, rows
+from dashboards.panels.frame import assemble, in_lines, some_channels
+from dashboards.panels.queries import CHANNELS, JOB, select
+from dashboards.panels.tables import Column, channel_rows
 from dashboards.thresholds import (
     BUDGET_NEARLY_SPENT,
     NEAR_SATURATION_RATIO,
@@ -27,34 +20,31 @@ from dashboards.thresholds import (
 
 def capacity(links: Links) -> models.Dashboard:
     """Return the dashboard."""
-    frame = Frame(
+    return assemble(
+        links,
         CAPACITY,
         "SDS / Capacity",
         "What channels cost in bytes and frames, and which limit is near.",
+        {
+            "": _figures(),
+            "Traffic": in_lines(_traffic(), 2, 3),
+            "Participants and their limits": in_lines(_participants(), 3, 1),
+            "Segments": in_lines(_segments(), 3, 2),
+            "Filters": in_lines(_filters(), 3),
+            "The monitor's own limits": in_lines(_own_limits(), 4, 2),
+        },
         variables=(some_channels(),),
-    )
-    return assemble(
-        frame,
-        links,
-        [
-            Section("", _figures()),
-            Section("Traffic", _traffic()),
-            Section("Participants and their limits", _participants()),
-            Section("Segments", _segments()),
-            Section("Filters", _filters()),
-            Section("The monitor's own limits", _own_limits()),
-        ],
     )
 
 
 def _figures() -> list[Panel]:
-    frames = queries.rate(select("sds_frames_total", CHANNELS))
+    frames = queries.rate("sds_frames_total", CHANNELS)
     return [
         figure(
             "Bytes",
             "Bytes per second of SDS frames now, each broadcast once, without Waku's "
             "overhead and repeated gossip.",
-            queries.rate(select("sds_frame_bytes_total", CHANNELS)),
+            queries.rate("sds_frame_bytes_total", CHANNELS),
             unit="Bps",
         ),
         figure(
@@ -68,7 +58,8 @@ def _figures() -> list[Panel]:
             "All bytes by distinct content messages, in the chosen range: the whole "
             "cost of one message, reliability included.",
             queries.share(
-                _increase("sds_frame_bytes_total"), _increase("sds_messages_total")
+                queries.in_range("sds_frame_bytes_total", CHANNELS),
+                queries.in_range("sds_messages_total", CHANNELS),
             ),
             unit="bytes",
             absent="no messages",
@@ -78,8 +69,8 @@ def _figures() -> list[Panel]:
             "Share of the bytes that is content, in the chosen range. The rest is the "
             "price of reliability.",
             queries.share(
-                _increase("sds_frame_bytes_total", part="content"),
-                _increase("sds_frame_bytes_total"),
+                queries.in_range("sds_frame_bytes_total", CHANNELS, part="content"),
+                queries.in_range("sds_frame_bytes_total", CHANNELS),
             ),
             unit="percentunit",
             absent="no traffic",
@@ -88,13 +79,13 @@ def _figures() -> list[Panel]:
             "Participants",
             "Senders within the last ten minutes, summed over channels: a participant "
             "of five channels counts five times.",
-            queries.total(select("sds_channel_participants", CHANNELS)),
+            queries.total("sds_channel_participants", CHANNELS),
         ),
         figure(
             "Fullest filter",
             "False-positive rate of the fullest bloom filter of all channels. Yellow "
             "where the alert begins, red where the channel counts as degraded.",
-            queries.greatest(select("sds_bloom_false_positive_ratio", CHANNELS)),
+            queries.greatest("sds_bloom_false_positive_ratio", CHANNELS),
             unit="percentunit",
             steps=_FILTER_STEPS,
             absent="no filter",
@@ -108,7 +99,7 @@ def _traffic() -> list[Panel]:
             "Bytes by part",
             "Bytes per second of frames by part. Bloom filters are sent whole with "
             "every frame, so that small messages are mostly filter.",
-            per_second("sds_frame_bytes_total", CHANNELS, "{{part}}", "part"),
+            per_second("sds_frame_bytes_total", CHANNELS, "{{part}}"),
             unit="Bps",
             stacked=True,
         ),
@@ -122,38 +113,29 @@ def _traffic() -> list[Panel]:
             "Frames by kind",
             "Frames per second. Sync frames are the heartbeat of quiet channels; many "
             "of them beside little content are cost.",
-            per_second(
-                "sds_frames_total", CHANNELS, "{{kind}} {{dialect}}", "kind", "dialect"
-            ),
+            per_second("sds_frames_total", CHANNELS, "{{kind}} {{dialect}}"),
             unit="pps",
             stacked=True,
-            width=8,
         ),
         lines(
             "Frames by channel",
             "The ten channels with most frames per second at each moment.",
             _busiest("sds_frames_total"),
             unit="pps",
-            width=8,
         ),
         lines(
             "Copies",
             "Per second: rebroadcasts by cause, and replicas, further copies of one "
             "broadcast. Replicas come from several taps and cost only the monitor.",
-            per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}", "cause"),
+            per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
             per_second("sds_replicas_total", CHANNELS, "replicas"),
             unit="pps",
-            width=8,
         ),
     ]
 
 
-def _increase(metric: str, **labels: str) -> str:
-    return queries.increase(select(metric, CHANNELS, **labels), window=RANGE)
-
-
 def _busiest(metric: str) -> Query:
-    per_channel = queries.rate(select(metric, CHANNELS), "channel")
+    per_channel = queries.rate(metric, CHANNELS, "channel")
     return Query(queries.worst(per_channel, CHANNELS), "{{name}}")
 
 
@@ -166,21 +148,18 @@ _FILTER_STEPS: colours.Steps = (
 
 
 def _participants() -> list[Panel]:
-    """Return panels of active participants and their distance to the rate limit."""
     return [
         lines(
             "Participants by channel",
             "Senders within the last ten minutes, of the ten largest channels. "
             "Filters, requests and answers all grow with them.",
             _greatest("sds_channel_participants"),
-            width=8,
         ),
         lines(
             "Messages per epoch",
             "Most messages of one participant in the last epoch of ten minutes, with "
             "its retries, in the ten channels with most.",
             _greatest("sds_epoch_messages_max"),
-            width=8,
         ),
         lines(
             "Rate-limit budget used",
@@ -191,7 +170,6 @@ def _participants() -> list[Panel]:
             _greatest("sds_epoch_budget_used_ratio", epoch="current"),
             unit="percentunit",
             limits=colours.line_at(BUDGET_NEARLY_SPENT),
-            width=8,
         ),
         lines(
             "Budget by purpose",
@@ -200,17 +178,15 @@ def _participants() -> list[Panel]:
             "others outweigh new messages, reliability costs more than the messages "
             "themselves.",
             Query(_new(), "new messages"),
-            per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}", "cause"),
+            per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
             per_second("sds_frames_total", CHANNELS, "sync", kind="sync"),
             unit="pps",
             stacked=True,
-            width=24,
         ),
     ]
 
 
 def _filters() -> list[Panel]:
-    """Return panels of the fill of bloom filters."""
     return [
         lines(
             "False positives by channel",
@@ -221,7 +197,6 @@ def _filters() -> list[Panel]:
             _greatest("sds_bloom_false_positive_ratio"),
             unit="percentunit",
             limits=colours.line_at(SATURATED_RATIO),
-            width=8,
         ),
         lines(
             "Ids in the filter by channel",
@@ -229,19 +204,17 @@ def _filters() -> list[Panel]:
             "A saw tooth is a filter that rolls over; a line that only rises will "
             "saturate.",
             _greatest("sds_bloom_ids"),
-            width=8,
         ),
-        rows(
+        channel_rows(
             "When filters pass 1 %",
             "Channels whose fullest filter grows, the fullest first, and when it "
             "passes a false-positive rate of 1 % if it grows on. No date: it does not "
             "grow.",
-            "channel",
             Column(
                 "False positives",
                 queries.worst(
                     queries.greatest(
-                        select("sds_bloom_false_positive_ratio", CHANNELS), "channel"
+                        "sds_bloom_false_positive_ratio", CHANNELS, "channel"
                     ),
                     CHANNELS,
                     count=20,
@@ -253,30 +226,22 @@ def _filters() -> list[Panel]:
                 "Passes 1 %",
                 "1000 * "
                 + queries.greatest(
-                    select("sds_bloom_one_percent_timestamp_seconds", CHANNELS),
-                    "channel",
+                    "sds_bloom_one_percent_timestamp_seconds", CHANNELS, "channel"
                 ),
                 unit="dateTimeFromNow",
             ),
-            headers={"name": "Channel", "channel": "Id"},
-            links={
-                "name": channel_link("__data.fields.channel"),
-                "channel": channel_page("__data.fields.channel"),
-            },
-            width=8,
             height=8,
         ),
     ]
 
 
 def _own_limits() -> list[Panel]:
-    """Return panels of the label budget and the state store."""
-    dropped = queries.greatest(select("sds_monitor_dropped_label_channels", JOB))
-    dropped_groups = queries.greatest(select("sds_monitor_dropped_label_groups", JOB))
-    state = queries.total(select("sds_monitor_state_bytes", JOB))
-    channels = queries.total(select("sds_monitor_state_channels", JOB))
+    dropped = queries.greatest("sds_monitor_dropped_label_channels", JOB)
+    dropped_groups = queries.greatest("sds_monitor_dropped_label_groups", JOB)
+    state = queries.total("sds_monitor_state_bytes", JOB)
+    channels = queries.total("sds_monitor_state_channels", JOB)
     labelled = f"count({select('sds_channel_info', JOB)})"
-    groups = queries.total(select("sds_monitor_state_groups", JOB))
+    groups = queries.total("sds_monitor_state_groups", JOB)
     labelled_groups = f"count({select('mvds_group_info', JOB)})"
     return [
         figure(
@@ -287,7 +252,6 @@ def _own_limits() -> list[Panel]:
             Query(dropped, "channels"),
             Query(dropped_groups, "groups of MVDS"),
             steps=colours.ANY_IS_SUSPECT,
-            width=6,
         ),
         figure(
             "Channels and groups",
@@ -297,21 +261,13 @@ def _own_limits() -> list[Panel]:
             Query(labelled, "channels with a label"),
             Query(groups, "groups in the state"),
             Query(labelled_groups, "groups with a label"),
-            width=6,
         ),
-        figure(
-            "State",
-            "Memory of the monitor's state store.",
-            state,
-            unit="bytes",
-            width=6,
-        ),
+        figure("State", "Memory of the monitor's state store.", state, unit="bytes"),
         figure(
             "State per channel",
             "Memory of the state store by channel.",
             queries.share(state, channels),
             unit="bytes",
-            width=6,
             absent="no channels",
         ),
         lines(
@@ -330,7 +286,7 @@ def _own_limits() -> list[Panel]:
             Query(
                 queries.worst(
                     queries.increase(
-                        select("sds_remembered_evicted_total", CHANNELS), "channel"
+                        "sds_remembered_evicted_total", CHANNELS, "channel"
                     ),
                     CHANNELS,
                 ),
@@ -343,33 +299,26 @@ def _own_limits() -> list[Panel]:
 
 def _new() -> str:
     """Return broadcasts with content per second that are no rebroadcasts."""
-    every = queries.rate(select("sds_frames_total", CHANNELS))
-    sync = queries.rate(select("sds_frames_total", CHANNELS, kind="sync"))
-    again = queries.rate(select("sds_rebroadcasts_total", CHANNELS))
+    every = queries.rate("sds_frames_total", CHANNELS)
+    sync = queries.rate("sds_frames_total", CHANNELS, kind="sync")
+    again = queries.rate("sds_rebroadcasts_total", CHANNELS)
     return f"clamp_min({every} - {sync} - {again}, 0)"
 
 
 def _greatest(metric: str, **labels: str) -> Query:
-    per_channel = queries.greatest(select(metric, CHANNELS, **labels), "channel")
+    per_channel = queries.greatest(metric, CHANNELS, "channel", **labels)
     return Query(queries.worst(per_channel, CHANNELS), "{{name}}")
 
 
 def _segments() -> list[Panel]:
-    """Return panels of segmented messages and their segments."""
     return [
         lines(
             "Segmented messages",
             "Per step of the graph: messages that became complete, and those of which "
             "too few segments came in time. Incomplete ones are lost to their "
             "application, although each segment is a message of its own.",
-            per_step(
-                "sds_segmented_messages_ended_total",
-                CHANNELS,
-                "{{outcome}}",
-                "outcome",
-            ),
+            per_step("sds_segmented_messages_ended_total", CHANNELS, "{{outcome}}"),
             bars=True,
-            width=8,
         ),
         lines(
             "Begun and not complete",
@@ -378,7 +327,6 @@ def _segments() -> list[Panel]:
             "that are lost.",
             per_step("sds_segmented_messages_total", CHANNELS, "begun"),
             sums("sds_segmented_messages_open", CHANNELS, "open"),
-            width=8,
         ),
         lines(
             "Segments per message",
@@ -386,18 +334,17 @@ def _segments() -> list[Panel]:
             "one message of the rate-limit budget.",
             Query(
                 queries.share(
-                    queries.rate(select("sds_segments_total", CHANNELS)),
-                    queries.rate(select("sds_segmented_messages_total", CHANNELS)),
+                    queries.rate("sds_segments_total", CHANNELS),
+                    queries.rate("sds_segmented_messages_total", CHANNELS),
                 ),
                 "segments",
             ),
-            width=8,
         ),
         lines(
             "Segments by kind",
             "Segments per second. Parity segments replace lost data segments; beside "
             "repair they are mostly cost.",
-            per_second("sds_segments_total", CHANNELS, "{{kind}}", "kind"),
+            per_second("sds_segments_total", CHANNELS, "{{kind}}"),
             unit="pps",
             stacked=True,
         ),

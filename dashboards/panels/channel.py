@@ -18,47 +18,38 @@ from dashboards.panels.base import (
     sums,
 )
 from dashboards.panels.charts import figure, heat, lines, states
-from dashboards.panels.frame import (
-    Frame,
-    Section,
-    assemble,
-    channel_page,
-    one_channel,
-)
+from dashboards.panels.frame import assemble, channel_page, in_lines, one_channel
 from dashboards.panels.queries import CHANNEL, select
 from dashboards.thresholds import REDUNDANT_SHARE, SATURATED_RATIO
 from sds_core.observer.settings import DEFAULTS
-
-_FRAME = Frame(
-    UID,
-    "SDS / Channel",
-    "What happens in one channel: acknowledgement, delivery, losses, repair, traffic.",
-    variables=(one_channel(),),
-    pages=(
-        Link("This channel's page", "/channel?id=${channel:percentencode}"),
-        Link("Its incidents", "/incidents?channel=${channel:percentencode}"),
-    ),
-)
 
 
 def channel(links: Links) -> models.Dashboard:
     """Return the dashboard."""
     return assemble(
-        _FRAME,
         links,
-        [
-            Section("", [*_now(), _verdict(), _excused()]),
-            Section("Acknowledgement", _acknowledgement()),
-            Section("Delivery", _delivery()),
-            Section("Missing dependencies", _gaps()),
-            Section("Repair", _repair()),
-            Section("Traffic and filters", _traffic()),
-        ],
+        UID,
+        "SDS / Channel",
+        "What happens in one channel: acknowledgement, delivery, losses, repair, "
+        "traffic.",
+        {
+            "": [*_now(), _verdict(), _excused()],
+            "Acknowledgement": in_lines(_acknowledgement(), 2, 3),
+            "Delivery": in_lines(_delivery(), 3),
+            "Missing dependencies": in_lines(_gaps(), 3),
+            "Repair": in_lines(_repair(), 4),
+            "Traffic and filters": in_lines(_traffic(), 3, 3),
+        },
+        variables=(one_channel(),),
+        pages=(
+            Link("This channel's page", "/channel?id=${channel:percentencode}"),
+            Link("Its incidents", "/incidents?channel=${channel:percentencode}"),
+        ),
     )
 
 
 def _now() -> list[Panel]:
-    since = queries.greatest(select("sds_verdict_since_timestamp_seconds", CHANNEL))
+    since = queries.greatest("sds_verdict_since_timestamp_seconds", CHANNEL)
     oldest = select("sds_oldest_unacknowledged_timestamp_seconds", CHANNEL)
     muted = select("sds_channel_muted_until_timestamp_seconds", CHANNEL)
     return [
@@ -82,14 +73,14 @@ def _now() -> list[Panel]:
             "Missing now",
             "Messages that others refer to and that no tap has seen yet. Each is "
             "filled or found lost within five minutes; a number that stays is bad.",
-            queries.total(select("sds_dependencies_missing", CHANNEL)),
+            queries.total("sds_dependencies_missing", CHANNEL),
             steps=colours.ANY_IS_SUSPECT,
         ),
         figure(
             "In flight",
             "Messages within their two minutes and not yet acknowledged, and when the "
             "oldest of them was sent. Normal while people write.",
-            queries.total(select("sds_messages_in_flight", CHANNEL)),
+            queries.total("sds_messages_in_flight", CHANNEL),
         ),
         figure(
             "Oldest in flight",
@@ -111,7 +102,7 @@ def _now() -> list[Panel]:
 
 def _excused() -> Panel:
     def number(metric: str) -> str:
-        return queries.or_else(queries.total(select(metric, CHANNEL)))
+        return queries.or_else(queries.total(metric, CHANNEL))
 
     return lines(
         "Findings that do not count",
@@ -139,7 +130,6 @@ _DEADLINE_S = DEFAULTS.ack_deadline_ms / 1000
 
 
 def _acknowledgement() -> list[Panel]:
-    """Return panels of acknowledged messages and the time until acknowledgement."""
     return [
         heat(
             "Acknowledgement latency",
@@ -173,7 +163,6 @@ def _acknowledgement() -> list[Panel]:
             per_second("sds_messages_unwitnessed_total", CHANNEL, "unwitnessed"),
             unit="mps",
             stacked=True,
-            width=8,
         ),
         lines(
             "Acknowledged in time",
@@ -184,34 +173,28 @@ def _acknowledgement() -> list[Panel]:
             Query(queries.acknowledged(CHANNEL), "now"),
             Query(queries.objective("acknowledgement", CHANNEL), "objective"),
             unit="percentunit",
-            width=8,
         ),
         lines(
             "Acknowledgements by evidence",
             "Messages per second and what acknowledged them. A message that was "
             "probable first and definite later counts in both. Much probable and "
             "little definite: histories may be too short for the traffic.",
-            per_second(
-                "sds_messages_acknowledged_total", CHANNEL, "{{evidence}}", "evidence"
-            ),
+            per_second("sds_messages_acknowledged_total", CHANNEL, "{{evidence}}"),
             unit="mps",
-            width=8,
         ),
     ]
 
 
 def _delivery() -> list[Panel]:
-    """Return panels of deliveries and the time until delivery."""
     return [
         lines(
             "Deliveries by outcome",
             "Pairs of a message and a participant per second. Recovered: it lacked "
             "the message at first. Lost: it still lacked it after five minutes. "
             "Retracted: it got it after that.",
-            per_second("sds_deliveries_total", CHANNEL, "{{outcome}}", "outcome"),
+            per_second("sds_deliveries_total", CHANNEL, "{{outcome}}"),
             per_second("sds_delivery_losses_retracted_total", CHANNEL, "retracted"),
             unit="ops",
-            width=8,
         ),
         lines(
             "Eventual delivery",
@@ -222,7 +205,6 @@ def _delivery() -> list[Panel]:
             Query(queries.delivered(CHANNEL), "now"),
             Query(queries.objective("delivery", CHANNEL), "objective"),
             unit="percentunit",
-            width=8,
         ),
         lines(
             "Delivery recovery time",
@@ -231,13 +213,11 @@ def _delivery() -> list[Panel]:
             "queries work slowly. Empty if nobody lacked anything.",
             *quantiles("sds_delivery_recovery_seconds", CHANNEL),
             unit="s",
-            width=8,
         ),
     ]
 
 
 def _gaps() -> list[Panel]:
-    """Return panels of messages that others refer to and no tap has seen."""
     return [
         lines(
             "Gaps by outcome",
@@ -245,12 +225,9 @@ def _gaps() -> list[Panel]:
             "of the graph. Late and repaired are healed; lost: nobody but the sender "
             "has shown it; tap_gap: others had it, only the tap missed it, so look at "
             "the tap. Losses are found five minutes after the fact.",
-            per_step(
-                "sds_dependency_gaps_closed_total", CHANNEL, "{{outcome}}", "outcome"
-            ),
+            per_step("sds_dependency_gaps_closed_total", CHANNEL, "{{outcome}}"),
             per_step("sds_dependency_losses_retracted_total", CHANNEL, "retracted"),
             bars=True,
-            width=8,
         ),
         lines(
             "Gaps opened and open",
@@ -258,7 +235,6 @@ def _gaps() -> list[Panel]:
             "that pile up mean that messages go missing faster than they are repaired.",
             per_step("sds_dependency_gaps_opened_total", CHANNEL, "opened"),
             sums("sds_dependencies_missing", CHANNEL, "open now"),
-            width=8,
         ),
         lines(
             "Gap duration",
@@ -266,13 +242,11 @@ def _gaps() -> list[Panel]:
             "the first copy. Empty if there were none.",
             *quantiles("sds_dependency_gap_seconds", CHANNEL),
             unit="s",
-            width=8,
         ),
     ]
 
 
 def _repair() -> list[Panel]:
-    """Return panels of repair requests and their answers."""
     return [
         lines(
             "Repair requests",
@@ -283,16 +257,14 @@ def _repair() -> list[Panel]:
                 "sds_repair_requests_for_received_total", CHANNEL, "for received"
             ),
             unit="reqps",
-            width=6,
         ),
         lines(
             "Repair episodes",
             "Repair episodes per second by outcome. Expired: nobody answered, because "
             "nobody has the message or those who have it are away.",
-            per_second("sds_repair_episodes_total", CHANNEL, "{{outcome}}", "outcome"),
+            per_second("sds_repair_episodes_total", CHANNEL, "{{outcome}}"),
             unit="ops",
             stacked=True,
-            width=6,
         ),
         lines(
             "Redundant responses",
@@ -301,15 +273,14 @@ def _repair() -> list[Panel]:
             Query(
                 queries.share(
                     queries.rate(
-                        select("sds_repair_responses_total", CHANNEL, redundant="true")
+                        "sds_repair_responses_total", CHANNEL, redundant="true"
                     ),
-                    queries.rate(select("sds_repair_responses_total", CHANNEL)),
+                    queries.rate("sds_repair_responses_total", CHANNEL),
                 ),
                 "redundant",
             ),
             unit="percentunit",
             limits=colours.line_at(REDUNDANT_SHARE),
-            width=6,
         ),
         lines(
             "Repair response time",
@@ -317,50 +288,42 @@ def _repair() -> list[Panel]:
             "while the sender is there; up to two minutes otherwise.",
             *quantiles("sds_repair_response_seconds", CHANNEL),
             unit="s",
-            width=6,
         ),
     ]
 
 
 def _traffic() -> list[Panel]:
-    """Return panels of the channel's frames, bytes, participants and filters."""
     return [
         lines(
             "Frames",
             "Frames per second by kind and dialect, rebroadcasts included, replicas "
             "not. No sync frames at all: the channel has no heartbeat, and a lost "
             "last message may never be noticed.",
-            per_second(
-                "sds_frames_total", CHANNEL, "{{kind}} {{dialect}}", "kind", "dialect"
-            ),
+            per_second("sds_frames_total", CHANNEL, "{{kind}} {{dialect}}"),
             unit="pps",
-            width=8,
         ),
         lines(
             "Copies",
             "Per second: messages sent again after a repair request or as a retry, "
             "and replicas, further copies of one broadcast, which come from several "
             "taps and are harmless.",
-            per_second("sds_rebroadcasts_total", CHANNEL, "{{cause}}", "cause"),
+            per_second("sds_rebroadcasts_total", CHANNEL, "{{cause}}"),
             per_second("sds_replicas_total", CHANNEL, "replicas"),
             unit="pps",
-            width=8,
         ),
         lines(
             "Bytes by part",
             "Bytes per second of SDS frames by part. A channel whose bytes are mostly "
             "history, bloom or repair pays more for reliability than for content.",
-            per_second("sds_frame_bytes_total", CHANNEL, "{{part}}", "part"),
+            per_second("sds_frame_bytes_total", CHANNEL, "{{part}}"),
             unit="Bps",
             stacked=True,
-            width=8,
         ),
         lines(
             "Participants",
             "Distinct senders within the last ten minutes. Participants that never "
             "speak are not counted.",
             now("sds_channel_participants", CHANNEL, "participants"),
-            width=8,
         ),
         lines(
             "Bloom filter, false positives",
@@ -370,7 +333,6 @@ def _traffic() -> list[Panel]:
             now("sds_bloom_false_positive_ratio", CHANNEL, "fullest filter"),
             unit="percentunit",
             limits=colours.line_at(SATURATED_RATIO),
-            width=8,
         ),
         lines(
             "Trouble with ids and memory",
@@ -381,8 +343,7 @@ def _traffic() -> list[Panel]:
             "limits on the cost of a frame left out: somebody sends hostile frames.",
             per_step("sds_message_id_collisions_total", CHANNEL, "id collisions"),
             per_step("sds_remembered_evicted_total", CHANNEL, "evicted"),
-            per_step("sds_left_out_total", CHANNEL, "left out: {{reason}}", "reason"),
+            per_step("sds_left_out_total", CHANNEL, "left out: {{reason}}"),
             bars=True,
-            width=8,
         ),
     ]

@@ -19,7 +19,6 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 from dashboards.panels.base import (
     Link,
     Query,
-    Text,
     coloured_by_threshold,
     data_link,
     finished,
@@ -72,7 +71,7 @@ def figure(
     # An instant query: the last value of a range would still be good after the series
     # has ended.
     targets = [target(query).instant() for query in queries]
-    return finished(panel, Text(title, description, unit), targets, width, height=4)
+    return finished(panel, title, description, targets, width, 4, unit)
 
 
 def lines(
@@ -128,25 +127,15 @@ def lines(
             )
         )
     for name, colour in _colours(queries).items():
+        fixed = {"mode": "fixed", "fixedColor": colour}
         panel = panel.override_by_name(
-            name,
-            [
-                models.DynamicConfigValue(
-                    "color", {"mode": "fixed", "fixedColor": colour}
-                )
-            ],
+            name, [models.DynamicConfigValue("color", fixed)]
         )
-    return finished(
-        panel,
-        Text(title, description, unit),
-        [target(q).range() for q in queries],
-        width,
-    )
+    targets = [target(query).range() for query in queries]
+    return finished(panel, title, description, targets, width, unit=unit)
 
 
-def heat(
-    title: str, description: str, expression: str, unit: str, width: int = 12
-) -> heatmap.Panel:
+def heat(title: str, description: str, expression: str, unit: str) -> heatmap.Panel:
     """Return a heatmap of a histogram over time.
 
     Args:
@@ -154,7 +143,6 @@ def heat(
         description: What the panel displays, and which values are bad.
         expression: PromQL with one series per bucket and the label `le`.
         unit: Grafana's id of the unit.
-        width: Width in grid columns, of which a dashboard has 24.
     """
     panel = (
         heatmap.Panel()
@@ -177,16 +165,11 @@ def heat(
     buckets = (
         target(Query(expression, "{{le}}")).range().format(PromQueryFormat.HEATMAP)
     )
-    return finished(panel, Text(title, description, unit), [buckets], width)
+    return finished(panel, title, description, [buckets], 12, unit=unit)
 
 
 def states(
-    title: str,
-    description: str,
-    query: Query,
-    mappings: Sequence[models.ValueMapping],
-    width: int = 24,
-    height: int = 4,
+    title: str, description: str, query: Query, mappings: Sequence[models.ValueMapping]
 ) -> statetimeline.Panel:
     """Return a chart of states over time, with a row per series.
 
@@ -195,8 +178,6 @@ def states(
         description: What the panel displays, and which values are bad.
         query: Query for the numbers of the states.
         mappings: Words and colours of the states.
-        width: Width in grid columns, of which a dashboard has 24.
-        height: Height in rows of the grid.
     """
     panel = (
         statetimeline.Panel()
@@ -206,9 +187,7 @@ def states(
         .merge_values(True)
         .show_value(common_models.VisibilityMode.AUTO)
     )
-    return finished(
-        panel, Text(title, description), [target(query).range()], width, height
-    )
+    return finished(panel, title, description, [target(query).range()], 24, 4)
 
 
 def _colours(queries: Sequence[Query]) -> dict[str, str]:

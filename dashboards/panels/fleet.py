@@ -8,25 +8,11 @@ from dashboards import FLEET, Links
 from dashboards.panels import colours, queries
 from dashboards.panels.base import Link, Panel, Query, per_step, sums, thresholds
 from dashboards.panels.charts import figure, lines
-from dashboards.panels.frame import (
-    Frame,
-    Section,
-    assemble,
-    channel_link,
-    channel_page,
-    status_page,
-)
+from dashboards.panels.frame import assemble, status_page
 from dashboards.panels.queries import JOB, RANGE, select
-from dashboards.panels.tables import Column, rows
+from dashboards.panels.tables import Column, channel_rows, rows
 from sds_core.observer.channel_table import DEFAULT_SETTINGS
 from sds_core.observer.settings import DEFAULTS
-
-_FRAME = Frame(
-    FLEET,
-    "SDS / Fleet",
-    "Is everything fine? If not: which channels are in trouble, and with what.",
-    pages=(Link("Incidents", "/incidents"),),
-)
 
 _DELIVERY = colours.at_least(
     DEFAULT_SETTINGS.delivery_objective, 2 * DEFAULT_SETTINGS.delivery_objective - 1
@@ -41,13 +27,16 @@ _ACKNOWLEDGEMENT = colours.at_least(
 def fleet(links: Links) -> models.Dashboard:
     """Return the dashboard."""
     return assemble(
-        _FRAME,
         links,
-        [
-            Section("", [_is_all_well(), _verdicts(), _muted(), *_figures()]),
-            Section("Channels", [_worst_channels(), _alerts()]),
-            Section("Over time", _over_time()),
-        ],
+        FLEET,
+        "SDS / Fleet",
+        "Is everything fine? If not: which channels are in trouble, and with what.",
+        {
+            "": [_is_all_well(), _verdicts(), _muted(), *_figures()],
+            "Channels": [_worst_channels(), _alerts()],
+            "Over time": _over_time(),
+        },
+        pages=(Link("Incidents", "/incidents"),),
     )
 
 
@@ -103,7 +92,7 @@ def _muted() -> Panel:
 
 
 def _figures() -> list[Panel]:
-    unacknowledged = queries.counted(select("sds_messages_unacknowledged_total", JOB))
+    unacknowledged = queries.counted("sds_messages_unacknowledged_total", JOB)
     return [
         figure(
             "Messages lost",
@@ -154,7 +143,7 @@ def _figures() -> list[Panel]:
             "Messages",
             "Distinct content messages per second now, all channels together. 0 is no "
             "fault if nobody writes.",
-            queries.rate(select("sds_messages_total", JOB)),
+            queries.rate("sds_messages_total", JOB),
             unit="mps",
             absent="no figures",
         ),
@@ -162,14 +151,12 @@ def _figures() -> list[Panel]:
 
 
 def _worst_channels() -> Panel:
-    since = queries.greatest(
-        select("sds_verdict_since_timestamp_seconds", JOB), "channel"
-    )
+    since = queries.greatest("sds_verdict_since_timestamp_seconds", JOB, "channel")
     unacknowledged = queries.counted(
-        select("sds_messages_unacknowledged_total", JOB), "channel"
+        "sds_messages_unacknowledged_total", JOB, "channel"
     )
-    missing = queries.total(select("sds_dependencies_missing", JOB), "channel")
-    return rows(
+    missing = queries.total("sds_dependencies_missing", JOB, "channel")
+    return channel_rows(
         "Channels, worst first",
         "Every channel with a label of its own, the most troubled first. The name "
         "leads to the channel's dashboard, the id to its status page with the message "
@@ -177,7 +164,6 @@ def _worst_channels() -> Panel:
         "more deliveries failed in the range than the channel's objective allows. "
         "Channels beyond the label budget are summed as 'other', which has no verdict "
         "and is not here.",
-        "channel",
         Column(
             "Verdict",
             queries.named(queries.trouble(JOB), JOB),
@@ -195,9 +181,7 @@ def _worst_channels() -> Panel:
             steps=colours.ANY_IS_BAD,
         ),
         Column(
-            "Unacknowledged",
-            _of_labelled(unacknowledged),
-            steps=colours.ANY_IS_SUSPECT,
+            "Unacknowledged", _of_labelled(unacknowledged), steps=colours.ANY_IS_SUSPECT
         ),
         Column("Missing now", _of_labelled(missing), steps=colours.ANY_IS_SUSPECT),
         Column(
@@ -206,11 +190,6 @@ def _worst_channels() -> Panel:
             unit="percentunit",
             steps=colours.up_to(1),
         ),
-        headers={"name": "Channel", "channel": "Id"},
-        links={
-            "name": channel_link("__data.fields.channel"),
-            "channel": channel_page("__data.fields.channel"),
-        },
     )
 
 
@@ -239,7 +218,6 @@ def _alerts() -> Panel:
 
 
 def _verdict_counts() -> list[Query]:
-    """Return a chart of the number of channels by verdict, the worst first."""
     return [
         sums("sds_channels", JOB, text, verdict=verdict.value)
         for verdict, (text, _) in colours.VERDICTS.items()
@@ -247,7 +225,6 @@ def _verdict_counts() -> list[Query]:
 
 
 def _over_time() -> list[Panel]:
-    """Return charts of verdicts, failures, and both ratios with their objectives."""
     deadline_s = DEFAULTS.ack_deadline_ms // 1000
     return [
         lines(

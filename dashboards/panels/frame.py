@@ -2,57 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards import CHANNEL, Links
+from dashboards import Links
 from dashboards.panels.base import DATA_SOURCE, Link, Panel
 from dashboards.panels.queries import JOB, select
 
 TAG = "sds-monitor"
 """Tag of all our dashboards, by which links between them are made."""
 
-_KEPT = "${__url_time_range}&var-datasource=${datasource}&var-job=${job}"
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Panels below one heading, in lines of 24 columns; an empty heading is omitted."""
-
-    heading: str
-    panels: Sequence[Panel]
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """Title, description, variables and links of one dashboard.
-
-    Attributes:
-        uid: Id in links to the dashboard.
-        title: Name of the dashboard.
-        description: Question that the dashboard answers.
-        variables: Variables in addition to data source and monitor.
-        pages: Paths on the status page with more detail, by title.
-    """
-
-    uid: str
-    title: str
-    description: str
-    variables: Sequence[dashboard.QueryVariable | dashboard.TextBoxVariable] = ()
-    pages: Sequence[Link] = ()
+KEPT = "${__url_time_range}&var-datasource=${datasource}&var-job=${job}"
+"""What a link to another dashboard keeps: times, data source and monitor."""
 
 
 def assemble(
-    frame: Frame, links: Links, sections: Sequence[Section]
+    links: Links,
+    uid: str,
+    title: str,
+    description: str,
+    sections: Mapping[str, Sequence[Panel]],
+    *,
+    variables: Sequence[dashboard.QueryVariable] = (),
+    pages: Sequence[Link] = (),
 ) -> models.Dashboard:
-    """Return one dashboard, with panels numbered from 1 in the given order."""
+    """Return one dashboard, with panels numbered from 1 in the given order.
+
+    Args:
+        links: Base URLs of links.
+        uid: Id in links to the dashboard.
+        title: Name of the dashboard.
+        description: Question that the dashboard answers.
+        sections: Panels below each heading, in lines of 24 columns; an empty heading
+            is omitted.
+        variables: Variables in addition to data source and monitor.
+        pages: Paths on the status page with more detail, by title.
+    """
     builder = (
-        dashboard.Dashboard(frame.title)
-        .uid(frame.uid)
-        .description(frame.description)
+        dashboard.Dashboard(title)
+        .uid(uid)
+        .description(description)
         .tags([TAG])
         .time("now-6h", "now")
         .refresh("30s")
@@ -63,9 +54,9 @@ def assemble(
         .with_variable(_monitor_url(links))
         .link(_dashboards())
     )
-    for variable in frame.variables:
+    for variable in variables:
         builder = builder.with_variable(variable)
-    for page in (Link("Status page", "/"), *frame.pages):
+    for page in (Link("Status page", "/"), *pages):
         builder = builder.link(
             dashboard.DashboardLink(page.title)
             .type(models.DashboardLinkType.LINK)
@@ -73,10 +64,10 @@ def assemble(
             .url(status_page(page.url))
             .target_blank(True)
         )
-    for section in sections:
-        if section.heading:
-            builder = builder.with_row(dashboard.Row(section.heading))
-        for panel in section.panels:
+    for heading, panels in sections.items():
+        if heading:
+            builder = builder.with_row(dashboard.Row(heading))
+        for panel in panels:
             builder = builder.with_panel(panel)
     built = builder.build()
     for link in built.links or ():
@@ -85,6 +76,17 @@ def assemble(
     for number, laid_out in enumerate(built.panels or (), start=1):
         laid_out.id_val = number
     return built
+
+
+def in_lines(panels: Sequence[Panel], *numbers: int) -> list[Panel]:
+    """Return panels that share the width of their line.
+
+    Args:
+        panels: Panels, line by line.
+        *numbers: Number of panels in each line.
+    """
+    widths = [24 // number for number in numbers for _ in range(number)]
+    return [panel.span(width) for panel, width in zip(panels, widths, strict=True)]
 
 
 def one_channel() -> dashboard.QueryVariable:
@@ -126,20 +128,14 @@ def status_page(path: str) -> str:
     return f"${{monitor_url}}{path}"
 
 
-def channel_link(channel: str) -> Link:
-    """Return a link to a channel's dashboard, by a Grafana variable without ``${}``."""
-    query = f"var-channel=${{{channel}:percentencode}}&{_KEPT}"
-    return Link("Open the channel's dashboard", f"/d/{CHANNEL}?{query}")
-
-
 def channel_page(channel: str) -> Link:
-    """Return a link to a channel's status page, given as for `channel_link`."""
+    """Return a link to a channel's page, by a Grafana variable without ``${}``."""
     url = status_page(f"/channel?id=${{{channel}:percentencode}}")
     return Link("Messages and incidents of the channel", url)
 
 
 def group_page(group: str) -> Link:
-    """Return a link to a group's status page, given as for `channel_link`."""
+    """Return a link to a group's page, by a variable as for `channel_page`."""
     url = status_page(f"/views/mvds/one?id=${{{group}:percentencode}}")
     return Link("Figures and incidents of the group", url)
 

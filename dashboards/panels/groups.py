@@ -16,14 +16,8 @@ from dashboards.panels.base import (
     quantiles,
 )
 from dashboards.panels.charts import figure, heat, lines, states
-from dashboards.panels.frame import (
-    Frame,
-    Section,
-    assemble,
-    group_page,
-    some_groups,
-)
-from dashboards.panels.queries import CHANNELS, JOB, RANGE, select
+from dashboards.panels.frame import assemble, group_page, in_lines, some_groups
+from dashboards.panels.queries import CHANNELS, JOB, select
 from dashboards.panels.tables import Column, rows
 from dashboards.thresholds import UNACKNOWLEDGED_SHARE
 from sds_core.observer.settings import DEFAULTS
@@ -31,45 +25,43 @@ from sds_core.observer.verdict import Verdict
 
 _DEADLINE_S = DEFAULTS.ack_deadline_ms / 1000
 
-_FRAME = Frame(
-    GROUPS,
-    "MVDS / Groups",
-    "Do the receivers of MVDS messages acknowledge them, how fast, and at what cost?",
-    variables=(some_groups(),),
-    pages=(Link("Incidents of groups", "/incidents"),),
-)
-
 
 def groups(links: Links) -> models.Dashboard:
     """Return the dashboard."""
     return assemble(
-        _FRAME,
         links,
-        [
-            Section("", _figures()),
-            Section("Verdicts", _verdicts()),
-            Section("Acknowledgement", _acknowledgement()),
-            Section("Exchange", _exchange()),
-            Section("Cost", _cost()),
-            Section("By group", [_table()]),
-            Section("Memory of the monitor", _memory()),
-        ],
+        GROUPS,
+        "MVDS / Groups",
+        "Do the receivers of MVDS messages acknowledge them, how fast, and at what "
+        "cost?",
+        {
+            "": _figures(),
+            "Verdicts": _verdicts(),
+            "Acknowledgement": _acknowledgement(),
+            "Exchange": _exchange(),
+            "Cost": in_lines(_cost(), 3),
+            "By group": [_table()],
+            "Memory of the monitor": _memory(),
+        },
+        variables=(some_groups(),),
+        pages=(Link("Incidents of groups", "/incidents"),),
     )
 
 
 def _figures() -> list[Panel]:
+    buckets = queries.in_range("mvds_ack_latency_seconds_bucket", CHANNELS, "le")
     return [
         figure(
             "Messages",
             "Distinct messages in the chosen range, of the chosen groups.",
-            queries.counted(select("mvds_messages_total", CHANNELS)),
+            queries.counted("mvds_messages_total", CHANNELS),
         ),
         figure(
             "Unacknowledged",
             "Share of the pairs of message and receiver that ended in the chosen "
             "range without an acknowledgement, of those whose receiver was heard; "
             "late acknowledgements are subtracted. Red from the limit of the alert on.",
-            _unacknowledged(RANGE),
+            _unacknowledged(),
             unit="percentunit",
             steps=colours.up_to(UNACKNOWLEDGED_SHARE),
             absent="nothing ended",
@@ -78,8 +70,7 @@ def _figures() -> list[Panel]:
             "Acknowledged within",
             "Time from the first MESSAGE to the acknowledgement back to its sender "
             "within which 95 % arrived, in the chosen range.",
-            "histogram_quantile(0.95, "
-            f"{_increase('mvds_ack_latency_seconds_bucket', 'le')})",
+            f"histogram_quantile(0.95, {buckets})",
             unit="s",
             absent="no traffic",
         ),
@@ -88,8 +79,8 @@ def _figures() -> list[Panel]:
             "Mean number of MESSAGEs to a receiver until its acknowledgement, in the "
             "chosen range. 1 without losses.",
             queries.share(
-                _increase("mvds_sends_until_delivery_total"),
-                _increase("mvds_sent_deliveries_total"),
+                queries.in_range("mvds_sends_until_delivery_total", CHANNELS),
+                queries.in_range("mvds_sent_deliveries_total", CHANNELS),
             ),
             unit="none",
             absent="no traffic",
@@ -99,8 +90,8 @@ def _figures() -> list[Panel]:
             "OFFERs per receiver that acknowledged a message, in the chosen range. "
             "Nodes that offer a message on to everybody they know send many.",
             queries.share(
-                _increase("mvds_records_total", type="offer"),
-                _increase("mvds_deliveries_total"),
+                queries.in_range("mvds_records_total", CHANNELS, type="offer"),
+                queries.in_range("mvds_deliveries_total", CHANNELS),
             ),
             unit="none",
             absent="no traffic",
@@ -110,10 +101,8 @@ def _figures() -> list[Panel]:
             "Share of payloads with zero bytes, in the chosen range and over all "
             "groups. Deployed nodes send them; they cost bandwidth and say nothing.",
             queries.share(
-                queries.increase(
-                    select("mvds_payloads_total", JOB, empty="true"), window=RANGE
-                ),
-                queries.increase(select("mvds_payloads_total", JOB), window=RANGE),
+                queries.in_range("mvds_payloads_total", JOB, empty="true"),
+                queries.in_range("mvds_payloads_total", JOB),
             ),
             unit="percentunit",
             absent="no traffic",
@@ -130,7 +119,7 @@ def _verdicts() -> list[Panel]:
             "among them.",
             *(
                 Query(
-                    queries.total(select("mvds_groups", JOB, verdict=verdict.value)),
+                    queries.total("mvds_groups", JOB, verdict=verdict.value),
                     verdict.value,
                 )
                 for verdict in Verdict
@@ -186,7 +175,7 @@ def _acknowledgement() -> list[Panel]:
             "deadline has not passed. In flight that grows while the traffic does "
             "not: receivers are away.",
             per_step("mvds_addressed_total", CHANNELS, "addressed"),
-            now("mvds_in_flight", CHANNELS, "in flight in {{channel}}", "channel"),
+            now("mvds_in_flight", CHANNELS, "in flight in {{channel}}"),
         ),
     ]
 
@@ -198,7 +187,7 @@ def _exchange() -> list[Panel]:
             "ACK, OFFER, REQUEST and MESSAGE records per second. In interactive mode "
             "offers come first; in batch mode there are messages and acknowledgements "
             "alone.",
-            per_second("mvds_records_total", CHANNELS, "{{type}}", "type"),
+            per_second("mvds_records_total", CHANNELS, "{{type}}"),
             unit="ops",
             stacked=True,
         ),
@@ -207,7 +196,7 @@ def _exchange() -> list[Panel]:
             "Records per second that repeat an earlier one between the same two "
             "peers. Each lost payload costs some; many without losses mean a back-off "
             "that is too short.",
-            per_second("mvds_retransmissions_total", CHANNELS, "{{type}}", "type"),
+            per_second("mvds_retransmissions_total", CHANNELS, "{{type}}"),
             unit="ops",
             stacked=True,
         ),
@@ -245,25 +234,22 @@ def _cost() -> list[Panel]:
             per_second("mvds_duplicates_total", CHANNELS, "duplicate messages"),
             per_second("mvds_needless_offers_total", CHANNELS, "needless offers"),
             unit="ops",
-            width=8,
         ),
         lines(
             "Bytes by type",
             "Bytes per second of records by type; `other` is the rest of the payloads "
             "and is in the group unknown.",
-            per_second("mvds_bytes_total", CHANNELS, "{{type}}", "type"),
+            per_second("mvds_bytes_total", CHANNELS, "{{type}}"),
             unit="Bps",
             stacked=True,
-            width=8,
         ),
         lines(
             "Payloads",
             "Payloads per second over all groups, empty ones among them, and copies "
             "of payloads by another tap.",
-            per_second("mvds_payloads_total", JOB, "empty: {{empty}}", "empty"),
+            per_second("mvds_payloads_total", JOB, "empty: {{empty}}"),
             per_second("mvds_replicas_total", JOB, "copies"),
             unit="pps",
-            width=8,
         ),
     ]
 
@@ -276,17 +262,22 @@ def _table() -> Panel:
         "channel",
         Column(
             "Unacknowledged",
-            _counted("mvds_unacknowledged_total"),
+            queries.counted("mvds_unacknowledged_total", CHANNELS, "channel"),
             steps=colours.ANY_IS_SUSPECT,
         ),
-        Column("Acknowledged late", _counted("mvds_unacknowledged_resolved_total")),
-        Column("Messages", _counted("mvds_messages_total")),
-        Column("Deliveries", _counted("mvds_deliveries_total")),
+        Column(
+            "Acknowledged late",
+            queries.counted("mvds_unacknowledged_resolved_total", CHANNELS, "channel"),
+        ),
+        Column("Messages", queries.counted("mvds_messages_total", CHANNELS, "channel")),
+        Column(
+            "Deliveries", queries.counted("mvds_deliveries_total", CHANNELS, "channel")
+        ),
         Column(
             "Verdict since",
             "1000 * "
             + queries.greatest(
-                select("mvds_verdict_since_timestamp_seconds", CHANNELS), "channel"
+                "mvds_verdict_since_timestamp_seconds", CHANNELS, "channel"
             ),
             unit="dateTimeFromNow",
         ),
@@ -302,7 +293,7 @@ def _memory() -> list[Panel]:
             "Records and messages per step that limits of the monitor leave out, by "
             "reason: peers or pairs of one id, groups. Large groups or hostile "
             "traffic reach them.",
-            per_step("mvds_left_out_total", JOB, "{{reason}}", "reason"),
+            per_step("mvds_left_out_total", JOB, "{{reason}}"),
             bars=True,
         ),
         lines(
@@ -315,19 +306,11 @@ def _memory() -> list[Panel]:
     ]
 
 
-def _unacknowledged(window: str) -> str:
-    missing = _increase("mvds_unacknowledged_total", window=window)
-    resolved = _increase("mvds_unacknowledged_resolved_total", window=window)
-    in_time = _increase("mvds_acknowledged_in_time_total", window=window)
+def _unacknowledged() -> str:
+    missing = queries.in_range("mvds_unacknowledged_total", CHANNELS)
+    resolved = queries.in_range("mvds_unacknowledged_resolved_total", CHANNELS)
+    in_time = queries.in_range("mvds_acknowledged_in_time_total", CHANNELS)
     # At least 0: a late acknowledgement may belong to a pair that ended before.
     return queries.share(
         f"clamp_min({missing} - {resolved}, 0)", f"{missing} + {in_time}"
     )
-
-
-def _increase(metric: str, *by: str, window: str = RANGE, **labels: str) -> str:
-    return queries.increase(select(metric, CHANNELS, **labels), *by, window=window)
-
-
-def _counted(metric: str) -> str:
-    return queries.counted(select(metric, CHANNELS), "channel")

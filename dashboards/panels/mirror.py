@@ -9,6 +9,7 @@ from __future__ import annotations
 from dashboards.panels import colours, queries
 from dashboards.panels.base import Panel, Query, now, per_second, per_step
 from dashboards.panels.charts import figure, lines, states
+from dashboards.panels.frame import in_lines
 from dashboards.panels.queries import select
 
 _ANY = ""
@@ -18,7 +19,7 @@ _NO_AUDIT = "no audit"
 
 def mirror() -> list[Panel]:
     """Return panels of what mirrors receive, lose and write."""
-    return [*_mirror_figures(), *_mirror_charts()]
+    return [*_mirror_figures(), *in_lines(_mirror_charts(), 3, 3)]
 
 
 def _mirror_figures() -> list[Panel]:
@@ -28,21 +29,21 @@ def _mirror_figures() -> list[Panel]:
             "Probable losses",
             "Times in the chosen range that messages were probably lost before a "
             "mirror had them. Losses in channels at that time may be the mirror's.",
-            _counted("sds_mirror_probable_losses_total"),
+            queries.counted("sds_mirror_probable_losses_total", _ANY),
             steps=colours.ANY_IS_SUSPECT,
             absent=_ABSENT,
         ),
         figure(
             "Nodes up",
             "Nodes whose latest answer was good.",
-            queries.total(select("sds_mirror_node_up", _ANY)),
+            queries.total("sds_mirror_node_up", _ANY),
             absent=_ABSENT,
         ),
         figure(
             "Paused",
             "Mirrors that read nothing because their spool is full: messages that "
             "nodes drop meanwhile are lost. Make Kafka accept records again.",
-            queries.total(select("sds_mirror_paused", _ANY)),
+            queries.total("sds_mirror_paused", _ANY),
             steps=colours.ANY_IS_BAD,
             absent=_ABSENT,
         ),
@@ -58,7 +59,7 @@ def _mirror_figures() -> list[Panel]:
             "Refused by Kafka",
             "Records that Kafka refuses, in the chosen range: given up for good, for "
             "example because they are too large.",
-            _counted("sds_mirror_refused_total"),
+            queries.counted("sds_mirror_refused_total", _ANY),
             steps=colours.ANY_IS_BAD,
             absent=_ABSENT,
         ),
@@ -66,7 +67,7 @@ def _mirror_figures() -> list[Panel]:
             "Last number",
             "Last number that each mirror gave to a frame. It must never fall: the "
             "monitor counts its holes as missing records.",
-            now("sds_mirror_last_seq", _ANY, "{{instance}}", "instance"),
+            now("sds_mirror_last_seq", _ANY, "{{instance}}"),
             absent=_ABSENT,
         ),
     ]
@@ -78,30 +79,25 @@ def _mirror_charts() -> list[Panel]:
             "Messages taken",
             "Messages per second taken for the first time, by source. Many from store "
             "mean that relay or filter miss messages.",
-            per_second("sds_mirror_messages_total", _ANY, "{{source}}", "source"),
+            per_second("sds_mirror_messages_total", _ANY, "{{source}}"),
             unit="mps",
-            width=8,
         ),
         lines(
             "Messages left out",
             "Messages per second that were known already, by source, and that were "
             "not meant to be mirrored, by reason. Duplicates are normal with several "
             "nodes; other_topic and not_sds are foreign traffic.",
-            per_second(
-                "sds_mirror_duplicates_total", _ANY, "known, {{source}}", "source"
-            ),
-            per_second("sds_mirror_skipped_total", _ANY, "{{reason}}", "reason"),
+            per_second("sds_mirror_duplicates_total", _ANY, "known, {{source}}"),
+            per_second("sds_mirror_skipped_total", _ANY, "{{reason}}"),
             unit="mps",
-            width=8,
         ),
         lines(
             "Probable losses by cause",
             "Times per step of the graph that messages were probably lost. full_page: "
             "the node's cache overflowed, so poll it more often; unreachable and "
             "resubscribed: the node was away.",
-            per_step("sds_mirror_probable_losses_total", _ANY, "{{cause}}", "cause"),
+            per_step("sds_mirror_probable_losses_total", _ANY, "{{cause}}"),
             bars=True,
-            width=8,
         ),
         lines(
             "Written to Kafka",
@@ -110,21 +106,18 @@ def _mirror_charts() -> list[Panel]:
             per_second("sds_mirror_written_total", _ANY, "written"),
             per_second("sds_mirror_kafka_failures_total", _ANY, "failures"),
             unit="wps",
-            width=8,
         ),
         lines(
             "Records waiting on disk",
             "Records in each mirror's spool that wait for Kafka. It must come back to "
             "about 0.",
-            _by_instance("sds_mirror_spooled_records"),
-            width=8,
+            now("sds_mirror_spooled_records", _ANY, "{{instance}}"),
         ),
         lines(
             "Bytes waiting on disk",
             "Size of each mirror's spool. When it is full the mirror pauses.",
-            _by_instance("sds_mirror_spooled_bytes"),
+            now("sds_mirror_spooled_bytes", _ANY, "{{instance}}"),
             unit="bytes",
-            width=8,
         ),
     ]
 
@@ -138,7 +131,7 @@ def audits() -> list[Panel]:
             "Missing here",
             "Messages that the mirror lacks and the other side has, by the newest "
             "audits. Channels of which recent ones are missing are blind.",
-            queries.total(select("sds_audit_missing_messages", _ANY, side="here")),
+            queries.total("sds_audit_missing_messages", _ANY, side="here"),
             steps=colours.ANY_IS_BAD,
             absent=_NO_AUDIT,
         ),
@@ -146,13 +139,13 @@ def audits() -> list[Panel]:
             "Missing there",
             "Messages that the mirror has and the other side lacks. Of a store some "
             "are normal: it refuses messages that are older than 20 s.",
-            queries.total(select("sds_audit_missing_messages", _ANY, side="there")),
+            queries.total("sds_audit_missing_messages", _ANY, side="there"),
             absent=_NO_AUDIT,
         ),
         figure(
             "Not compared",
             "Records of the mirror without hash or time of their message.",
-            queries.total(select("sds_audit_unidentified_records", _ANY)),
+            queries.total("sds_audit_unidentified_records", _ANY),
             absent=_NO_AUDIT,
         ),
         figure(
@@ -173,59 +166,45 @@ def audits() -> list[Panel]:
         figure(
             "Mirrored again",
             "Messages that audits with --fix wrote to the mirror, in the chosen range.",
-            _counted("sds_audit_remirrored_total"),
+            queries.counted("sds_audit_remirrored_total", _ANY),
             absent=_NO_AUDIT,
         ),
         lines(
             "Messages compared",
             "Messages of each side in the newest audit.",
-            now(
-                "sds_audit_messages", _ANY, "{{instance}} {{side}}", "instance", "side"
-            ),
-            width=12,
+            now("sds_audit_messages", _ANY, "{{instance}} {{side}}"),
         ),
         lines(
             "Audits",
             "Audits per step of the graph, by how they ended.",
-            per_step("sds_audit_runs_total", _ANY, "{{result}}", "result"),
+            per_step("sds_audit_runs_total", _ANY, "{{result}}"),
             bars=True,
-            width=12,
         ),
     ]
 
 
 def nodes() -> list[Panel]:
     """Return panels of the Waku nodes that mirrors read."""
-    swept = queries.greatest(
-        select("sds_mirror_store_swept_timestamp_seconds", _ANY), "node"
-    )
+    swept = queries.greatest("sds_mirror_store_swept_timestamp_seconds", _ANY, "node")
     return [
         states(
             "Nodes",
             "Whether each node's latest answer was good. What a node receives while "
             "it is down for a mirror is lost, unless another node or its Store has it.",
-            now("sds_mirror_node_up", _ANY, "{{node}}", "node"),
+            now("sds_mirror_node_up", _ANY, "{{node}}"),
             colours.texts({1: ("Up", colours.GOOD), 0: ("Down", colours.BAD)}),
         ),
         lines(
             "Pages",
             "Pages of messages per second from nodes, by source.",
-            per_second(
-                "sds_mirror_pages_total", _ANY, "{{node}} {{source}}", "node", "source"
-            ),
+            per_second("sds_mirror_pages_total", _ANY, "{{node}} {{source}}"),
             unit="rps",
             width=8,
         ),
         lines(
             "Failed requests",
             "Requests per second to which a node gave no good answer.",
-            per_second(
-                "sds_mirror_failures_total",
-                _ANY,
-                "{{node}} {{source}}",
-                "node",
-                "source",
-            ),
+            per_second("sds_mirror_failures_total", _ANY, "{{node}} {{source}}"),
             unit="reqps",
             width=8,
         ),
@@ -234,12 +213,9 @@ def nodes() -> list[Panel]:
             "Per step of the graph. A page as long as the node's cache: the cache may "
             "have overflowed silently, so poll more often. Messages that cannot be "
             "read: the node speaks another version of the API.",
-            per_step("sds_mirror_full_pages_total", _ANY, "full, {{node}}", "node"),
+            per_step("sds_mirror_full_pages_total", _ANY, "full, {{node}}"),
             per_step(
-                "sds_mirror_undecodable_messages_total",
-                _ANY,
-                "not read, {{node}}",
-                "node",
+                "sds_mirror_undecodable_messages_total", _ANY, "not read, {{node}}"
             ),
             bars=True,
             width=4,
@@ -253,12 +229,3 @@ def nodes() -> list[Panel]:
             width=4,
         ),
     ]
-
-
-def _counted(metric: str) -> str:
-    return queries.counted(select(metric, _ANY))
-
-
-def _by_instance(metric: str) -> Query:
-    per_mirror = queries.greatest(select(metric, _ANY), "instance")
-    return Query(per_mirror, "{{instance}}")

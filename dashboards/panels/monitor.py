@@ -16,9 +16,9 @@ from dashboards.panels.base import (
     quantiles,
 )
 from dashboards.panels.charts import figure, heat, lines
-from dashboards.panels.frame import Frame, Section, assemble, status_page
+from dashboards.panels.frame import assemble, in_lines, status_page
 from dashboards.panels.mirror import audits, mirror, nodes
-from dashboards.panels.queries import JOB, select
+from dashboards.panels.queries import JOB
 from dashboards.panels.tables import Column, rows
 from dashboards.thresholds import (
     BEHIND_SECONDS,
@@ -27,13 +27,6 @@ from dashboards.thresholds import (
     TAP_SILENT_SECONDS,
 )
 from sds_core.observer.snapshot import BEHIND_SECONDS as NOT_OK_SECONDS
-
-_FRAME = Frame(
-    MONITOR,
-    "SDS / Monitor itself",
-    "Can the figures be trusted? The job, the taps that feed it, and mirrors.",
-    pages=(Link("Taps", "/taps"), Link("The job", "/monitor")),
-)
 
 _LAG: colours.Steps = (
     (None, colours.GOOD),
@@ -45,16 +38,19 @@ _LAG: colours.Steps = (
 def monitor(links: Links) -> models.Dashboard:
     """Return the dashboard."""
     return assemble(
-        _FRAME,
         links,
-        [
-            Section("", _figures()),
-            Section("The job", _job()),
-            Section("Taps and dead letters", _taps()),
-            Section("Mirror", mirror()),
-            Section("Nodes of the mirror", nodes()),
-            Section("Audits of mirrors", audits()),
-        ],
+        MONITOR,
+        "SDS / Monitor itself",
+        "Can the figures be trusted? The job, the taps that feed it, and mirrors.",
+        {
+            "": _figures(),
+            "The job": in_lines(_job(), 3, 3, 2),
+            "Taps and dead letters": _taps(),
+            "Mirror": mirror(),
+            "Nodes of the mirror": nodes(),
+            "Audits of mirrors": audits(),
+        },
+        pages=(Link("Taps", "/taps"), Link("The job", "/monitor")),
     )
 
 
@@ -64,7 +60,7 @@ def _figures() -> list[Panel]:
             "Lag",
             "How far the figures are behind the newest record, in event time. Above a "
             "minute 'Is everything fine?' says no; red where the alert begins.",
-            _job_gauge("sds_monitor_event_time_lag_seconds"),
+            queries.greatest("sds_monitor_event_time_lag_seconds", JOB),
             unit="s",
             steps=_LAG,
             absent="no batch yet",
@@ -73,14 +69,14 @@ def _figures() -> list[Panel]:
             "Records behind",
             "Records in the topic that are not read yet. It must come back to about "
             "0; if it only grows, the monitor never catches up.",
-            _job_gauge("sds_monitor_records_behind"),
+            queries.greatest("sds_monitor_records_behind", JOB),
             absent="no figures",
         ),
         figure(
             "Restarts",
             "Starts of the job on this checkpoint in the chosen range. One after an "
             "upgrade is normal.",
-            _job_increase("sds_monitor_restarts_total"),
+            queries.counted("sds_monitor_restarts_total", JOB),
             steps=colours.ANY_IS_SUSPECT,
             absent="no figures",
         ),
@@ -89,7 +85,7 @@ def _figures() -> list[Panel]:
             "Records that Kafka had deleted before they were read, in the chosen "
             "range. Above 0 figures are too low for good: the topic's retention is "
             "too short for the lag.",
-            _job_increase("sds_monitor_records_lost_total"),
+            queries.counted("sds_monitor_records_lost_total", JOB),
             steps=colours.ANY_IS_BAD,
             absent="no figures",
         ),
@@ -97,14 +93,14 @@ def _figures() -> list[Panel]:
             "Dead letters",
             "Records that could not be decoded, in the chosen range. They count in no "
             "other figure.",
-            _job_increase("sds_undecodable_frames_total"),
+            queries.counted("sds_undecodable_frames_total", JOB),
             steps=colours.ANY_IS_SUSPECT,
             absent="no figures",
         ),
         figure(
             "Version",
             "Version of the monitor that runs.",
-            now("sds_monitor_build_info", JOB, "{{version}}", "version"),
+            now("sds_monitor_build_info", JOB, "{{version}}"),
             shows_name=True,
             absent="not running",
         ),
@@ -119,23 +115,24 @@ def _job() -> list[Panel]:
             "teeth of a few seconds are batches. The dashed line is the limit of the "
             "alert. While Kafka does not answer, the lag grows with the time since "
             "its last answer.",
-            Query(_job_gauge("sds_monitor_event_time_lag_seconds"), "lag"),
+            now("sds_monitor_event_time_lag_seconds", JOB, "lag"),
             Query(
                 "time() - "
-                + _job_gauge("sds_monitor_kafka_answered_timestamp_seconds"),
+                + queries.greatest("sds_monitor_kafka_answered_timestamp_seconds", JOB),
                 "since Kafka's last answer",
             ),
             Query(
                 # 0 while the topic is there: the series exists only if it is not.
                 "time() - "
-                + _job_gauge("sds_monitor_topic_missing_since_timestamp_seconds")
+                + queries.greatest(
+                    "sds_monitor_topic_missing_since_timestamp_seconds", JOB
+                )
                 + " or 0 * "
-                + _job_gauge("sds_monitor_kafka_answered_timestamp_seconds"),
+                + queries.greatest("sds_monitor_kafka_answered_timestamp_seconds", JOB),
                 "since the topic is missing",
             ),
             unit="s",
             limits=colours.line_at(BEHIND_SECONDS),
-            width=8,
         ),
         heat(
             "Batch durations",
@@ -143,14 +140,12 @@ def _job() -> list[Panel]:
             "they cover make the lag grow.",
             queries.bucket_counts("sds_monitor_batch_duration_seconds", JOB),
             unit="s",
-            width=8,
         ),
         lines(
             "Batch duration, quantiles",
             "Half, 95 % and 99 % of the batches took at most this long.",
             *quantiles("sds_monitor_batch_duration_seconds", JOB),
             unit="s",
-            width=8,
         ),
         lines(
             "Records read",
@@ -158,28 +153,24 @@ def _job() -> list[Panel]:
             "comes in, or the job hangs.",
             per_second("sds_monitor_records_total", JOB, "read"),
             unit="recps",
-            width=8,
         ),
         lines(
             "Records behind over time",
             "Records in the topic that are not read yet. It must come back to about 0.",
-            Query(_job_gauge("sds_monitor_records_behind"), "behind"),
-            width=8,
+            now("sds_monitor_records_behind", JOB, "behind"),
         ),
         lines(
             "State",
             "Memory of the state store. See the dashboard Capacity for what it holds.",
-            Query(_job_gauge("sds_monitor_state_bytes"), "state"),
+            now("sds_monitor_state_bytes", JOB, "state"),
             unit="bytes",
-            width=8,
         ),
         lines(
             "History pending",
             "Rows of the history that the Kafka topics or the Parquet files do not "
             "have yet. Files are written once a minute; a line that only rises means "
             "that one of them cannot be written.",
-            Query(_job_gauge("sds_monitor_history_pending"), "rows"),
-            width=12,
+            now("sds_monitor_history_pending", JOB, "rows"),
         ),
         lines(
             "Clock",
@@ -187,19 +178,18 @@ def _job() -> list[Panel]:
             "are stamped ahead of it; negative the other way. Records may be late, so "
             "below 0 their line means nothing. The dashed line is the limit of the "
             "alert.",
-            Query(_job_gauge("sds_monitor_clock_behind_seconds"), "behind Kafka"),
-            Query(_job_gauge("sds_monitor_records_ahead_seconds"), "records ahead"),
+            now("sds_monitor_clock_behind_seconds", JOB, "behind Kafka"),
+            now("sds_monitor_records_ahead_seconds", JOB, "records ahead"),
             unit="s",
             limits=colours.line_at(CLOCK_SECONDS),
-            width=12,
         ),
     ]
 
 
 def _taps() -> list[Panel]:
-    seen = select("sds_tap_last_seen_timestamp_seconds", JOB)
-    missing = select("sds_tap_missing_records_total", JOB)
-    last = queries.greatest(seen, "observer")
+    seen = "sds_tap_last_seen_timestamp_seconds"
+    missing = "sds_tap_missing_records_total"
+    last = queries.greatest(seen, JOB, "observer")
     return [
         rows(
             "Taps",
@@ -210,14 +200,14 @@ def _taps() -> list[Panel]:
             "observer",
             Column(
                 "Behind the newest",
-                f"scalar(max({seen})) - {last}",
+                f"scalar({queries.greatest(seen, JOB)}) - {last}",
                 unit="s",
                 steps=colours.up_to(TAP_SILENT_SECONDS),
             ),
             Column("Last record", f"1000 * {last}", unit="dateTimeFromNow"),
             Column(
                 "Missing records",
-                queries.counted(missing, "observer"),
+                queries.counted(missing, JOB, "observer"),
                 steps=colours.ANY_IS_BAD,
             ),
             headers={"observer": "Tap"},
@@ -230,7 +220,7 @@ def _taps() -> list[Panel]:
             "Missing numbers of a tap's sequence, per step of the graph. Above 0 "
             "records were lost between tap and monitor, and losses in channels may be "
             "the tap's.",
-            Query(queries.increase(missing, "observer"), "{{observer}}"),
+            per_step(missing, JOB, "{{observer}}"),
             bars=True,
             width=6,
         ),
@@ -240,7 +230,7 @@ def _taps() -> list[Panel]:
             "that continues is a tap that violates the record format; protobuf_error "
             "alone may be foreign traffic on the topic. Those that are not written "
             "were refused by Kafka.",
-            per_step("sds_undecodable_frames_total", JOB, "{{reason}}", "reason"),
+            per_step("sds_undecodable_frames_total", JOB, "{{reason}}"),
             per_step("sds_monitor_dead_letters_unwritten_total", JOB, "not written"),
             bars=True,
             width=6,
@@ -250,17 +240,9 @@ def _taps() -> list[Panel]:
             "How far the clock of each tap is ahead of Kafka's; negative if it is "
             "slow. Network delays make it a little lower. The dashed line is the "
             "limit of the alert.",
-            now("sds_tap_clock_offset_seconds", JOB, "{{observer}}", "observer"),
+            now("sds_tap_clock_offset_seconds", JOB, "{{observer}}"),
             unit="s",
             limits=colours.line_at(TAP_CLOCK_SECONDS),
             width=24,
         ),
     ]
-
-
-def _job_gauge(metric: str) -> str:
-    return queries.greatest(select(metric, JOB))
-
-
-def _job_increase(metric: str) -> str:
-    return queries.counted(select(metric, JOB))

@@ -41,32 +41,43 @@ def select(metric: str, scope: str, **labels: str) -> str:
     return f"{metric}{{{', '.join(matchers)}}}" if matchers else metric
 
 
-def total(series: str, *by: str) -> str:
-    """Return the sum of a vector, by labels."""
-    return _aggregated("sum", series, by)
+def total(metric: str, scope: str, *by: str, **labels: str) -> str:
+    """Return the sum of a gauge in a scope, by labels; see `select`."""
+    return _aggregated("sum", select(metric, scope, **labels), by)
 
 
-def greatest(series: str, *by: str) -> str:
-    """Return the maximum of a vector, by labels."""
-    return _aggregated("max", series, by)
+def greatest(metric: str, scope: str, *by: str, **labels: str) -> str:
+    """Return the maximum of a gauge in a scope, by labels; see `select`."""
+    return _aggregated("max", select(metric, scope, **labels), by)
 
 
-def rate(series: str, *by: str, window: str = RATE_WINDOW) -> str:
-    """Return counters per second, summed, by labels."""
-    return total(f"rate({series}[{window}])", *by)
+def rate(
+    metric: str, scope: str, *by: str, window: str = RATE_WINDOW, **labels: str
+) -> str:
+    """Return a counter per second, summed, by labels; see `select`."""
+    series = select(metric, scope, **labels)
+    return _aggregated("sum", f"rate({series}[{window}])", by)
 
 
-def increase(series: str, *by: str, window: str = RATE_WINDOW) -> str:
-    """Return the growth of counters, summed, by labels."""
-    return total(f"increase({series}[{window}])", *by)
+def increase(
+    metric: str, scope: str, *by: str, window: str = RATE_WINDOW, **labels: str
+) -> str:
+    """Return the growth of a counter, summed, by labels; see `select`."""
+    series = select(metric, scope, **labels)
+    return _aggregated("sum", f"increase({series}[{window}])", by)
 
 
-def counted(series: str, *by: str) -> str:
+def in_range(metric: str, scope: str, *by: str, **labels: str) -> str:
+    """Return the growth of a counter in the range of the dashboard; see `increase`."""
+    return increase(metric, scope, *by, window=RANGE, **labels)
+
+
+def counted(metric: str, scope: str, *by: str, **labels: str) -> str:
     """Return the number of events in the range of the dashboard, summed, by labels.
 
     Rounds, because ``increase`` extrapolates to the ends of the range.
     """
-    return f"round({increase(series, *by, window=RANGE)})"
+    return f"round({in_range(metric, scope, *by, **labels)})"
 
 
 def or_else(expression: str, value: int = 0) -> str:
@@ -88,20 +99,21 @@ def quantile(q: float, histogram: str, scope: str, **labels: str) -> str:
         scope: See `select`.
         **labels: See `select`.
     """
-    buckets = rate(select(f"{histogram}_bucket", scope, **labels), "le")
+    buckets = rate(f"{histogram}_bucket", scope, "le", **labels)
     return f"histogram_quantile({q}, {buckets})"
 
 
 def bucket_counts(histogram: str, scope: str, **labels: str) -> str:
     """Return the growth of each bucket of a histogram, for a heatmap."""
-    return increase(select(f"{histogram}_bucket", scope, **labels), "le")
+    return increase(f"{histogram}_bucket", scope, "le", **labels)
 
 
 def named(per_channel: str, scope: str) -> str:
     """Return a vector by `channel` alone, with the display name in label `name`."""
     scraped = f"timestamp({select('sds_channel_info', scope)})"
     # After a rename, Prometheus returns the old name for some minutes: take the newest.
-    names = f"topk by (channel) (1, {greatest(scraped, 'channel', 'name')}) ^ 0"
+    newest = _aggregated("max", scraped, ("channel", "name"))
+    names = f"topk by (channel) (1, {newest}) ^ 0"
     return f"({per_channel}) * on (channel) group_left (name) {names}"
 
 
@@ -112,13 +124,9 @@ def worst(per_channel: str, scope: str, count: int = 10) -> str:
 
 def delivered(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
     """Return the eventual delivery ratio: (ended - lost + retracted) / ended."""
-    ended = rate(select("sds_deliveries_total", scope), *by, window=window)
-    lost = rate(
-        select("sds_deliveries_total", scope, outcome="lost"), *by, window=window
-    )
-    retracted = rate(
-        select("sds_delivery_losses_retracted_total", scope), *by, window=window
-    )
+    ended = rate("sds_deliveries_total", scope, *by, window=window)
+    lost = rate("sds_deliveries_total", scope, *by, outcome="lost", window=window)
+    retracted = rate("sds_delivery_losses_retracted_total", scope, *by, window=window)
     return share(f"{ended} - {lost} + {retracted}", ended)
 
 
@@ -130,27 +138,24 @@ def delivery_budget_used(scope: str) -> str:
 
 def acknowledged(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
     """Return the share of messages acknowledged in time, of the judged ones."""
-    in_time = rate(
-        select("sds_messages_acknowledged_in_time_total", scope), *by, window=window
-    )
-    missed = rate(
-        select("sds_messages_unacknowledged_total", scope), *by, window=window
-    )
+    in_time = rate("sds_messages_acknowledged_in_time_total", scope, *by, window=window)
+    missed = rate("sds_messages_unacknowledged_total", scope, *by, window=window)
     return share(in_time, f"{in_time} + {missed}")
 
 
 def lost_messages(scope: str, *by: str) -> str:
     """Return dependencies found lost in the range, minus retracted losses."""
-    lost = select("sds_dependency_gaps_closed_total", scope, outcome="lost")
-    retracted = select("sds_dependency_losses_retracted_total", scope)
-    return _less_retracted(lost, retracted, *by)
+    lost = counted("sds_dependency_gaps_closed_total", scope, *by, outcome="lost")
+    retracted = counted("sds_dependency_losses_retracted_total", scope, *by)
+    # At least 0: a retraction may belong to a loss before the range.
+    return f"clamp_min({lost} - {retracted}, 0)"
 
 
 def lost_deliveries(scope: str, *by: str) -> str:
     """Return deliveries found lost in the range, minus retracted losses."""
-    lost = select("sds_deliveries_total", scope, outcome="lost")
-    retracted = select("sds_delivery_losses_retracted_total", scope)
-    return _less_retracted(lost, retracted, *by)
+    lost = counted("sds_deliveries_total", scope, *by, outcome="lost")
+    retracted = counted("sds_delivery_losses_retracted_total", scope, *by)
+    return f"clamp_min({lost} - {retracted}, 0)"
 
 
 def trouble(scope: str, metric: str = "sds_channel_verdict") -> str:
@@ -159,17 +164,12 @@ def trouble(scope: str, metric: str = "sds_channel_verdict") -> str:
         f"{rank} * {select(metric, scope, verdict=verdict.value)}"
         for verdict, rank in TROUBLE.items()
     )
-    return greatest(terms, "channel")
+    return _aggregated("max", terms, ("channel",))
 
 
 def objective(name: str, scope: str, *by: str) -> str:
     """Return a channel's objective, `delivery` or `acknowledgement`."""
-    return greatest(select("sds_channel_objective_ratio", scope, objective=name), *by)
-
-
-def _less_retracted(lost: str, retracted: str, *by: str) -> str:
-    # At least 0: a retraction may belong to a loss before the range.
-    return f"clamp_min({counted(lost, *by)} - {counted(retracted, *by)}, 0)"
+    return greatest("sds_channel_objective_ratio", scope, *by, objective=name)
 
 
 def _aggregated(operator: str, series: str, by: tuple[str, ...]) -> str:

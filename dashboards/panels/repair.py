@@ -8,55 +8,45 @@ from dashboards import REPAIR, Links
 from dashboards.panels import colours, queries
 from dashboards.panels.base import Panel, Query, per_second
 from dashboards.panels.charts import figure, heat, lines
-from dashboards.panels.frame import (
-    Frame,
-    Section,
-    assemble,
-    channel_link,
-    channel_page,
-    some_channels,
-)
-from dashboards.panels.queries import CHANNELS, RANGE, select
-from dashboards.panels.tables import Column, rows
+from dashboards.panels.frame import assemble, in_lines, some_channels
+from dashboards.panels.queries import CHANNELS
+from dashboards.panels.tables import Column, channel_rows
 from dashboards.thresholds import EXPIRED_SHARE, REDUNDANT_SHARE
-
-_FRAME = Frame(
-    REPAIR,
-    "SDS / Repair",
-    "Do repair requests get answers, how fast, and what do they cost?",
-    variables=(some_channels(),),
-)
 
 
 def repair(links: Links) -> models.Dashboard:
     """Return the dashboard."""
     return assemble(
-        _FRAME,
         links,
-        [
-            Section("", _figures()),
-            Section("Requests and answers", _answers()),
-            Section("Cost", _cost()),
-            Section("By channel", [_channels()]),
-        ],
+        REPAIR,
+        "SDS / Repair",
+        "Do repair requests get answers, how fast, and what do they cost?",
+        {
+            "": _figures(),
+            "Requests and answers": _answers(),
+            "Cost": in_lines(_cost(), 3),
+            "By channel": [_channels()],
+        },
+        variables=(some_channels(),),
     )
 
 
 def _figures() -> list[Panel]:
+    buckets = queries.in_range("sds_repair_response_seconds_bucket", CHANNELS, "le")
     return [
         figure(
             "Requests",
             "Repair requests in the chosen range, one per frame and requested "
             "message. Many on a network that loses nothing are a fault of the clients.",
-            queries.counted(select("sds_repair_requests_total", CHANNELS)),
+            queries.counted("sds_repair_requests_total", CHANNELS),
         ),
         figure(
             "For received",
             "Share of requests for a message that the requester's own filter already "
             "holds, in the chosen range: wasted. js 0.0.8 asks so for one in five.",
             queries.share(
-                _increase("sds_repair_requests_for_received_total"),
-                _increase("sds_repair_requests_total"),
+                queries.in_range("sds_repair_requests_for_received_total", CHANNELS),
+                queries.in_range("sds_repair_requests_total", CHANNELS),
             ),
             unit="percentunit",
             absent="no requests",
@@ -65,7 +55,7 @@ def _figures() -> list[Panel]:
             "Expired",
             "Share of repair episodes that nobody answered, in the chosen range. Red "
             "from the limit of the alert on.",
-            _expired(RANGE),
+            _expired(),
             unit="percentunit",
             steps=colours.up_to(EXPIRED_SHARE),
             absent="no repair",
@@ -74,7 +64,7 @@ def _figures() -> list[Panel]:
             "Redundant",
             "Share of responses after the first, in the chosen range. Two in five is "
             "usual; red from the limit of the alert on.",
-            _redundant(RANGE),
+            _redundant(),
             unit="percentunit",
             steps=colours.up_to(REDUNDANT_SHARE),
             absent="no repair",
@@ -84,8 +74,7 @@ def _figures() -> list[Panel]:
             "Time from first request to answer within which 95 % of the answered "
             "episodes ended, in the chosen range. The histogram has no values above "
             "ten minutes.",
-            "histogram_quantile(0.95, "
-            f"{_increase('sds_repair_response_seconds_bucket', 'le')})",
+            f"histogram_quantile(0.95, {buckets})",
             unit="s",
             absent="no repair",
         ),
@@ -95,8 +84,8 @@ def _figures() -> list[Panel]:
             "frames that respond to them, in the chosen range. What a lossy network "
             "costs; a share that grows without losses is waste.",
             queries.share(
-                _increase("sds_repair_bytes_total"),
-                _increase("sds_frame_bytes_total"),
+                queries.in_range("sds_repair_bytes_total", CHANNELS),
+                queries.in_range("sds_frame_bytes_total", CHANNELS),
             ),
             unit="percentunit",
             absent="no traffic",
@@ -110,7 +99,7 @@ def _answers() -> list[Panel]:
             "Episodes by outcome",
             "Repair episodes per second. Answered: the message was broadcast again in "
             "time. Expired: nobody answered within the repair window.",
-            per_second("sds_repair_episodes_total", CHANNELS, "{{outcome}}", "outcome"),
+            per_second("sds_repair_episodes_total", CHANNELS, "{{outcome}}"),
             unit="ops",
             stacked=True,
         ),
@@ -158,98 +147,84 @@ def _cost() -> list[Panel]:
             ),
             unit="ops",
             stacked=True,
-            width=8,
         ),
         lines(
             "Bytes by direction",
             "Bytes per second of repair request fields, and of whole frames that "
             "respond to them.",
-            per_second(
-                "sds_repair_bytes_total", CHANNELS, "{{direction}}", "direction"
-            ),
+            per_second("sds_repair_bytes_total", CHANNELS, "{{direction}}"),
             unit="Bps",
             stacked=True,
-            width=8,
         ),
         lines(
             "Rebroadcasts by cause",
             "Messages broadcast again per second: after a repair request, or as a "
             "retry of the sender. Retries without losses mean that senders do not see "
             "their acknowledgements.",
-            per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}", "cause"),
+            per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
             unit="pps",
-            width=8,
         ),
     ]
 
 
 def _channels() -> Panel:
-    return rows(
+    return channel_rows(
         "Channels by expired repair",
         "In the chosen range, the channel with the most expired episodes first. The "
         "name leads to the channel's dashboard, the id to its status page.",
-        "channel",
         Column(
             "Expired",
             queries.named(
-                _counted("sds_repair_episodes_total", outcome="expired"),
+                queries.counted(
+                    "sds_repair_episodes_total", CHANNELS, "channel", outcome="expired"
+                ),
                 CHANNELS,
             ),
             steps=colours.ANY_IS_SUSPECT,
         ),
         Column(
             "Answered",
-            _counted("sds_repair_episodes_total", outcome="answered"),
+            queries.counted(
+                "sds_repair_episodes_total", CHANNELS, "channel", outcome="answered"
+            ),
         ),
-        Column("Requests", _counted("sds_repair_requests_total")),
+        Column(
+            "Requests",
+            queries.counted("sds_repair_requests_total", CHANNELS, "channel"),
+        ),
         Column(
             "Redundant",
-            _redundant(RANGE, "channel"),
+            _redundant("channel"),
             unit="percentunit",
             steps=colours.up_to(REDUNDANT_SHARE),
         ),
         Column(
             "Missing now",
-            queries.total(select("sds_dependencies_missing", CHANNELS), "channel"),
+            queries.total("sds_dependencies_missing", CHANNELS, "channel"),
             steps=colours.ANY_IS_SUSPECT,
         ),
-        headers={"name": "Channel", "channel": "Id"},
-        links={
-            "name": channel_link("__data.fields.channel"),
-            "channel": channel_page("__data.fields.channel"),
-        },
     )
 
 
-def _expired(window: str) -> str:
+def _expired() -> str:
     episodes = "sds_repair_episodes_total"
     return queries.share(
-        queries.increase(select(episodes, CHANNELS, outcome="expired"), window=window),
-        queries.increase(select(episodes, CHANNELS), window=window),
+        queries.in_range(episodes, CHANNELS, outcome="expired"),
+        queries.in_range(episodes, CHANNELS),
     )
 
 
-def _redundant(window: str, *by: str) -> str:
+def _redundant(*by: str) -> str:
     responses = "sds_repair_responses_total"
     return queries.share(
-        queries.increase(
-            select(responses, CHANNELS, redundant="true"), *by, window=window
-        ),
-        queries.increase(select(responses, CHANNELS), *by, window=window),
+        queries.in_range(responses, CHANNELS, *by, redundant="true"),
+        queries.in_range(responses, CHANNELS, *by),
     )
 
 
 def _at_wrong_time(step: str) -> str:
     timing = "sds_repair_timing_total"
     return queries.share(
-        queries.rate(select(timing, CHANNELS, step=step, conformant="false")),
-        queries.rate(select(timing, CHANNELS, step=step)),
+        queries.rate(timing, CHANNELS, step=step, conformant="false"),
+        queries.rate(timing, CHANNELS, step=step),
     )
-
-
-def _increase(metric: str, *by: str) -> str:
-    return queries.increase(select(metric, CHANNELS), *by, window=RANGE)
-
-
-def _counted(metric: str, **labels: str) -> str:
-    return queries.counted(select(metric, CHANNELS, **labels), "channel")

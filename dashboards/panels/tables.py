@@ -9,10 +9,10 @@ from grafana_foundation_sdk.builders import common, table
 from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
+from dashboards import CHANNEL
 from dashboards.panels.base import (
     Link,
     Query,
-    Text,
     coloured_by_threshold,
     data_link,
     finished,
@@ -21,6 +21,7 @@ from dashboards.panels.base import (
     thresholds,
 )
 from dashboards.panels.colours import PLAIN, Steps
+from dashboards.panels.frame import KEPT, channel_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,31 @@ def rows(
         target(Query(column.expression)).instant().format(PromQueryFormat.TABLE)
         for column in columns
     ]
-    return finished(panel, Text(title, description), targets, width, height)
+    return finished(panel, title, description, targets, width, height)
+
+
+def channel_rows(
+    title: str, description: str, *columns: Column, width: int = 24, height: int = 9
+) -> table.Panel:
+    """Return a table by channel, whose first column also has the label `name`.
+
+    A name leads to the channel's dashboard, an id to its status page.
+    """
+    channel = "__data.fields.channel"
+    query = f"var-channel=${{{channel}:percentencode}}&{KEPT}"
+    return rows(
+        title,
+        description,
+        "channel",
+        *columns,
+        headers={"name": "Channel", "channel": "Id"},
+        links={
+            "name": Link("Open the channel's dashboard", f"/d/{CHANNEL}?{query}"),
+            "channel": channel_page(channel),
+        },
+        width=width,
+        height=height,
+    )
 
 
 def _arrangement(

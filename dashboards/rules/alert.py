@@ -5,10 +5,12 @@ from __future__ import annotations
 import enum
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from dashboards import Links
 from dashboards.rules.pace import Pace
+
+T = TypeVar("T")
 
 
 class Severity(enum.StrEnum):
@@ -17,6 +19,11 @@ class Severity(enum.StrEnum):
     CRITICAL = "critical"
     WARNING = "warning"
     INFO = "info"
+
+
+def graded(warning: T, critical: T) -> tuple[tuple[Severity, T], ...]:
+    """Return the value of a warning and that of a critical alert, with severities."""
+    return ((Severity.WARNING, warning), (Severity.CRITICAL, critical))
 
 
 class Subject(enum.Enum):
@@ -86,7 +93,7 @@ class Alert:
         path = _PATHS.get(self.subject)
         if path is None:
             return {"dashboard_url": dashboard}
-        channel = _escaped("channel")
+        channel = "{{ $labels.channel | urlquery }}"
         # `other` stands for the channels beyond the label budget and has no page.
         page = (
             f'{{{{ if ne $labels.channel "other" }}}}{path}?id={channel}{{{{ end }}}}'
@@ -95,7 +102,3 @@ class Alert:
             "dashboard_url": f"{dashboard}&var-channel={channel}",
             "page_url": f"{links.monitor_url}/{page}",
         }
-
-
-def _escaped(label: str) -> str:
-    return f"{{{{ $labels.{label} | urlquery }}}}"

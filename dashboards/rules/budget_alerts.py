@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dashboards import CHANNEL
 from dashboards.rules.alert import Alert, Severity, Subject
 from dashboards.rules.pace import LIFE
-from dashboards.rules.promql import latest, named, unless_muted
+from dashboards.rules.promql import latest, shown
 from dashboards.rules.recording import ACKNOWLEDGEMENT, DELIVERY, Indicator
 from dashboards.thresholds import BURN_RATES, BurnRate
 
@@ -40,7 +40,7 @@ def _alert(indicator: Indicator, burn: BurnRate) -> Alert:
     return Alert(
         name,
         Severity(burn.severity),
-        named(unless_muted(_burning(indicator, burn))),
+        shown(_burning(indicator, burn)),
         summary,
         "{{ $labels.name }}: {{ $value | humanizePercentage }} "
         f"{events} {long} {failed}, more than {_times(burn.factor)}what the "
@@ -53,8 +53,7 @@ def _alert(indicator: Indicator, burn: BurnRate) -> Alert:
 
 def _burning(indicator: Indicator, burn: BurnRate) -> str:
     objective = latest(
-        f'sds_channel_objective_ratio{{objective="{indicator.objective}"}}',
-        "objective",
+        f'sds_channel_objective_ratio{{objective="{indicator.objective}"}}', "objective"
     )
     limit = f"{burn.factor:g} * (1 - {objective})"
     return (

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 
 from dashboards import GROUPS
 from dashboards import thresholds as at
-from dashboards.rules.alert import Alert, Severity, Subject
+from dashboards.rules.alert import Alert, Severity, Subject, graded
 from dashboards.rules.pace import LIFE, Pace
-from dashboards.rules.promql import growth, named, summed, unless_muted
+from dashboards.rules.promql import growth, shown, summed, unless_muted
 from dashboards.rules.recording import GROUP_BLIND
+
+_alert = partial(Alert, subject=Subject.GROUP, dashboard=GROUPS)
 
 _VIEWS = "mvds_group"
 """Begin of the names of the metrics of groups' settings."""
 
+_shown = partial(shown, views=_VIEWS)
+
 
 def group_alerts(pace: Pace) -> Iterator[Alert]:
     """Yield the alerts; if taps can cause a problem, blind groups are left out."""
-    for severity, share in (
-        (Severity.WARNING, at.UNACKNOWLEDGED_SHARE),
-        (Severity.CRITICAL, at.MOSTLY_UNACKNOWLEDGED_SHARE),
+    for severity, share in graded(
+        at.UNACKNOWLEDGED_SHARE, at.MOSTLY_UNACKNOWLEDGED_SHARE
     ):
         yield _alert(
             "MvdsMessagesUnacknowledged",
             severity,
-            _seeing(_unacknowledged(share, pace), at.UNACKNOWLEDGED_WINDOW, pace),
+            _shown(
+                _seeing(_unacknowledged(share, pace), at.UNACKNOWLEDGED_WINDOW, pace)
+            ),
             "Receivers that were heard do not acknowledge messages.",
             "Group {{ $labels.name }}: {{ $value | humanizePercentage }} of the "
             "messages to receivers that were heard had no acknowledgement by the "
@@ -35,18 +41,17 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
     yield _alert(
         "MvdsRequestsUnanswered",
         Severity.WARNING,
-        _seeing(
-            f"{unanswered} >= {at.UNANSWERED_REQUESTS}", at.UNANSWERED_WINDOW, pace
+        _shown(
+            _seeing(
+                f"{unanswered} >= {at.UNANSWERED_REQUESTS}", at.UNANSWERED_WINDOW, pace
+            )
         ),
         "Peers request offered messages and do not get them.",
         'Group {{ $labels.name }}: {{ printf "%.0f" $value }} request(s) brought '
         f"no message by the deadline in the last {LIFE(at.UNANSWERED_WINDOW)}.",
     )
     one = f'{GROUP_BLIND}{{channel!="other"}}'
-    for severity, holds in (
-        (Severity.WARNING, at.BLIND_FOR),
-        (Severity.CRITICAL, at.BLIND_STILL),
-    ):
+    for severity, holds in graded(at.BLIND_FOR, at.BLIND_STILL):
         yield Alert(
             "MvdsTapBlind",
             severity,
@@ -59,32 +64,15 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
             subject=Subject.TAP,
             dashboard=GROUPS,
         )
+    evicted = growth("mvds_remembered_evicted_total", at.EVICTION_WINDOW, pace)
     yield _alert(
         "MvdsMemoryEvicted",
         Severity.WARNING,
-        growth("mvds_remembered_evicted_total", at.EVICTION_WINDOW, pace) + " > 0",
+        _shown(f"{evicted} > 0"),
         "The monitor forgot messages of MVDS too early.",
         'Group {{ $labels.name }}: {{ printf "%.0f" $value }} entries pushed out '
         f"of memory in the last {LIFE(at.EVICTION_WINDOW)}; figures of MVDS may be "
         "too low.",
-    )
-
-
-def _alert(
-    name: str,
-    severity: Severity,
-    expression: str,
-    summary: str,
-    description: str,
-) -> Alert:
-    return Alert(
-        name,
-        severity,
-        named(unless_muted(expression, _VIEWS), _VIEWS),
-        summary,
-        description,
-        subject=Subject.GROUP,
-        dashboard=GROUPS,
     )
 
 

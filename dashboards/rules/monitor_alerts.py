@@ -7,7 +7,7 @@ from functools import partial
 
 from dashboards import CAPACITY, MONITOR
 from dashboards import thresholds as at
-from dashboards.rules.alert import Alert, Severity, Subject
+from dashboards.rules.alert import Alert, Severity, Subject, graded
 from dashboards.rules.pace import LIFE, Pace
 from dashboards.rules.promql import growth, latest, summed
 from dashboards.rules.recording import BLIND
@@ -59,10 +59,7 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         "No answer for {{ $value | humanizeDuration }}: the figures are those of then.",
         holds=at.KAFKA_AWAY_FOR,
     )
-    for severity, holds in (
-        (Severity.WARNING, at.BEHIND_FOR),
-        (Severity.CRITICAL, at.BEHIND_STILL),
-    ):
+    for severity, holds in graded(at.BEHIND_FOR, at.BEHIND_STILL):
         yield _alert(
             "SdsMonitorBehind",
             severity,
@@ -74,10 +71,7 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         )
     behind = latest("sds_monitor_clock_behind_seconds")
     ahead = latest("sds_monitor_records_ahead_seconds")
-    for severity, seconds in (
-        (Severity.WARNING, at.CLOCK_SECONDS),
-        (Severity.CRITICAL, at.CLOCK_CRITICAL_SECONDS),
-    ):
+    for severity, seconds in graded(at.CLOCK_SECONDS, at.CLOCK_CRITICAL_SECONDS):
         yield _alert(
             "SdsMonitorClockWrong",
             severity,

@@ -131,5 +131,10 @@ def named(vector: str, views: str = "sds_channel") -> str:
     return f"({vector})\n* ignoring (name) group_left (name) {names}"
 
 
+def shown(vector: str, views: str = "sds_channel") -> str:
+    """Return what fires: not muted, with display names; see `unless_muted`."""
+    return named(unless_muted(vector, views), views)
+
+
 def _aggregated(how: str, vector: str, without: tuple[str, ...]) -> str:
     return f"{how} without ({', '.join((*_PLACE, *without))}) ({vector})"

@@ -96,11 +96,7 @@ def recording_file(pace: Pace) -> dict[str, Any]:
         for window in (SLICE, *WINDOWS):
             failures, events = indicator.failures(window), indicator.events(window)
             rules.append(_rule(indicator.ratio(window), f"{failures} / ({events} > 0)"))
-    group = {
-        "name": "sds-recording",
-        "interval": pace(SLICE_INTERVAL),
-        "rules": rules,
-    }
+    group = {"name": "sds-recording", "interval": pace(SLICE_INTERVAL), "rules": rules}
     return {"groups": [group]}
 
 

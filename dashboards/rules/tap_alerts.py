@@ -7,7 +7,7 @@ from functools import partial
 
 from dashboards import FLEET, MONITOR
 from dashboards import thresholds as at
-from dashboards.rules.alert import Alert, Severity, Subject
+from dashboards.rules.alert import Alert, Severity, Subject, graded
 from dashboards.rules.pace import LIFE, Pace
 from dashboards.rules.promql import blind_channels, growth, latest
 from dashboards.rules.recording import BLIND
@@ -17,10 +17,7 @@ _alert = partial(Alert, subject=Subject.TAP, dashboard=MONITOR)
 
 def tap_alerts(pace: Pace) -> Iterator[Alert]:
     """Yield one alert on blindness for all channels, and others for each tap."""
-    for severity, holds in (
-        (Severity.WARNING, at.BLIND_FOR),
-        (Severity.CRITICAL, at.BLIND_STILL),
-    ):
+    for severity, holds in graded(at.BLIND_FOR, at.BLIND_STILL):
         yield _alert(
             "SdsTapBlind",
             severity,

@@ -79,19 +79,16 @@ AUDIT_METRICS: tuple[Metric[AuditFigures], ...] = (
     ),
     one_sample(
         "sds_audit_unidentified_records",
-        MetricKind.GAUGE,
         "Records of the mirror without hash or time of their message, newest audit.",
         lambda a: None if a.result is None else a.result.unidentified,
     ),
     one_sample(
         "sds_audit_last_success_timestamp_seconds",
-        MetricKind.GAUGE,
         "When the newest audit that did not fail ended.",
         lambda a: in_seconds(a.result_ms),
     ),
     one_sample(
         "sds_audit_compared_until_timestamp_seconds",
-        MetricKind.GAUGE,
         "Sender's time up to which the newest audit compared.",
         lambda a: None if a.result is None else a.result.end_ns / _NS_PER_S,
     ),
@@ -104,7 +101,6 @@ AUDIT_METRICS: tuple[Metric[AuditFigures], ...] = (
     ),
     one_sample(
         "sds_audit_remirrored_total",
-        MetricKind.COUNTER,
         "Messages that audits wrote to the mirror.",
         lambda a: a.remirrored,
     ),

@@ -16,7 +16,7 @@ from enum import StrEnum
 import msgspec
 
 from sds_core.message_channel.errors import SnapshotError
-from sds_core.sealed import BrokenSeal, seal, unseal
+from sds_core.sealed import Seal
 
 VERSION = 1
 
@@ -65,24 +65,8 @@ class Change(msgspec.Struct, array_like=True):
     message_id: str = ""
 
 
-_decoder = msgspec.msgpack.Decoder(Change)
-
-
-def pack(change: Change) -> bytes:
-    """Return a change as bytes."""
-    return seal(VERSION, change)
-
-
-def unpack(blob: bytes) -> Change:
-    """Read what `pack` returned.
-
-    Raises:
-        SnapshotError: The bytes are not a change record, or of a later version.
-    """
-    try:
-        return unseal(VERSION, blob, _decoder)
-    except BrokenSeal as error:
-        raise SnapshotError(str(error)) from error
+SEAL = Seal(VERSION, Change, SnapshotError)
+"""Makes bytes of changes."""
 
 
 class ChangeRecorder:
@@ -92,8 +76,6 @@ class ChangeRecorder:
         number: number of the last change.
         is_on: whether changes are recorded; without, there are no numbers either.
     """
-
-    __slots__ = ("_records", "is_on", "number")
 
     def __init__(self) -> None:
         self.number = 0
@@ -115,7 +97,7 @@ class ChangeRecorder:
         change = Change(
             self.number, call, now_ms, next_sync_ms, value, hint, message_id
         )
-        self._records.append(pack(change))
+        self._records.append(SEAL.pack(change))
 
     def take(self) -> list[bytes]:
         """Return the records since the last call, and forget them."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 
 from sds_core.message_channel import changes as change_records
-from sds_core.message_channel import snapshot, snapshot_fit
+from sds_core.message_channel import snapshot
 from sds_core.message_channel.changes import Call
 from sds_core.message_channel.checks import check_name, check_time
 from sds_core.message_channel.delivery import Delivery
@@ -31,16 +31,11 @@ from sds_core.message_channel.framing import FrameBuilder, Sending
 from sds_core.message_channel.parts import Parts, Uptime
 from sds_core.message_channel.profile import Profile
 from sds_core.message_channel.reception import Reception, ignored
-from sds_core.message_channel.replay import Replay
+from sds_core.message_channel.replay import repeat
 from sds_core.message_channel.sweeps import Sweeps
 from sds_core.message_channel.sync import SyncTimer
 from sds_core.message_channel.view import ParticipantView
-from sds_core.wire import (
-    Frame,
-    FrameKind,
-    UndecodableFrame,
-    decode,
-)
+from sds_core.wire import Frame, FrameKind, UndecodableFrame, decode
 
 _DEFAULT_PROFILE = Profile()
 _CONTENT = FrameKind.CONTENT
@@ -317,7 +312,7 @@ class MessageChannel(ParticipantView):
         """
         if now_ms is not None:
             self._at(now_ms)
-        return snapshot.pack(snapshot.state_of(self._parts))
+        return snapshot.SEAL.pack(snapshot.state_of(self._parts))
 
     @classmethod
     def restore(
@@ -343,15 +338,19 @@ class MessageChannel(ParticipantView):
             SnapshotError: The blob or a change cannot be read, a change is missing, or
                 the blob does not fit the profile.
         """
-        state = snapshot.unpack(blob)
-        snapshot_fit.check_fit(state, profile)
+        state = snapshot.SEAL.unpack(blob)
+        snapshot.check_fit(state, profile)
         self = cls.__new__(cls)
         self._set_up(snapshot.restored(state, profile, random), random)
-        replay = Replay(
-            self._parts, self._sending, self._reception, self._delivery, self._sweeps
-        )
         for one in changes:
-            replay.repeat(change_records.unpack(one))
+            repeat(
+                change_records.SEAL.unpack(one),
+                self._parts,
+                self._sending,
+                self._reception,
+                self._delivery,
+                self._sweeps,
+            )
         self._plan()
         self._uptime.is_resuming = was_off
         return self

@@ -17,10 +17,7 @@ from sds_core.message_channel.events import (
     IrretrievablyLost,
     Missing,
 )
-from sds_core.message_channel.incoming import (
-    MissingDependency,
-    Waiting,
-)
+from sds_core.message_channel.incoming import MissingDependency, Waiting
 from sds_core.message_channel.parts import Behaviour
 from sds_core.wire import Frame, HistoryEntry, HistoryEntryLike
 

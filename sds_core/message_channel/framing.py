@@ -174,7 +174,6 @@ class Sending(Behaviour):
     def _add_own(
         self, message_id: str, lamport: int, value: bytes, now_ms: int
     ) -> list[Event]:
-        """Add a message of ours to all buffers."""
         events = list(self._outgoing.add(message_id, value, now_ms))
         self._log.add(lamport, HistoryEntry(message_id, b"", self._participant_id))
         self._bloom.add(message_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
@@ -40,6 +41,7 @@ class MissingDependency(NamedTuple):
         return (newest, *self.older_hints) if newest else ()
 
 
+@dataclass(eq=False, slots=True)
 class Waiting:
     """A message in the incoming buffer.
 
@@ -51,21 +53,11 @@ class Waiting:
         unmet: ids that it waits for.
     """
 
-    __slots__ = ("arrived_ms", "frame", "retrieval_hint", "unmet", "value")
-
-    def __init__(
-        self,
-        frame: Frame,
-        value: bytes,
-        retrieval_hint: bytes,
-        arrived_ms: int,
-        unmet: set[str],
-    ) -> None:
-        self.frame = frame
-        self.value = value
-        self.retrieval_hint = retrieval_hint
-        self.arrived_ms = arrived_ms
-        self.unmet = unmet
+    frame: Frame
+    value: bytes
+    retrieval_hint: bytes
+    arrived_ms: int
+    unmet: set[str]
 
 
 class IncomingBuffer:
@@ -79,17 +71,6 @@ class IncomingBuffer:
         lost: ids that were given up; dependencies on them count as met.
         received: number of messages that arrived.
     """
-
-    __slots__ = (
-        "_lost_after_ms",
-        "_lost_limit",
-        "_waiters",
-        "circles_due_ms",
-        "lost",
-        "missing",
-        "received",
-        "waiting",
-    )
 
     def __init__(self, profile: Profile) -> None:
         self._lost_after_ms = profile.lost_after_ms

@@ -22,16 +22,6 @@ class LocalLog:
             neither; None as long as everything is.
     """
 
-    __slots__ = (
-        "_arrivals",
-        "_by_arrival",
-        "_limit",
-        "_order",
-        "entries",
-        "forgotten",
-        "horizon",
-    )
-
     def __init__(self, order: LogOrder, limit: int) -> None:
         self._by_arrival = order is LogOrder.ARRIVAL
         self._limit = limit

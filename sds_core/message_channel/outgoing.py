@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from math import inf
 
 from sds_core.message_channel.events import (
@@ -30,14 +31,15 @@ from sds_core.wire import (
 )
 
 
+@dataclass(eq=False, slots=True)
 class Outgoing:
     """One message of ours.
 
     Attributes:
         value: the frame's bytes, the same at every sending.
-        attempts: number of rebroadcasts.
-        retry_ms: when it is to be broadcast again, Unix ms; inf if never.
         sent_ms: when it was last broadcast, Unix ms.
+        retry_ms: when it is to be broadcast again, Unix ms; inf if never.
+        attempts: number of rebroadcasts.
         is_possibly_acknowledged: whether some participant's filter holds it.
         seen_by: participants whose filter holds it and counts; fewer than needed.
         filters: number of filters that hold it and count: the first of each
@@ -45,36 +47,18 @@ class Outgoing:
         probes: bit positions of the id, and the filter size that they are valid for.
     """
 
-    __slots__ = (
-        "attempts",
-        "filters",
-        "is_possibly_acknowledged",
-        "probes",
-        "retry_ms",
-        "seen_by",
-        "sent_ms",
-        "value",
-    )
-
-    def __init__(self, value: bytes, sent_ms: int, retry_ms: float) -> None:
-        self.value = value
-        self.attempts = 0
-        self.retry_ms = retry_ms
-        self.sent_ms = sent_ms
-        self.is_possibly_acknowledged = False
-        self.seen_by: set[str] = set()
-        self.filters = 0
-        self.probes: tuple[tuple[int, int], tuple[tuple[int, int], ...]] | None = None
+    value: bytes
+    sent_ms: int
+    retry_ms: float
+    attempts: int = 0
+    is_possibly_acknowledged: bool = False
+    seen_by: set[str] = field(default_factory=set)
+    filters: int = 0
+    probes: tuple[tuple[int, int], tuple[tuple[int, int], ...]] | None = None
 
 
 class OutgoingBuffer:
-    """Messages that are unacknowledged or possibly acknowledged, oldest first.
-
-    Attributes:
-        messages: messages by id.
-    """
-
-    __slots__ = ("_next_ms", "_profile", "_stale", "messages")
+    """Messages that are unacknowledged or possibly acknowledged, oldest first."""
 
     def __init__(self, profile: Profile) -> None:
         # The earliest retry, computed only after a change: there may be many messages.

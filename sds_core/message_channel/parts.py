@@ -25,8 +25,6 @@ class Uptime:
         is_resuming: Whether the next call is the first one after a restart.
     """
 
-    __slots__ = ("is_resuming", "last_ms")
-
     def __init__(self, last_ms: int | None) -> None:
         self.last_ms = last_ms
         self.is_resuming = False

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from sds_core.ranges import check_least
 from sds_core.repair_timing import RepairHash
 from sds_core.wire import DEFAULT_PARAMETERS, BloomParameters, Dialect
 
@@ -178,11 +179,7 @@ class Profile:
     repair_retained_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
 
     def __post_init__(self) -> None:
-        """Check values that would otherwise cause an error much later.
-
-        Raises:
-            ValueError: an option is out of its range.
-        """
+        """Raise ValueError for what would otherwise cause an error much later."""
         at_least = {
             "lamport_unit_ms": 1,
             "log_limit": 1,
@@ -214,11 +211,7 @@ class Profile:
             "incoming_bytes_limit": self.max_frame_bytes,
             "repair_retained_bytes_limit": self.max_frame_bytes,
         }
-        for option, least in at_least.items():
-            value = getattr(self, option)
-            if value < least:
-                message = f"{option} is {value}, must be at least {least}"
-                raise ValueError(message)
+        check_least(self, at_least)
         optional = {
             "lamport_max_ahead_ms": 0,
             "sync_least_share": 0,
@@ -231,12 +224,7 @@ class Profile:
             "requests_taken_per_message": self.requests_per_message,
             "repair_retention_ms": 0,
         }
-        for option, least in optional.items():
-            value = getattr(self, option)
-            if value is not None and value < least:
-                message = f"{option} is {value}, must be at least {least} or None"
-                raise ValueError(message)
-
+        check_least(self, optional, " or None")
         if self.bloom_rolled is not None and self.dialect is Dialect.SPEC:
             message = "bloom_rolled is for nim: readers of spec expect one size"
             raise ValueError(message)

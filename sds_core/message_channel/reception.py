@@ -80,13 +80,7 @@ class Reception(Behaviour):
         if self._log.is_older(frame.lamport or 0, message_id):
             # Dependencies of content that old may have been delivered and forgotten.
             unknown = []
-        refused = refusal(
-            frame,
-            unknown,
-            now_ms,
-            self._profile,
-            self._lamport,
-        )
+        refused = refusal(frame, unknown, now_ms, self._profile, self._lamport)
         if refused is not None:
             return Step((), (refused,))
         return Step((), self._apply(frame, value, retrieval_hint, now_ms, unknown))

@@ -12,11 +12,7 @@ from math import inf
 from typing import Generic, TypeVar
 
 from sds_core import repair_timing
-from sds_core.message_channel.profile import (
-    AfterRequest,
-    Eviction,
-    Profile,
-)
+from sds_core.message_channel.profile import AfterRequest, Eviction, Profile
 from sds_core.repair_timing import RepairHash, hash_of
 from sds_core.wire import HistoryEntry, HistoryEntryLike
 

@@ -156,16 +156,6 @@ class Repairer:
         participants: other participants, for the response groups.
     """
 
-    __slots__ = (
-        "_participant_id",
-        "_profile",
-        "budget",
-        "participants",
-        "requests",
-        "responses",
-        "retained",
-    )
-
     def __init__(self, participant_id: str, profile: Profile, started_ms: int) -> None:
         self._participant_id = participant_id
         self._profile = profile

@@ -6,75 +6,62 @@ from sds_core.message_channel.changes import Call, Change
 from sds_core.message_channel.delivery import Delivery
 from sds_core.message_channel.errors import SnapshotError
 from sds_core.message_channel.framing import Sending
-from sds_core.message_channel.parts import Behaviour, Parts
+from sds_core.message_channel.parts import Parts
 from sds_core.message_channel.reception import Reception
 from sds_core.message_channel.sweeps import Sweeps
 from sds_core.wire import WireError, decode
 
 
-class Replay(Behaviour):
-    """Changes a participant's state as recorded calls did.
+def repeat(
+    change: Change,
+    parts: Parts,
+    sending: Sending,
+    reception: Reception,
+    delivery: Delivery,
+    sweeps: Sweeps,
+) -> None:
+    """Change a participant's state as a recorded call did.
 
     Args:
+        change: The next change; one that the snapshot contains is skipped.
         parts: The participant's state.
         sending: Adds its own messages to it.
         reception: Takes the frames of others into it.
         delivery: Delivers what waits for messages that the application has.
         sweeps: Changes it with the time.
+
+    Raises:
+        SnapshotError: A change before it is missing, or its frame cannot be read.
     """
-
-    def __init__(
-        self,
-        parts: Parts,
-        sending: Sending,
-        reception: Reception,
-        delivery: Delivery,
-        sweeps: Sweeps,
-    ) -> None:
-        super().__init__(parts)
-        self._sending = sending
-        self._reception = reception
-        self._delivery = delivery
-        self._sweeps = sweeps
-
-    def repeat(self, change: Change) -> None:
-        """Repeat the next change; one that the snapshot contains is skipped.
-
-        Raises:
-            SnapshotError: A change before it is missing, or its frame cannot be read.
-        """
-        if not self._changes.is_next(change):
-            return
-        try:
-            self._repeat(change)
-        except WireError as error:
-            raise SnapshotError(str(error)) from error
-        # Noting a hint takes no time.
-        if change.call is not Call.HINT:
-            self._uptime.last_ms = change.now_ms
-        self._sync.next_ms = change.next_sync_ms
-
-    def _repeat(self, change: Change) -> None:
-        now_ms = change.now_ms
+    if not parts.changes.is_next(change):
+        return
+    now_ms = change.now_ms
+    try:
         match change.call:
             case Call.RESUMED:
-                self._sweeps.resume(now_ms)
+                sweeps.resume(now_ms)
             case Call.SENT:
-                self._sending.repeat(change.value, now_ms)
+                sending.repeat(change.value, now_ms)
             case Call.RECEIVED:
                 frame = decode(change.value)
-                self._reception.receive(frame, change.value, change.hint, now_ms)
+                reception.receive(frame, change.value, change.hint, now_ms)
             case Call.COPY:
-                self._reception.take_copy(change.message_id, change.hint)
+                reception.take_copy(change.message_id, change.hint)
             case Call.HINT:
-                self._reception.note_hint(change.message_id, change.hint)
+                reception.note_hint(change.message_id, change.hint)
             case Call.MET:
-                self._delivery.met_elsewhere(change.message_id, now_ms)
+                delivery.met_elsewhere(change.message_id, now_ms)
             case Call.SWEEP_INCOMING:
-                self._sweeps.incoming(now_ms)
+                sweeps.incoming(now_ms)
             case Call.SWEEP_OUTGOING:
-                self._sweeps.outgoing(now_ms)
+                sweeps.outgoing(now_ms)
             case Call.SWEEP_REPAIRS:
-                self._sweeps.repairs(now_ms)
+                sweeps.repairs(now_ms)
             case Call.SYNC:
-                self._sweeps.sync(now_ms)
+                sweeps.sync(now_ms)
+    except WireError as error:
+        raise SnapshotError(str(error)) from error
+    # Noting a hint takes no time.
+    if change.call is not Call.HINT:
+        parts.uptime.last_ms = now_ms
+    parts.sync.next_ms = change.next_sync_ms

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import (
-    Callable,
-    ItemsView,
-    Iterator,
-    MutableMapping,
-    ValuesView,
-)
+from collections.abc import Callable, ItemsView, Iterator, MutableMapping, ValuesView
 from typing import TypeVar
 
 V = TypeVar("V")

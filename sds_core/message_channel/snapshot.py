@@ -1,24 +1,21 @@
 """The state of a participant as bytes.
 
 It is sealed (`sds_core.sealed`). New fields go to the end and have a default. Any other
-change raises the version, and `unpack` reads all versions.
+change raises the version, and all versions are read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from math import inf
 from random import Random
+from typing import Final
 
 import msgspec
 
 from sds_core.message_channel.errors import SnapshotError
-from sds_core.message_channel.incoming import (
-    IncomingBuffer,
-    MissingDependency,
-    Waiting,
-)
-from sds_core.message_channel.options import options_of
+from sds_core.message_channel.incoming import IncomingBuffer, MissingDependency, Waiting
 from sds_core.message_channel.outgoing import Outgoing, OutgoingBuffer
 from sds_core.message_channel.parts import Parts, Uptime
 from sds_core.message_channel.profile import LogOrder, Profile
@@ -26,10 +23,39 @@ from sds_core.message_channel.repairer import AnswersGiven
 from sds_core.message_channel.retained import Retained
 from sds_core.message_channel.rolling_bloom import RollingBloom
 from sds_core.message_channel.sync import SyncTimer
-from sds_core.sealed import BrokenSeal, seal, unseal
+from sds_core.sealed import Seal
 from sds_core.wire import HistoryEntry, WireError, decode
 
 VERSION = 1
+
+FREE: Final = frozenset(
+    {
+        "after_request",
+        "answer_bytes_per_sweep",
+        "answers_per_sweep",
+        "hint_limit",
+        "history_limit",
+        "id_limit",
+        "incoming_bytes_limit",
+        "incoming_limit",
+        "log_limit",
+        "max_frame_bytes",
+        "missing_limit",
+        "outgoing_bytes_limit",
+        "outgoing_limit",
+        "participants_limit",
+        "possible_acks_capped",
+        "repair_buffer_limit",
+        "repair_retained_bytes_limit",
+        "repair_retained_limit",
+        "repair_retention_ms",
+        "requests_taken_per_message",
+    }
+)
+"""Options that may change from one run to the next, as long as the state fits.
+
+All limits, and how long and whether something that is stored is still used.
+"""
 
 
 class OutgoingState(msgspec.Struct, array_like=True):
@@ -91,24 +117,8 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
     received: int | None = None
 
 
-_decoder = msgspec.msgpack.Decoder(State)
-
-
-def pack(state: State) -> bytes:
-    """Return a state as bytes."""
-    return seal(VERSION, state)
-
-
-def unpack(blob: bytes) -> State:
-    """Read what `pack` returned.
-
-    Raises:
-        SnapshotError: The bytes are not a snapshot, or of a later version.
-    """
-    try:
-        return unseal(VERSION, blob, _decoder)
-    except BrokenSeal as error:
-        raise SnapshotError(str(error)) from error
+SEAL = Seal(VERSION, State, SnapshotError)
+"""Makes bytes of states."""
 
 
 def state_of(parts: Parts) -> State:
@@ -150,7 +160,7 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     """Return the parts of the participant that a snapshot was taken of.
 
     Args:
-        state: State that fits the profile; see `snapshot_fit`.
+        state: State that fits the profile; see `check_fit`.
         profile: The participant's options.
         random: Draws the times of later sync messages.
 
@@ -211,7 +221,6 @@ def _time_or_none(time_ms: float) -> int | None:
 
 
 def _outgoing_state(buffer: OutgoingBuffer) -> list[OutgoingState]:
-    """Return the outgoing buffer's entries."""
     return [
         OutgoingState(
             message_id,
@@ -228,7 +237,6 @@ def _outgoing_state(buffer: OutgoingBuffer) -> list[OutgoingState]:
 
 
 def _restore_outgoing(buffer: OutgoingBuffer, state: State) -> None:
-    """Restore an empty outgoing buffer from a snapshot."""
     messages: dict[str, Outgoing] = {}
     for one in state.outgoing:
         retry_ms = inf if one.retry_ms is None else one.retry_ms
@@ -242,7 +250,6 @@ def _restore_outgoing(buffer: OutgoingBuffer, state: State) -> None:
 
 
 def _waiting_state(buffer: IncomingBuffer) -> list[WaitingState]:
-    """Return the incoming buffer's messages."""
     return [
         WaitingState(
             message_id,
@@ -282,3 +289,65 @@ def _restore_bloom(bloom: RollingBloom, state: State) -> None:
         bloom.restore(*state.bloom)
     except WireError as error:
         raise SnapshotError(str(error)) from error
+
+
+def check_fit(state: State, profile: Profile) -> None:
+    """Check that a state fits the profile that continues it.
+
+    Its times, ids and filters have a meaning only under the options that it was made
+    with. Limits may change if what is stored stays below them.
+
+    Raises:
+        SnapshotError: an option is another one, or something is over a limit.
+    """
+    if state.log_order is not profile.log_order:
+        detail = f"its log is ordered by {state.log_order}, not by {profile.log_order}"
+        raise SnapshotError(detail)
+    for option, ours in options_of(profile).items():
+        # Snapshots of 0.9.0 name no options.
+        theirs = state.options.get(option, ours)
+        if theirs != ours:
+            detail = f"it was taken with {option} = {theirs}, the profile has {ours}"
+            raise SnapshotError(detail)
+    for option, size in _needed(state).items():
+        limit = getattr(profile, option)
+        if size > limit:
+            detail = f"it needs {option} = {size}, the profile has {limit}"
+            raise SnapshotError(detail)
+
+
+def _needed(state: State) -> dict[str, int]:
+    """Return the least value of each limit on what is stored."""
+    entries = [
+        *state.log_entries,
+        *(missing.entry for missing in state.missing),
+        *(entry for entry, _, _ in state.requests),
+    ]
+    hints = [entry.retrieval_hint for entry in entries]
+    hints += [hint for missing in state.missing for hint in missing.older_hints]
+    ids = [state.channel_id, state.participant_id]
+    ids += [name for entry in entries for name in (entry.message_id, entry.sender_id)]
+    outgoing = [len(message.value) for message in state.outgoing]
+    waiting = [len(message.value) for message in state.waiting]
+    retained = [len(message.value) for message in state.retained.values()]
+    return {
+        "log_limit": len(state.log_keys),
+        "outgoing_limit": len(state.outgoing),
+        "outgoing_bytes_limit": sum(outgoing),
+        "incoming_limit": len(state.waiting),
+        "incoming_bytes_limit": sum(waiting),
+        "missing_limit": max(len(state.missing), len(state.lost)),
+        "max_frame_bytes": max([*outgoing, *waiting, *retained], default=0),
+        "repair_buffer_limit": max(len(state.requests), len(state.responses)),
+        "repair_retained_limit": len(state.retained),
+        "repair_retained_bytes_limit": sum(retained),
+        "participants_limit": len(state.participants),
+        "id_limit": max(map(len, ids)),
+        "hint_limit": max(map(len, hints), default=0),
+    }
+
+
+def options_of(profile: Profile) -> dict[str, str]:
+    """Return the options that may not change as text, for a snapshot."""
+    names = (field.name for field in fields(Profile))
+    return {name: str(getattr(profile, name)) for name in names if name not in FREE}

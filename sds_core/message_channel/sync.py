@@ -39,17 +39,6 @@ class SyncTimer:
             each other's.
     """
 
-    __slots__ = (
-        "_interval_ms",
-        "_least_share",
-        "_put_off_limit",
-        "_random",
-        "_requests_factor",
-        "next_ms",
-        "owed_to",
-        "own_frame_ms",
-    )
-
     next_ms: int
     own_frame_ms: int
     owed_to: str

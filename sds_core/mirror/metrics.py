@@ -8,7 +8,6 @@ from sds_core.mirror.figures import MirrorFigures, NodeFigures
 NODE_METRICS: tuple[Metric[NodeFigures], ...] = (
     one_sample(
         "sds_mirror_node_up",
-        MetricKind.GAUGE,
         "1 if the latest request to the node succeeded.",
         lambda n: int(n.is_up),
     ),
@@ -28,19 +27,16 @@ NODE_METRICS: tuple[Metric[NodeFigures], ...] = (
     ),
     one_sample(
         "sds_mirror_full_pages_total",
-        MetricKind.COUNTER,
         "Pages as long as the node's cache, which overflows silently.",
         lambda n: n.full_pages,
     ),
     one_sample(
         "sds_mirror_undecodable_messages_total",
-        MetricKind.COUNTER,
         "Messages in the node's answers that could not be read.",
         lambda n: n.undecodable,
     ),
     one_sample(
         "sds_mirror_store_swept_timestamp_seconds",
-        MetricKind.GAUGE,
         "Sender's time up to which the node's store is mirrored.",
         lambda n: in_seconds(n.swept_ms),
     ),
@@ -79,49 +75,41 @@ MIRROR_METRICS: tuple[Metric[MirrorFigures], ...] = (
     ),
     one_sample(
         "sds_mirror_written_total",
-        MetricKind.COUNTER,
         "Frames that Kafka has acknowledged.",
         lambda m: m.written,
     ),
     one_sample(
         "sds_mirror_refused_total",
-        MetricKind.COUNTER,
         "Records given up because Kafka will never accept them.",
         lambda m: m.refused,
     ),
     one_sample(
         "sds_mirror_kafka_failures_total",
-        MetricKind.COUNTER,
         "Writes that Kafka did not acknowledge and that were retried.",
         lambda m: m.kafka_failures,
     ),
     one_sample(
         "sds_mirror_spooled_records",
-        MetricKind.GAUGE,
         "Records on disk that wait for Kafka.",
         lambda m: m.spooled,
     ),
     one_sample(
         "sds_mirror_spooled_bytes",
-        MetricKind.GAUGE,
         "Size of the records on disk that wait for Kafka.",
         lambda m: m.spooled_bytes,
     ),
     one_sample(
         "sds_mirror_oldest_spooled_timestamp_seconds",
-        MetricKind.GAUGE,
         "When the oldest record that waits for Kafka was received.",
         lambda m: in_seconds(m.oldest_spooled_ms),
     ),
     one_sample(
         "sds_mirror_paused",
-        MetricKind.GAUGE,
         "1 while the mirror reads nothing because its spool is full.",
         lambda m: int(m.is_paused),
     ),
     one_sample(
         "sds_mirror_last_seq",
-        MetricKind.GAUGE,
         "Last sequence number that was assigned to a frame.",
         lambda m: m.last_seq,
     ),

@@ -68,8 +68,6 @@ class Storage(Protocol):
 class ChangeLog:
     """Keys of what changed since the last `take`; nothing while `is_on` is False."""
 
-    __slots__ = ("epoch", "groups", "is_on", "messages", "records")
-
     def __init__(self) -> None:
         self.is_on = False
         self._clear()

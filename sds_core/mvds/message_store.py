@@ -14,8 +14,6 @@ from sds_core.mvds.payload import Message
 class _Pool:
     """The stored messages of one kind, oldest first."""
 
-    __slots__ = ("sizes_bytes", "total_bytes")
-
     def __init__(self) -> None:
         self.sizes_bytes: dict[bytes, int] = {}
         self.total_bytes = 0
@@ -38,8 +36,6 @@ class MessageStore:
         options: Limits.
         mark: Called with the id of each message that changes.
     """
-
-    __slots__ = ("_dropped", "_known", "_mark", "_options", "_others", "_own")
 
     def __init__(self, options: Options, mark: Callable[[bytes], None]) -> None:
         self._options = options

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from sds_core.mvds.backoff import DEFAULT, Backoff
 from sds_core.mvds.payload import ID_BYTES
+from sds_core.ranges import check_least
 from sds_core.wire import MAX_VALUE_BYTES
 
 
@@ -85,31 +86,25 @@ class Options:
     max_waiting: int = 1_000
 
     def __post_init__(self) -> None:
-        """Check that each limit leaves room for something.
-
-        Raises:
-            ValueError: An option is out of its range.
-        """
-        ranges: dict[str, tuple[int, int | None]] = {
+        """Raise ValueError if a limit leaves no room for anything, or too much."""
+        at_least = {
             # Room for a message with a body and all parents in half of it.
-            "max_payload_bytes": (2_048 + 80 * self.max_parents, MAX_VALUE_BYTES),
-            "max_messages": (1, None),
-            "max_stored_bytes": (self.max_payload_bytes, None),
-            "max_known_ids": (2 * self.max_messages, None),
-            "max_requests": (1, None),
-            "max_acks": (1, None),
-            "max_parents": (0, None),
-            "max_waiting": (0, None),
+            "max_payload_bytes": 2_048 + 80 * self.max_parents,
+            "max_messages": 1,
+            "max_stored_bytes": self.max_payload_bytes,
+            "max_known_ids": 2 * self.max_messages,
+            "max_requests": 1,
+            "max_acks": 1,
+            "max_parents": 0,
+            "max_waiting": 0,
+            "max_sends": 1,
+            "group_id_bytes": 0,
         }
-        if self.max_sends is not None:
-            ranges["max_sends"] = (1, None)
-        if self.group_id_bytes is not None:
-            ranges["group_id_bytes"] = (0, 255)
-        for option, (least, most) in ranges.items():
-            value = getattr(self, option)
-            if value < least or (most is not None and value > most):
-                limit = f"at least {least}" if value < least else f"at most {most}"
-                message = f"{option} is {value}, must be {limit}"
+        check_least(self, at_least)
+        at_most = {"max_payload_bytes": MAX_VALUE_BYTES, "group_id_bytes": 255}
+        for option, most in at_most.items():
+            if (getattr(self, option) or 0) > most:
+                message = f"{option} is {getattr(self, option)}, must be at most {most}"
                 raise ValueError(message)
 
     @property

@@ -25,15 +25,6 @@ class Packer:
         max_bytes: Length of the longest payload.
     """
 
-    __slots__ = (
-        "_acks",
-        "_left_records",
-        "_messages",
-        "_offers",
-        "_requests",
-        "left_bytes",
-    )
-
     def __init__(self, max_bytes: int) -> None:
         self.left_bytes = max_bytes
         self._left_records = MAX_RECORDS
@@ -88,13 +79,7 @@ class Packer:
 
 
 class Outbox:
-    """Acknowledgements and ephemeral messages by peer.
-
-    Args:
-        options: Limits.
-    """
-
-    __slots__ = ("_acks", "_ephemeral", "_options")
+    """Acknowledgements and ephemeral messages by peer."""
 
     def __init__(self, options: Options) -> None:
         self._options = options

@@ -20,8 +20,6 @@ def parents_of(message: Message) -> tuple[bytes, ...]:
 class Heads:
     """Delivered messages of each group that no stored message names as parent."""
 
-    __slots__ = ("_heads", "_named")
-
     def __init__(self) -> None:
         # Used as sets that keep their order.
         self._heads: dict[bytes, dict[bytes, None]] = {}
@@ -55,8 +53,6 @@ class Heads:
 
 class WaitingMessages:
     """Messages that are delivered after their parents, oldest first."""
-
-    __slots__ = ("_children", "_missing")
 
     def __init__(self) -> None:
         self._missing: dict[bytes, dict[bytes, None]] = {}

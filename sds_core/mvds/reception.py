@@ -9,13 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sds_core.mvds.changes import StoredMessage
-from sds_core.mvds.events import (
-    Acknowledged,
-    Duplicate,
-    Event,
-    Refused,
-    RefusedReason,
-)
+from sds_core.mvds.events import Acknowledged, Duplicate, Event, Refused, RefusedReason
 from sds_core.mvds.options import Options, Resolution
 from sds_core.mvds.parents import parents_of
 from sds_core.mvds.payload import Message, Payload, message_id, message_record_bytes
@@ -31,8 +25,6 @@ class Reception:
         sender: The peer.
         events: Events are added to this list.
     """
-
-    __slots__ = ("_events", "_sender", "_state")
 
     def __init__(self, state: NodeState, sender: bytes, events: list[Event]) -> None:
         self._state = state

@@ -50,8 +50,6 @@ class RecordTable:
         mark: Called with peer and message id of each record that changes.
     """
 
-    __slots__ = ("_by_message", "_count", "_due", "_mark", "_number", "_requests")
-
     def __init__(self, mark: Callable[[bytes, bytes], None]) -> None:
         self._mark = mark
         self._by_message: dict[bytes, dict[bytes, Record]] = {}

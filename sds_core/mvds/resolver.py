@@ -17,8 +17,6 @@ class Resolver:
         store: The node's messages.
     """
 
-    __slots__ = ("_heads", "_options", "_store", "_waiting")
-
     def __init__(self, options: Options, store: MessageStore) -> None:
         self._options = options
         self._store = store

@@ -22,8 +22,6 @@ class Groups:
         mark: Called with the id of each group that changes.
     """
 
-    __slots__ = ("_mark", "_peers", "_shared")
-
     def __init__(self, mark: Callable[[bytes], None]) -> None:
         # Inner dictionaries are used as sets that keep their order.
         self._peers: dict[bytes, dict[bytes, None]] = {}
@@ -88,8 +86,6 @@ class ForeignMessages:
         most: Ids that are stored for one peer; the oldest is dropped.
     """
 
-    __slots__ = ("_groups", "_most")
-
     def __init__(self, most: int) -> None:
         self._most = most
         # Hashes of ids: that of a foreign group may have any length.
@@ -117,11 +113,7 @@ class ForeignMessages:
 
 
 class NodeState:
-    """The parts of a node.
-
-    Args:
-        options: Options of the node.
-    """
+    """The parts of a node."""
 
     def __init__(self, options: Options) -> None:
         self.options = options

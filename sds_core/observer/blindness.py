@@ -6,7 +6,7 @@ health of a tap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
@@ -14,8 +14,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from sds_core.observer.causes import Cause, Surroundings
 from sds_core.observer.excused import Excuse, ExcusedFindings
 from sds_core.observer.freshness import SILENT_S
+from sds_core.observer.kinds import AnyKind
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.tap_view import TapTotals
@@ -24,6 +26,10 @@ from sds_core.observer.view_totals import Excused, ViewTotals
 
 Totals = TypeVar("Totals", bound=ViewTotals)
 
+_Holes = Sequence[tuple[int, int]]
+"""Begin and end of each hole, event time, Unix ms."""
+
+_BAD = (Verdict.FAILING, Verdict.DEGRADED, Verdict.BLIND)
 _SILENT_MS = round(SILENT_S * 1000)
 
 
@@ -93,9 +99,8 @@ def _findings(
     kind, settings = views.kind, snapshot.observer
 
     @cache
-    def holes(observers: tuple[str, ...]) -> list[list[tuple[int, int]]]:
-        found = [snapshot.taps[name] for name in observers if name in snapshot.taps]
-        return [holes_of(tap, snapshot.clock_ms, settings) for tap in found]
+    def holes(observers: tuple[str, ...]) -> Collection[_Holes]:
+        return _holes(observers, snapshot.taps, snapshot.clock_ms, settings).values()
 
     for name, totals in views.totals.items():
         taps = holes(tuple(totals.observers))
@@ -106,7 +111,7 @@ def _findings(
         def excusing(
             since_ms: int,
             found_ms: int,
-            taps: Sequence[Sequence[tuple[int, int]]] = taps,
+            taps: Collection[_Holes] = taps,
             missing_ms: int | None = missing_ms,
         ) -> Excuse | None:
             from_ms = since_ms - settings.tap_hole_ms
@@ -169,15 +174,12 @@ def coincides_with_hole(
     Returns:
         False if `taps` has none of the observers.
     """
-    found = [taps[name] for name in observers if name in taps]
-    holes = [holes_of(tap, clock_ms, settings) for tap in found]
-    return _have_holes(holes, from_ms, to_ms)
+    holes = _holes(observers, taps, clock_ms, settings)
+    return _have_holes(holes.values(), from_ms, to_ms)
 
 
 def blind_until_ms(
-    observers: Iterable[str],
-    snapshot: Snapshot,
-    settings: ObserverSettings = DEFAULTS,
+    observers: Iterable[str], snapshot: Snapshot, settings: ObserverSettings = DEFAULTS
 ) -> int | None:
     """Event time until which a view stays blind if its taps miss nothing more, Unix ms.
 
@@ -200,9 +202,7 @@ def blind_until_ms(
 
 
 def excuse_of(
-    observers: Iterable[str],
-    snapshot: Snapshot,
-    settings: ObserverSettings = DEFAULTS,
+    observers: Iterable[str], snapshot: Snapshot, settings: ObserverSettings = DEFAULTS
 ) -> Excused | None:
     """Return which evidence of a view does not count, because of holes of its taps.
 
@@ -214,11 +214,7 @@ def excuse_of(
     Returns:
         None if all evidence counts.
     """
-    taps = [
-        holes_of(snapshot.taps[name], snapshot.clock_ms, settings)
-        for name in observers
-        if name in snapshot.taps
-    ]
+    taps = _holes(observers, snapshot.taps, snapshot.clock_ms, settings).values()
     if not taps or not all(taps):
         return None
 
@@ -226,6 +222,29 @@ def excuse_of(
         return _have_holes(taps, since_ms - settings.tap_hole_ms, found_ms)
 
     return excused
+
+
+def causes_of(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> Sequence[Cause]:
+    """Return the likely causes of a view's verdict, the most telling first.
+
+    Args:
+        snapshot: Has the taps and the clock.
+        totals: Totals of the view, with the verdict that its taps allow.
+        kind: Its kind.
+
+    Returns:
+        Nothing if the verdict is not bad, or if the evidence shows no cause.
+    """
+    if totals.verdict not in _BAD:
+        return ()
+    settings = snapshot.observer
+    around = Surroundings(
+        snapshot.clock_ms,
+        _holes(totals.observers, snapshot.taps, snapshot.clock_ms, settings),
+        excuse_of(totals.observers, snapshot, settings),
+        settings,
+    )
+    return kind.causes(totals, around)
 
 
 class _Span(NamedTuple):
@@ -288,15 +307,11 @@ def _excused(
 
 def _common(found: Iterable[_Span | None]) -> _Span | None:
     """Return the span that is in all of them; None without one."""
-    spans = []
-    for span in found:
-        if span is None:
-            return None
-        spans.append(span)
-    if not spans:
+    every = list(found)
+    spans = [one for one in every if one is not None]
+    if not spans or len(spans) < len(every):
         return None
-    from_ms = max(span.from_ms for span in spans)
-    to_ms = min(span.to_ms for span in spans)
+    from_ms, to_ms = max(one.from_ms for one in spans), min(one.to_ms for one in spans)
     return _Span(from_ms, to_ms) if from_ms <= to_ms else None
 
 
@@ -317,25 +332,28 @@ def _troubled(
     return span._replace(to_ms=clock_ms)
 
 
-def holes_of(
-    tap: TapTotals, clock_ms: int, settings: ObserverSettings
-) -> list[tuple[int, int]]:
-    """Return spans in which a tap may have missed records, with its current silence."""
-    if clock_ms - tap.last_seen_ms <= settings.tap_hole_ms:
-        return tap.holes
-    return [*tap.holes, (tap.last_seen_ms, clock_ms)]
+def _holes(
+    observers: Iterable[str],
+    taps: Mapping[str, TapTotals],
+    clock_ms: int,
+    settings: ObserverSettings,
+) -> dict[str, _Holes]:
+    """Return spans in which taps may have missed records, their silence included."""
+    found: dict[str, _Holes] = {}
+    for name in observers:
+        if (tap := taps.get(name)) is not None:
+            found[name] = tap.holes
+            if clock_ms - tap.last_seen_ms > settings.tap_hole_ms:
+                found[name] = [*tap.holes, (tap.last_seen_ms, clock_ms)]
+    return found
 
 
-def _have_holes(
-    taps: Sequence[Sequence[tuple[int, int]]], from_ms: int, to_ms: int
-) -> bool:
+def _have_holes(taps: Collection[_Holes], from_ms: int, to_ms: int) -> bool:
     """Return whether there are taps, and each has a hole in a span, by its holes."""
     return bool(taps) and all(any(_within(holes, from_ms, to_ms)) for holes in taps)
 
 
-def _within(
-    holes: Sequence[tuple[int, int]], from_ms: int, to_ms: int
-) -> Iterator[tuple[int, int]]:
+def _within(holes: _Holes, from_ms: int, to_ms: int) -> Iterator[tuple[int, int]]:
     """Yield the holes that a span meets."""
     for first_ms, last_ms in holes:
         if first_ms <= to_ms and last_ms >= from_ms:

@@ -121,7 +121,6 @@ class ChannelTable:
 
 
 def _settings_of(entry: ChannelEntry) -> Mapping[str, object]:
-    """The settings that an entry has, by name."""
     values = {
         "name": entry.name,
         "delivery_objective": entry.objectives.delivery,

@@ -15,6 +15,7 @@ import msgspec
 from sds_core.metrics import Metric, MetricKind, Sample, in_seconds
 from sds_core.observer.figures import (
     ChartShape,
+    Entry,
     Family,
     Figure,
     Percentile,
@@ -26,7 +27,6 @@ from sds_core.observer.summing import sum_totals
 
 Totals = TypeVar("Totals", bound=msgspec.Struct)
 
-Entry = Figure | Share | Family
 PageEntry = tuple[Figure, Percentile] | Figure | Share
 """One entry on a page: a percentile of a histogram, a value, or a share."""
 
@@ -143,17 +143,6 @@ class FigureTable(Generic[Totals]):
             key=lambda found: self._place(found[0]),
         )
         self.columns = tuple(_columns(self._paths, self.figures))
-
-    def with_entries(self, *entries: Entry) -> FigureTable[Totals]:
-        """Return the same table with further entries at its end."""
-        return FigureTable(
-            self.totals,
-            self.names,
-            [*self.entries, *entries],
-            groups=self.groups,
-            charts=self.charts,
-            report_order=self.report_order,
-        )
 
     def sum(self, views: Iterable[Totals]) -> Totals:
         """Return the sum of the totals of several views; see `summing`."""
@@ -296,7 +285,6 @@ class FigureTable(Generic[Totals]):
 
 
 def _fields_of(entry: Figure | Share) -> tuple[str, ...]:
-    """Return the fields of the totals that a figure or share reads."""
     if isinstance(entry, Share):
         return entry.fields
     return tuple(filter(None, (entry.field, entry.retracted)))

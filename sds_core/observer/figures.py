@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, NamedTuple
 
 from sds_core.metrics import MetricKind, Sample
+from sds_core.observer.verdict import Verdict
 
 
 class Unit(enum.Enum):
@@ -88,6 +89,25 @@ def histogram(name: str, text: str = "", *labels: str) -> Family:
     return Family(name, MetricKind.HISTOGRAM, text, labels)
 
 
+def verdict_gauge(name: str, text: str) -> Family:
+    """A metric of the verdict of a view, which has the label `verdict`."""
+
+    def samples(totals: Any) -> Iterable[Sample]:
+        return [((one.value,), int(totals.verdict is one)) for one in Verdict]
+
+    return Family(name, MetricKind.GAUGE, text, ("verdict",), samples, summable=False)
+
+
+def left_out_counter(name: str, text: str, limits: Iterable[enum.StrEnum]) -> Family:
+    """A metric of what limits left out of a view, which has the label `reason`."""
+    reasons = tuple(limits)
+
+    def samples(totals: Any) -> Iterable[Sample]:
+        return [((one.value,), totals.left_out.get(one, 0)) for one in reasons]
+
+    return Family(name, MetricKind.COUNTER, text, ("reason",), samples)
+
+
 class Percentile(NamedTuple):
     """A percentile of a histogram on the page of a view.
 
@@ -119,8 +139,8 @@ class Figure:
 
     Attributes:
         field: Attribute or property of the totals that has the value.
-        unit: Unit of the value.
         help: One sentence that says what is counted or measured.
+        unit: Unit of the value.
         report: Places in the report, as dotted paths; the first is also its name in the
             history. Empty if the report does not have the figure.
         history: Whether the history has the figure although the report does not.
@@ -139,8 +159,8 @@ class Figure:
     """
 
     field: str
-    unit: Unit
     help: str
+    unit: Unit = Unit.COUNT
     _: KW_ONLY
     report: tuple[str, ...] = ()
     history: bool = False
@@ -242,6 +262,29 @@ class Share:
         )
         # A loss that is retracted in an interval may have been counted before it.
         return Proportion(part + min(retracted, rest), part + rest)
+
+
+Entry = Figure | Share | Family
+"""One declaration of a table."""
+
+
+def under(group: str, *entries: Entry) -> list[Entry]:
+    """Return entries of which those with a name on the page are in a group.
+
+    Args:
+        group: Heading of the group of those that name no other one.
+        *entries: Entries of a table.
+    """
+
+    def belongs(entry: Figure | Share) -> bool:
+        return bool(entry.heading or entry.key) and not entry.group
+
+    return [
+        entry
+        if isinstance(entry, Family) or not belongs(entry)
+        else replace(entry, group=group)
+        for entry in entries
+    ]
 
 
 class Scale(enum.Enum):

@@ -88,12 +88,7 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
 
 
 class GroupIncident(msgspec.Struct, array_like=True, tag=True):
-    """An incident of a group, as it leaves one of the views that the group lies in.
-
-    Attributes:
-        group: Name of the group.
-        incident: The incident.
-    """
+    """An incident of a group, as it leaves one of the views that the group lies in."""
 
     group: str
     incident: Incident

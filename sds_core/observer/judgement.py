@@ -115,9 +115,7 @@ Judgement = FrameRecord | Heartbeat | Dead
 
 
 def judge(
-    record: RawRecord,
-    written_ms: int,
-    protocols: Mapping[str, AnyProtocol] = _BY_NAME,
+    record: RawRecord, written_ms: int, protocols: Mapping[str, AnyProtocol] = _BY_NAME
 ) -> Judgement:
     """Decide what a record is.
 

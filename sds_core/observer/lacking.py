@@ -165,11 +165,7 @@ def lacks_of(
         for name, since_ms in who.items():
             key = _Group(one.channel, one.kind, name, one.followed)
             messages, first_ms, holes = groups.get(key, (0, since_ms, 0))
-            groups[key] = (
-                messages + 1,
-                min(first_ms, since_ms),
-                holes + one.tap_hole,
-            )
+            groups[key] = (messages + 1, min(first_ms, since_ms), holes + one.tap_hole)
     lacks = [
         Lack(
             *key[:3],

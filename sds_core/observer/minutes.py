@@ -48,9 +48,6 @@ class GroupMinute(Minute[Totals], Generic[Totals], array_like=True):
     """The figures of one view's part of a group at the end of one minute.
 
     A subclass has a tag, which is persisted: it distinguishes minutes from incidents.
-
-    Attributes:
-        group: Name of the group.
     """
 
     group: str
@@ -163,7 +160,6 @@ class Minutes(Generic[Totals, MinuteOf]):
         return self._fingerprint(type(self._totals)()) if last is None else last
 
     def _fingerprint(self, totals: Totals) -> int:
-        """Return a fingerprint of the figures."""
         figures = _replaced(totals, clock_ms=0, observers=[], **self._momentary)
         return fingerprint(_ENCODER.encode(figures))
 

@@ -282,10 +282,6 @@ def read_tap(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
 def read_name(header: str, value: bytes | None) -> str:
     """Read a header that names a tap or peer; an absent one names none.
 
-    Args:
-        header: Name of the header.
-        value: Its value.
-
     Raises:
         BadHeader: It is not UTF-8, or too long.
     """

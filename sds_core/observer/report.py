@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from sds_core.observer.cause_finding import causes_of
+from sds_core.observer.blindness import causes_of
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.incidents import ChannelIncident, incident_object
 from sds_core.observer.protocols import ROOT_KIND
@@ -46,10 +46,7 @@ def build_report(
         told[ROOT_KIND.prefix] = incidents
     sections = {
         prefix: _section(
-            snapshot,
-            views,
-            told.get(prefix),
-            details if views.kind.at_root else None,
+            snapshot, views, told.get(prefix), details if views.kind.at_root else None
         )
         for prefix, views in snapshot.views.items()
     }

@@ -305,7 +305,6 @@ class Snapshot:
 
 
 def _by_reason(dead: Mapping[str, DeadLetterTotals]) -> Mapping[str, int]:
-    """Sum dead letters over partitions."""
     counts: dict[str, int] = {}
     for totals in dead.values():
         for reason, count in totals.by_reason.items():

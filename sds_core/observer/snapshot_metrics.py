@@ -43,7 +43,6 @@ def settings_metrics(kind: AnyKind) -> list[Metric[ChannelSettings]]:
         *([objectives] if kind.has_objectives else []),
         one_sample(
             f"{name}_muted_until_timestamp_seconds",
-            MetricKind.GAUGE,
             f"Wall time until which the {one} is muted.",
             lambda c: in_seconds(c.mute_until_ms),
         ),
@@ -76,7 +75,6 @@ def _in_state(kind: AnyKind) -> Metric[Snapshot]:
     many = kind.names.many
     return one_sample(
         f"sds_monitor_state_{many}",
-        MetricKind.GAUGE,
         f"{many.capitalize()} held in the state.",
         lambda s: len(s.views[kind.prefix].totals),
     )
@@ -86,7 +84,6 @@ def _without_label(kind: AnyKind) -> Metric[Snapshot]:
     many = kind.names.many
     return one_sample(
         f"sds_monitor_dropped_label_{many}",
-        MetricKind.GAUGE,
         f"{many.capitalize()} beyond the label budget, exported together as `other`.",
         lambda s: s.views[kind.prefix].unlabelled,
     )
@@ -184,92 +181,77 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_ok",
-            MetricKind.GAUGE,
             "1 while Kafka answers and has the topic, the monitor runs, is not behind "
             "and has no wrong clock, some channel or group has a verdict, and every "
             "channel and group that is failing or blind is muted.",
             lambda s: int(s.ok),
         ),
         one_sample(
-            "sds_monitor_records_total",
-            MetricKind.COUNTER,
-            "Kafka records read.",
-            lambda s: s.job.records,
+            "sds_monitor_records_total", "Kafka records read.", lambda s: s.job.records
         ),
         one_sample(
             "sds_monitor_records_lost_total",
-            MetricKind.COUNTER,
             "Kafka records that were deleted before they could be read.",
             lambda s: s.job.records_lost,
         ),
         one_sample(
             "sds_monitor_dead_letters_unwritten_total",
-            MetricKind.COUNTER,
             "Dead letters that Kafka refused since the process started, so that they "
             "are only counted.",
             lambda s: s.job.dead_letters_unwritten,
         ),
         one_sample(
             "sds_monitor_records_behind",
-            MetricKind.GAUGE,
             "Kafka records in the topic that have not been read yet.",
             lambda s: s.job.records_behind,
         ),
         one_sample(
             "sds_monitor_event_time_lag_seconds",
-            MetricKind.GAUGE,
             "Newest record time less the admission time of the newest batch; while "
             "Kafka does not answer, it grows as time passes.",
             lambda s: s.job.event_time_lag_seconds,
         ),
         one_sample(
             "sds_monitor_kafka_answered_timestamp_seconds",
-            MetricKind.GAUGE,
             "Wall time at which Kafka last answered the monitor.",
             lambda s: in_seconds(s.job.kafka.answered_ms),
         ),
         one_sample(
             "sds_monitor_topic_missing_since_timestamp_seconds",
-            MetricKind.GAUGE,
             "Wall time since which the topic does not exist; absent while it does.",
             lambda s: in_seconds(s.job.topic_missing_since_ms),
         ),
         one_sample(
             "sds_monitor_clock_behind_seconds",
-            MetricKind.GAUGE,
             "Kafka's clock less this machine's; absent if Kafka does not tell its "
             "time.",
             lambda s: in_seconds(s.job.clock.behind_ms),
         ),
         one_sample(
             "sds_monitor_records_ahead_seconds",
-            MetricKind.GAUGE,
             "Time by which new records are stamped ahead of this machine's clock, the "
             "median of the taps; negative if they are behind.",
             lambda s: in_seconds(s.job.clock.records_ahead_ms),
         ),
         one_sample(
             "sds_monitor_batch_duration_seconds",
-            MetricKind.HISTOGRAM,
             "Duration of the job's batches.",
             lambda s: s.job.batch_duration,
+            MetricKind.HISTOGRAM,
         ),
         one_sample(
             "sds_monitor_state_bytes",
-            MetricKind.GAUGE,
             "Memory of the state store.",
             lambda s: s.job.state_bytes,
         ),
         *map(_in_state, kinds),
         one_sample(
             "sds_monitor_history_pending",
-            MetricKind.GAUGE,
             "Rows of the history that wait for the Kafka topics or the Parquet files.",
             lambda s: s.job.history_pending,
         ),
         one_sample(
             "sds_monitor_restarts_total",
-            MetricKind.COUNTER,
             "Starts of the job on this checkpoint after the first.",
             lambda s: s.job.restarts,
         ),

@@ -91,7 +91,6 @@ def _fields(kind: type[msgspec.Struct]) -> tuple[Sequence[str], Mapping[str, Joi
 
 
 def _sums(names: Sequence[str], found: Sequence[msgspec.Struct]) -> list[int]:
-    """Sums of fields, which are whole numbers."""
     if not names:
         return []
     # View by view: with thousands of views, memory is read only once for all fields.
@@ -126,8 +125,5 @@ def _added(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     return added
 
 
-_JOIN_OF_TYPE: Mapping[Any, Join] = {
-    Histogram: _merged,
-    dict[str, int]: _added,
-}
+_JOIN_OF_TYPE: Mapping[Any, Join] = {Histogram: _merged, dict[str, int]: _added}
 _JOINS = tuple(_JOIN_OF_TYPE.values())

@@ -19,22 +19,21 @@ TAP_FIGURES = FigureTable(
     [
         Figure(
             "last_seen_ms",
-            Unit.TIME,
             "Event time of the tap's last record, heartbeats included.",
+            Unit.TIME,
             report=("last_seen",),
             series=(gauge("sds_tap_last_seen_timestamp_seconds").of(),),
         ),
         Figure(
             "missing_records",
-            Unit.COUNT,
             "Sequence numbers of the tap that never arrived.",
             report=("missing_records",),
             series=(counter("sds_tap_missing_records_total").of(),),
         ),
         Figure(
             "last_hole_ms",
-            Unit.TIME,
             "Event time at which the tap's newest hole was found.",
+            Unit.TIME,
             report=("last_hole",),
         ),
     ],

@@ -10,12 +10,7 @@ import numpy as np
 
 from sds_core.planning import filters, measures
 from sds_core.planning.hours import Floats, Hours, by_day
-from sds_core.planning.limits import (
-    Reached,
-    reached,
-    reached_by_level,
-    reached_by_sum,
-)
+from sds_core.planning.limits import Reached, reached, reached_by_level, reached_by_sum
 from sds_core.planning.model import draw_paths
 
 WEEK_DAYS = 7

@@ -14,21 +14,8 @@ from typing import NamedTuple, Self
 
 from sds_core.prolly.builder import Builder
 from sds_core.prolly.hashing import DEFAULT_FAN_OUT, boundary_limit, leaf_hash
-from sds_core.prolly.item import (
-    TAIL_KEY,
-    Item,
-    first_key_at,
-    pack,
-    unpack,
-)
-from sds_core.prolly.node import (
-    EMPTY,
-    Bucket,
-    LeafBucket,
-    Node,
-    child_at,
-    keys_below,
-)
+from sds_core.prolly.item import TAIL_KEY, Item, first_key_at, pack, unpack
+from sds_core.prolly.node import EMPTY, Bucket, LeafBucket, Node, child_at, keys_below
 
 
 class ProllyTree:

@@ -4,119 +4,70 @@
 sockets, threads or clock: what happens goes in with its time, what to do comes out.
 """
 
-from sds_core.reliable_channel.budget import Urgency
-from sds_core.reliable_channel.channel import ReliableChannelCore
-from sds_core.reliable_channel.encryption import (
-    ChaChaEncryption,
-    Encryption,
-    EncryptionError,
-    EncryptionScope,
-)
+from sds_core.reliable_channel.budget import Urgency as Urgency
+from sds_core.reliable_channel.channel import ReliableChannelCore as ReliableChannelCore
+from sds_core.reliable_channel.encryption import ChaChaEncryption as ChaChaEncryption
+from sds_core.reliable_channel.encryption import Encryption as Encryption
+from sds_core.reliable_channel.encryption import EncryptionError as EncryptionError
+from sds_core.reliable_channel.encryption import EncryptionScope as EncryptionScope
+from sds_core.reliable_channel.errors import MessageIdRefused as MessageIdRefused
+from sds_core.reliable_channel.errors import NotStarted as NotStarted
 from sds_core.reliable_channel.errors import (
-    MessageIdRefused,
-    NotStarted,
-    ReliableChannelError,
-    StateError,
+    ReliableChannelError as ReliableChannelError,
 )
+from sds_core.reliable_channel.errors import StateError as StateError
+from sds_core.reliable_channel.events import LIP_173_NAMES as LIP_173_NAMES
+from sds_core.reliable_channel.events import ChunkInfo as ChunkInfo
+from sds_core.reliable_channel.events import DropReason as DropReason
 from sds_core.reliable_channel.events import (
-    LIP_173_NAMES,
-    ChunkInfo,
-    DropReason,
-    EphemeralMessageDropped,
-    Event,
-    EventName,
-    Irretrievable,
-    IrretrievableMessage,
-    LimitReached,
-    MessageAcknowledged,
-    MessagePossiblyAcknowledged,
-    MessageReceived,
-    MessageSent,
-    RateLimitReached,
-    RetriesExhausted,
-    SendError,
-    SendingMessage,
-    SendingMessageIrrecoverableError,
-    Unusable,
-    UnusableMessage,
+    EphemeralMessageDropped as EphemeralMessageDropped,
 )
-from sds_core.reliable_channel.inputs import (
-    Advance,
-    Arrived,
-    ConnectionChanged,
-    Dispatched,
-    DispatchFailed,
-    Input,
-    Restarted,
-    Send,
-    SendEphemeral,
-    Start,
-    Stop,
-    StoreAnswered,
-    StoreFailed,
+from sds_core.reliable_channel.events import Event as Event
+from sds_core.reliable_channel.events import EventName as EventName
+from sds_core.reliable_channel.events import Irretrievable as Irretrievable
+from sds_core.reliable_channel.events import (
+    IrretrievableMessage as IrretrievableMessage,
 )
+from sds_core.reliable_channel.events import LimitReached as LimitReached
+from sds_core.reliable_channel.events import MessageAcknowledged as MessageAcknowledged
+from sds_core.reliable_channel.events import (
+    MessagePossiblyAcknowledged as MessagePossiblyAcknowledged,
+)
+from sds_core.reliable_channel.events import MessageReceived as MessageReceived
+from sds_core.reliable_channel.events import MessageSent as MessageSent
+from sds_core.reliable_channel.events import RateLimitReached as RateLimitReached
+from sds_core.reliable_channel.events import RetriesExhausted as RetriesExhausted
+from sds_core.reliable_channel.events import SendError as SendError
+from sds_core.reliable_channel.events import SendingMessage as SendingMessage
+from sds_core.reliable_channel.events import (
+    SendingMessageIrrecoverableError as SendingMessageIrrecoverableError,
+)
+from sds_core.reliable_channel.events import Unusable as Unusable
+from sds_core.reliable_channel.events import UnusableMessage as UnusableMessage
+from sds_core.reliable_channel.inputs import Advance as Advance
+from sds_core.reliable_channel.inputs import Arrived as Arrived
+from sds_core.reliable_channel.inputs import ConnectionChanged as ConnectionChanged
+from sds_core.reliable_channel.inputs import Dispatched as Dispatched
+from sds_core.reliable_channel.inputs import DispatchFailed as DispatchFailed
+from sds_core.reliable_channel.inputs import Input as Input
+from sds_core.reliable_channel.inputs import Restarted as Restarted
+from sds_core.reliable_channel.inputs import Send as Send
+from sds_core.reliable_channel.inputs import SendEphemeral as SendEphemeral
+from sds_core.reliable_channel.inputs import Start as Start
+from sds_core.reliable_channel.inputs import Stop as Stop
+from sds_core.reliable_channel.inputs import StoreAnswered as StoreAnswered
+from sds_core.reliable_channel.inputs import StoreFailed as StoreFailed
+from sds_core.reliable_channel.options import Limits as Limits
 from sds_core.reliable_channel.options import (
-    Limits,
-    ReliableChannelOptions,
-    RetrievalStrategy,
+    ReliableChannelOptions as ReliableChannelOptions,
 )
-from sds_core.reliable_channel.outputs import Dispatch, Output, StoreRequest
-from sds_core.reliable_channel.rate_limit import RateLimitOptions, Window
-from sds_core.reliable_channel.segmentation import SegmentationOptions
-from sds_core.reliable_channel.sync_timer import SyncMultipliers
-
-__all__ = [
-    "LIP_173_NAMES",
-    "Advance",
-    "Arrived",
-    "ChaChaEncryption",
-    "ChunkInfo",
-    "ConnectionChanged",
-    "Dispatch",
-    "DispatchFailed",
-    "Dispatched",
-    "DropReason",
-    "Encryption",
-    "EncryptionError",
-    "EncryptionScope",
-    "EphemeralMessageDropped",
-    "Event",
-    "EventName",
-    "Input",
-    "Irretrievable",
-    "IrretrievableMessage",
-    "LimitReached",
-    "Limits",
-    "MessageAcknowledged",
-    "MessageIdRefused",
-    "MessagePossiblyAcknowledged",
-    "MessageReceived",
-    "MessageSent",
-    "NotStarted",
-    "Output",
-    "RateLimitOptions",
-    "RateLimitReached",
-    "ReliableChannelCore",
-    "ReliableChannelError",
-    "ReliableChannelOptions",
-    "Restarted",
-    "RetriesExhausted",
-    "RetrievalStrategy",
-    "SegmentationOptions",
-    "Send",
-    "SendEphemeral",
-    "SendError",
-    "SendingMessage",
-    "SendingMessageIrrecoverableError",
-    "Start",
-    "StateError",
-    "Stop",
-    "StoreAnswered",
-    "StoreFailed",
-    "StoreRequest",
-    "SyncMultipliers",
-    "Unusable",
-    "UnusableMessage",
-    "Urgency",
-    "Window",
-]
+from sds_core.reliable_channel.options import RetrievalStrategy as RetrievalStrategy
+from sds_core.reliable_channel.outputs import Dispatch as Dispatch
+from sds_core.reliable_channel.outputs import Output as Output
+from sds_core.reliable_channel.outputs import StoreRequest as StoreRequest
+from sds_core.reliable_channel.rate_limit import RateLimitOptions as RateLimitOptions
+from sds_core.reliable_channel.rate_limit import Window as Window
+from sds_core.reliable_channel.segmentation import (
+    SegmentationOptions as SegmentationOptions,
+)
+from sds_core.reliable_channel.sync_timer import SyncMultipliers as SyncMultipliers

@@ -53,8 +53,6 @@ class Assembly:
         options: Sizes and limits; None to send and take every payload as it is.
     """
 
-    __slots__ = ("_options", "_reassembler", "_segmenter", "_stored")
-
     def __init__(self, options: SegmentationOptions | None) -> None:
         self._options = options
         self._segmenter = None if options is None else Segmenter(options)

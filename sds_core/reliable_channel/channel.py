@@ -18,10 +18,7 @@ from random import Random
 from sds_core import message_channel as sds
 from sds_core.reliable_channel.assembly import Assembly
 from sds_core.reliable_channel.budget import Budget, Unlimited
-from sds_core.reliable_channel.encryption import (
-    Encryption,
-    EncryptionScope,
-)
+from sds_core.reliable_channel.encryption import Encryption, EncryptionScope
 from sds_core.reliable_channel.errors import NotStarted, StateError
 from sds_core.reliable_channel.events import LimitReached
 from sds_core.reliable_channel.fetching import Fetching
@@ -48,7 +45,7 @@ from sds_core.reliable_channel.outward import Outward
 from sds_core.reliable_channel.participant_driver import ParticipantDriver
 from sds_core.reliable_channel.rate_limit import RateLimit
 from sds_core.reliable_channel.sending import Sending, new_message_id
-from sds_core.reliable_channel.state import ChannelState, RunningState, pack, unpack
+from sds_core.reliable_channel.state import SEAL, ChannelState, RunningState
 from sds_core.reliable_channel.tape import TapedEncryption
 from sds_core.wire import HistoryEntry
 
@@ -261,7 +258,7 @@ class ReliableChannelCore:
         seed = self._random.randbytes(32)
         self._random.seed(seed)
         driver, timer = self._driver, self._driver.sync_timer
-        return pack(
+        return SEAL.pack(
             ChannelState(
                 content_topic=self._content_topic,
                 participant=self._participant.snapshot(),
@@ -304,7 +301,7 @@ class ReliableChannelCore:
             StateError: The blob cannot be read, or does not fit the options.
         """
         options = ReliableChannelOptions() if options is None else options
-        state = unpack(blob)
+        state = SEAL.unpack(blob)
         random = Random(state.seed)  # noqa: S311 - ids and times, no secrets
         try:
             participant = sds.MessageChannel.restore(

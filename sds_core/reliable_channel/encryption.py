@@ -102,8 +102,6 @@ class ChaChaEncryption:
         ValueError: The key has another length.
     """
 
-    __slots__ = ("_cipher", "_context", "_nonces")
-
     overhead_bytes: Final = len(_OPENING) + NONCE_BYTES + _TAG_BYTES
     """A ciphertext is so many bytes longer than the frame."""
 

@@ -39,8 +39,6 @@ class Retrieval:
             never.
     """
 
-    __slots__ = ("_frequency_ms", "_hashes", "asked_ms", "next_ms")
-
     def __init__(self, frequency_ms: int, hashes: int) -> None:
         self._frequency_ms = frequency_ms
         self._hashes = hashes
@@ -104,18 +102,6 @@ class Fetching:
         options: Options of the channel.
         inward: Judges whether a query on connect can stop.
     """
-
-    __slots__ = (
-        "_connect_number",
-        "_has_store",
-        "_inward",
-        "_limits",
-        "_number",
-        "_on_connect",
-        "_retrieval",
-        "_retrieval_number",
-        "_uses_store",
-    )
 
     def __init__(self, options: ReliableChannelOptions, inward: Inward) -> None:
         self._inward = inward

@@ -57,11 +57,7 @@ class Arrived(_Input, frozen=True):
 
 
 class Dispatched(_Input, frozen=True):
-    """The network accepted a dispatch.
-
-    Attributes:
-        number: That of the dispatch.
-    """
+    """The network accepted a dispatch."""
 
     number: int
 

@@ -24,15 +24,6 @@ class Intake:
         processed_ms: When the queue was processed last, Unix ms; -inf if never.
     """
 
-    __slots__ = (
-        "_bytes",
-        "_limit",
-        "_limit_bytes",
-        "_min_elapse_ms",
-        "_queue",
-        "processed_ms",
-    )
-
     def __init__(self, min_elapse_ms: int, limit: int, limit_bytes: int) -> None:
         self._min_elapse_ms = min_elapse_ms
         self._limit = limit

@@ -11,10 +11,7 @@ from collections.abc import Sequence
 
 from sds_core import message_channel as sds
 from sds_core.reliable_channel.encryption import EncryptionError
-from sds_core.reliable_channel.events import (
-    Unusable,
-    UnusableMessage,
-)
+from sds_core.reliable_channel.events import Unusable, UnusableMessage
 from sds_core.reliable_channel.inputs import Arrived
 from sds_core.reliable_channel.tape import TapedEncryption
 from sds_core.wire import Frame, FrameKind, UndecodableFrame, decode
@@ -30,15 +27,6 @@ class Inward:
         encryption: Decrypts every frame.
         limit: Ephemeral messages whose copies are recognised; the oldest goes.
     """
-
-    __slots__ = (
-        "_content_topic",
-        "_encryption",
-        "_ephemerals",
-        "_limit",
-        "_participant",
-        "_pubsub_topic",
-    )
 
     def __init__(
         self,

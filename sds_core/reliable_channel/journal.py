@@ -77,8 +77,6 @@ class StoredChannel:
             ended before the application had them, or just after.
     """
 
-    __slots__ = ("_bytes", "_entries", "_storage", "core", "unconfirmed")
-
     def __init__(
         self, core: ReliableChannelCore, storage: ChannelStorage, entries: int = 0
     ) -> None:

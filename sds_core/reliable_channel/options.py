@@ -6,11 +6,12 @@ leaves open. Named sets follow other versions of the API.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
 from sds_core.message_channel import Profile
+from sds_core.ranges import check_least
 from sds_core.reliable_channel.encryption import EncryptionScope
 from sds_core.reliable_channel.rate_limit import RateLimitOptions
 from sds_core.reliable_channel.segmentation import SegmentationOptions
@@ -80,16 +81,8 @@ class Limits:
     page_size: int = 20  # js-waku's
 
     def __post_init__(self) -> None:
-        """Check the values.
-
-        Raises:
-            ValueError: A limit is below 1.
-        """
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if value < 1:
-                message = f"{one.name} is {value}, must be at least 1"
-                raise ValueError(message)
+        """Raise ValueError if a limit is below 1."""
+        check_least(self, dict.fromkeys(self.__slots__, 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,11 +149,7 @@ class ReliableChannelOptions:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        """Check values that would otherwise cause an error much later.
-
-        Raises:
-            ValueError: An option is out of its range.
-        """
+        """Raise ValueError for what would otherwise cause an error much later."""
         at_least = {
             "sync_min_interval_ms": 0,
             "retry_interval_ms": 1,
@@ -174,11 +163,7 @@ class ReliableChannelOptions:
             "query_on_connect_after_ms": 1,
             "query_on_connect_range_ms": 1,
         }
-        for option, least in at_least.items():
-            value = getattr(self, option) or 0
-            if value < least:
-                message = f"{option} is {value}, must be at least {least}"
-                raise ValueError(message)
+        check_least(self, at_least)
         if len(self.meta) > MAX_META_BYTES:
             message = f"meta has {len(self.meta)} bytes, at most {MAX_META_BYTES}"
             raise ValueError(message)

@@ -89,24 +89,6 @@ class Outward:
         waits_for_budget: Whether the last release left frames because of the budget.
     """
 
-    __slots__ = (
-        "_again",
-        "_budget",
-        "_bytes",
-        "_content_topic",
-        "_encryption",
-        "_first",
-        "_limit",
-        "_limit_bytes",
-        "_meta",
-        "_number",
-        "_pubsub_topic",
-        "_under_way",
-        "_unframed",
-        "is_online",
-        "waits_for_budget",
-    )
-
     def __init__(
         self,
         content_topic: str,

@@ -56,15 +56,6 @@ class QueryOnConnect:
         state: What a snapshot stores.
     """
 
-    __slots__ = (
-        "_after_ms",
-        "_is_enabled",
-        "_min_gap_ms",
-        "_pages",
-        "_range_ms",
-        "state",
-    )
-
     def __init__(
         self,
         *,

@@ -23,6 +23,7 @@ from math import inf
 
 import msgspec
 
+from sds_core.ranges import check_least
 from sds_core.reliable_channel.budget import Urgency
 from sds_core.reliable_channel.errors import StateError
 from sds_core.reliable_channel.events import DropReason
@@ -72,16 +73,8 @@ class RateLimitOptions:
     window: Window = Window.EPOCH
 
     def __post_init__(self) -> None:
-        """Check the values.
-
-        Raises:
-            ValueError: An option is out of its range.
-        """
-        for option, least in {"messages_per_epoch": 0, "epoch_ms": 1}.items():
-            value = getattr(self, option)
-            if value < least:
-                message = f"{option} is {value}, must be at least {least}"
-                raise ValueError(message)
+        """Raise ValueError if an option is out of its range."""
+        check_least(self, {"messages_per_epoch": 0, "epoch_ms": 1})
         # With 0, retries would wait for ever.
         if not 0 < self.approached_share <= 1:
             share = self.approached_share
@@ -106,8 +99,6 @@ class RateLimit:
     Args:
         options: Budget and epoch.
     """
-
-    __slots__ = ("_options", "_times_ms")
 
     def __init__(self, options: RateLimitOptions) -> None:
         self._options = options

@@ -46,16 +46,6 @@ class Retries:
         limit_bytes: Size of all their frames together.
     """
 
-    __slots__ = (
-        "_bytes",
-        "_heap",
-        "_interval_ms",
-        "_limit",
-        "_limit_bytes",
-        "_max_attempts",
-        "_retries",
-    )
-
     def __init__(
         self, interval_ms: int, max_attempts: int, limit: int, limit_bytes: int
     ) -> None:

@@ -59,19 +59,6 @@ class Sending:
         waits_for_budget: Whether frames wait for the rate limit, which was reported.
     """
 
-    __slots__ = (
-        "_assembly",
-        "_budget",
-        "_contents",
-        "_limits",
-        "_outward",
-        "_participant",
-        "_random",
-        "chunks",
-        "retries",
-        "waits_for_budget",
-    )
-
     def __init__(
         self,
         participant: sds.MessageChannel,
@@ -401,7 +388,6 @@ def _error(
 def _failed(
     out: Output, error: SendError, detail: str = ""
 ) -> SendingMessageIrrecoverableError:
-    """Return the error of the message that this input sends."""
     return _error(out.message_id, _ONE_CHUNK, error, detail)
 
 

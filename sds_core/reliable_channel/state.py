@@ -18,7 +18,7 @@ from sds_core.reliable_channel.fetching import FetchingState
 from sds_core.reliable_channel.inputs import Arrived
 from sds_core.reliable_channel.outward import OutwardState
 from sds_core.reliable_channel.retries import Retry
-from sds_core.sealed import BrokenSeal, seal, unseal
+from sds_core.sealed import Seal
 
 # Our messages and how far their chunks have got, for `chunk_info`.
 #
@@ -70,8 +70,6 @@ class Message(msgspec.Struct, array_like=True):
 
 class Chunks:
     """All messages of ours about which something can still happen, oldest first."""
-
-    __slots__ = ("_message_of", "_messages")
 
     def __init__(self) -> None:
         self._messages: dict[str, Message] = {}
@@ -172,21 +170,5 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
     ephemerals: list[bytes] = []
 
 
-_decoder = msgspec.msgpack.Decoder(ChannelState)
-
-
-def pack(state: ChannelState) -> bytes:
-    """Return a state as bytes."""
-    return seal(VERSION, state)
-
-
-def unpack(blob: bytes) -> ChannelState:
-    """Read what `pack` returned.
-
-    Raises:
-        StateError: The bytes are not a state, damaged, or of a later version.
-    """
-    try:
-        return unseal(VERSION, blob, _decoder)
-    except BrokenSeal as error:
-        raise StateError(str(error)) from error
+SEAL = Seal(VERSION, ChannelState, StateError)
+"""Makes bytes of states."""

@@ -41,11 +41,7 @@ class SyncMultipliers:
     sync_failed: float = 2.0
 
     def __post_init__(self) -> None:
-        """Check the values.
-
-        Raises:
-            ValueError: A factor is not positive.
-        """
+        """Raise ValueError if a factor is not positive."""
         for name in self.__slots__:
             if not getattr(self, name) > 0:
                 message = f"{name} is {getattr(self, name)}, must be above 0"
@@ -66,15 +62,6 @@ class ChannelSyncTimer:
         latest_ms: Until when traffic of others may put it off, Unix ms.
         requests_ms: From when on one may be sent for requests, Unix ms; inf if never.
     """
-
-    __slots__ = (
-        "_interval_ms",
-        "_random",
-        "_requests_factor",
-        "latest_ms",
-        "next_ms",
-        "requests_ms",
-    )
 
     def __init__(
         self, interval_ms: int, requests_factor: float, random: Random

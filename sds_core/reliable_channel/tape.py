@@ -19,8 +19,6 @@ class TapedEncryption:
         encryption: The cipher; None if frames are sent as they are.
     """
 
-    __slots__ = ("_encryption", "_recorded", "_replayed")
-
     def __init__(self, encryption: Encryption | None) -> None:
         self._encryption = encryption
         self._recorded: list[bytes] = []

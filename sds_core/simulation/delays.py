@@ -28,11 +28,7 @@ class Uniform(_Distribution, frozen=True, kw_only=True, tag="uniform"):
     high_ms: Milliseconds
 
     def __post_init__(self) -> None:
-        """Check the order.
-
-        Raises:
-            ValueError: low_ms is above high_ms.
-        """
+        """Raise ValueError if low_ms is above high_ms."""
         if self.low_ms > self.high_ms:
             message = (
                 f"has low_ms = {self.low_ms:g} and high_ms = {self.high_ms:g}: "
@@ -52,11 +48,7 @@ class Exponential(_Distribution, frozen=True, kw_only=True, tag="exponential"):
     least_ms: Milliseconds = 0.0
 
     def __post_init__(self) -> None:
-        """Check the order.
-
-        Raises:
-            ValueError: least_ms is not below mean_ms.
-        """
+        """Raise ValueError if least_ms is not below mean_ms."""
         if self.least_ms >= self.mean_ms:
             message = (
                 f"has least_ms = {self.least_ms:g} and mean_ms = {self.mean_ms:g}: "

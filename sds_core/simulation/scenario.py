@@ -34,11 +34,7 @@ class Span(Table, frozen=True, kw_only=True):
     until_s: PositiveSeconds
 
     def __post_init__(self) -> None:
-        """Check the order.
-
-        Raises:
-            ValueError: the span is empty.
-        """
+        """Raise ValueError if the span is empty."""
         if self.from_s >= self.until_s:
             message = (
                 f"has from_s = {self.from_s:g} and until_s = {self.until_s:g}: "
@@ -86,11 +82,7 @@ class Traffic(Table, frozen=True, kw_only=True):
     ephemeral_share: Share = 0.0
 
     def __post_init__(self) -> None:
-        """Check the order.
-
-        Raises:
-            ValueError: the least is above the most.
-        """
+        """Raise ValueError if the least is above the most."""
         if self.payload_least_bytes > self.payload_most_bytes:
             message = (
                 f"has payload_least_bytes = {self.payload_least_bytes} and "
@@ -228,11 +220,7 @@ class Absences(Table, frozen=True, kw_only=True):
     state: Literal["restored", "kept", "lost"] = "restored"
 
     def __post_init__(self) -> None:
-        """Check the order.
-
-        Raises:
-            ValueError: the least is above the most.
-        """
+        """Raise ValueError if the least is above the most."""
         if self.least_away_s > self.most_away_s:
             message = (
                 f"has least_away_s = {self.least_away_s:g} and "

@@ -1,27 +1,12 @@
 """The Waku message around a frame, and the topics that it is relayed on."""
 
-from sds_core.waku.message import (
-    MAX_META_BYTES,
-    RELIABLE_CHANNEL_META,
-    BadContentTopic,
-    ContentTopic,
-    WakuMessage,
-    autosharded_topic,
-    message_hash,
-    parse_content_topic,
-    pubsub_topic,
-    shard_of,
-)
-
-__all__ = [
-    "MAX_META_BYTES",
-    "RELIABLE_CHANNEL_META",
-    "BadContentTopic",
-    "ContentTopic",
-    "WakuMessage",
-    "autosharded_topic",
-    "message_hash",
-    "parse_content_topic",
-    "pubsub_topic",
-    "shard_of",
-]
+from sds_core.waku.message import MAX_META_BYTES as MAX_META_BYTES
+from sds_core.waku.message import RELIABLE_CHANNEL_META as RELIABLE_CHANNEL_META
+from sds_core.waku.message import BadContentTopic as BadContentTopic
+from sds_core.waku.message import ContentTopic as ContentTopic
+from sds_core.waku.message import WakuMessage as WakuMessage
+from sds_core.waku.message import autosharded_topic as autosharded_topic
+from sds_core.waku.message import message_hash as message_hash
+from sds_core.waku.message import parse_content_topic as parse_content_topic
+from sds_core.waku.message import pubsub_topic as pubsub_topic
+from sds_core.waku.message import shard_of as shard_of

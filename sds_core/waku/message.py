@@ -17,11 +17,7 @@ _DIGITS = re.compile("[0-9]+")
 
 
 class BadContentTopic(ValueError):
-    """A content topic cannot be assigned to a shard.
-
-    Attributes:
-        topic: The content topic.
-    """
+    """A content topic cannot be assigned to a shard."""
 
     def __init__(self, topic: str, detail: str) -> None:
         super().__init__(
@@ -131,11 +127,7 @@ class WakuMessage(msgspec.Struct, frozen=True):
     def hash_on(self, pubsub_topic: str) -> bytes:
         """Return the deterministic hash on a pubsub topic, 32 bytes."""
         return message_hash(
-            pubsub_topic,
-            self.payload,
-            self.content_topic,
-            self.meta,
-            self.timestamp_ns,
+            pubsub_topic, self.payload, self.content_topic, self.meta, self.timestamp_ns
         )
 
 

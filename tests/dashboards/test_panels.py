@@ -15,8 +15,8 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 from dashboards import Links
 from dashboards.panels import dashboards
-from dashboards.panels.expressions import expressions, substitute
 from sds_core.metrics import MetricKind
+from tests.support.dashboards.expressions import expressions, substitute
 from tests.support.metrics import ALL_METRICS
 
 MONITOR_URL = "https://sds.example"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dashboards.panels import queries
-from dashboards.panels.expressions import substitute
 from dashboards.panels.queries import JOB
+from tests.support.dashboards.expressions import substitute
 from tests.support.dashboards.promtool_runs import assert_cases_hold
 
 VARIABLES = {"job": "sds-monitor", "__range": "10m", "__rate_interval": "5m"}
@@ -65,7 +65,7 @@ CASES: dict[str, tuple[str, dict[str, float]]] = {
         {'{channel="a", name="Team A"}': 5, '{channel="b", name="b"}': 0},
     ),
     "an absent sum is what stands in for it": (
-        queries.or_else(queries.total('absent_metric{job="x"}'), -1),
+        queries.or_else(queries.total("absent_metric", 'job="x"'), -1),
         {"{}": -1},
     ),
 }

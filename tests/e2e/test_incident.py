@@ -14,8 +14,8 @@ import pytest
 from connectors.simulator.scenario_files import load_scenario
 from dashboards import CAPACITY, CHANNEL, GROUPS, MONITOR, Links
 from dashboards.panels import dashboards
-from dashboards.panels.expressions import expressions, substitute
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
+from tests.support.dashboards.expressions import expressions, substitute
 from tests.support.e2e.observed import GRAFANA_URL, Observe, Observed, as_long_as
 from tests.support.prometheus import Labels
 from tests.support.waiting import wait_for

@@ -153,7 +153,7 @@ def strangers(draw: st.DrawFn) -> tuple[Profile, list[bytes]]:
 
 def assert_within_limits(channel: MessageChannel) -> None:
     """No memory has more than the profile allows."""
-    state, profile = snapshot.unpack(channel.snapshot()), channel.profile
+    state, profile = snapshot.SEAL.unpack(channel.snapshot()), channel.profile
     assert len(state.log_keys) == len(state.log_entries) <= profile.log_limit
     assert len(state.outgoing) <= profile.outgoing_limit
     assert len(state.waiting) <= profile.incoming_limit
@@ -280,7 +280,7 @@ def test_useless_filters_take_bounded_memory(
     for number in range(2_000):
         said = frames.sync(f"mallory {number}", 1, filter_=full)
         bob.receive(encode(said), START_MS)
-    (message,) = snapshot.unpack(bob.snapshot()).outgoing
+    (message,) = snapshot.SEAL.unpack(bob.snapshot()).outgoing
     assert len(message.seen_by) < 2_000
 
 

@@ -22,9 +22,8 @@ from sds_core.observer.incidents import (
     IncidentPlace,
     IncidentQuery,
 )
-from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.kind import CHANNELS
-from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.sds.totals import ChannelMinute, ChannelTotals
 from streaming.damage import DamagedCheckpoint
 from streaming.ledger import ledger
 from streaming.ledger.findings import Destination, Findings, OutboxRow

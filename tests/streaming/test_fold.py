@@ -24,10 +24,9 @@ from sds_core.observer.dead_letter_view import (
 )
 from sds_core.observer.forgotten import Forgotten
 from sds_core.observer.record import NO_SEQ
-from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_view import ChannelEvent
 from sds_core.observer.sds.kind import CHANNELS
-from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.sds.totals import ChannelMinute, ChannelTotals
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import BLOB_VERSION, TapDigest, TapTotals

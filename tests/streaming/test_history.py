@@ -22,8 +22,7 @@ from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS
 from connectors.history.topics import HistoryTopics
 from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.settings import Client, KafkaSettings
-from sds_core.observer.sds.channel_minute import ChannelMinute
-from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.sds.totals import ChannelMinute, ChannelTotals
 from streaming.history import HistoryInUse, HistoryUnwritable
 from streaming.ledger.findings import Destination
 from tests.support.kafka import NOBODY, refused_sockets_stay_open

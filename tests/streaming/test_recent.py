@@ -12,10 +12,9 @@ import pytest
 from sds_core.observer.growth import GrowthSince, Recorded
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.minutes import MINUTE_MS
-from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.kind import CHANNELS
-from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.sds.totals import ChannelMinute, ChannelTotals
 from streaming.damage import DamagedCheckpoint
 from streaming.ledger.ledger import Ledger
 from streaming.ledger.recent import RECENT_MS, RecentMinutes

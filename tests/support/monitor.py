@@ -17,7 +17,7 @@ from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.record import RawRecord, is_future
 from sds_core.observer.report import build_report
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
-from sds_core.observer.sds.channel_minute import ChannelMinute
+from sds_core.observer.sds.totals import ChannelMinute
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import Snapshot, Views
 from streaming.chunk import Chunk

@@ -14,9 +14,6 @@ class Ledger:
 
     Until the group of a message is known its figures wait with it, so that none moves
     from one group to another.
-
-    Attributes:
-        groups: Totals of the groups.
     """
 
     groups: Groups

@@ -322,7 +322,6 @@ class Acknowledgements:
             self._totals.in_flight -= 1
 
     def _record_incident(self, message: Message, ended_ms: int | None) -> None:
-        """Record the incident of an unacknowledged message."""
         lacking, others = self._deliveries.lacking(message)
         self._incidents.record(
             Incident(

@@ -54,10 +54,7 @@ def causes_of(totals: ChannelTotals, around: Surroundings) -> Sequence[Cause]:
 
 
 def _common(
-    evidence: Evidence,
-    suspects: Suspects,
-    totals: ChannelTotals,
-    around: Surroundings,
+    evidence: Evidence, suspects: Suspects, totals: ChannelTotals, around: Surroundings
 ) -> Iterator[Cause]:
     """Yield what the failures have in common."""
     origin, recipient = suspects.origin, suspects.recipient

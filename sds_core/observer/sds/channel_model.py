@@ -202,13 +202,8 @@ class ChannelModel:
         self._state.clock_ms = clock_ms
         self._forget(clock_ms)
 
-    @property
-    def next_moment_ms(self) -> int:
-        """Next deadline, or when an event leaves the verdict's window, if earlier."""
-        return self.next_moment()
-
     def next_moment(self) -> int:
-        """See `next_moment_ms`."""
+        """Next deadline, or when an event leaves the verdict's window, if earlier."""
         return min(self._deadlines.next_at, self._health.edge_ms())
 
     def pending_ms(self) -> tuple[int | None, int | None]:
@@ -305,7 +300,6 @@ class ChannelModel:
     def _follow_others(
         self, frame: SeenFrame, by: int, sight: Sight, clock_ms: int
     ) -> None:
-        """Follow what a frame shows of other messages."""
         is_first_copy = sight is not Sight.AGAIN
         # A frame that was named before it was seen was composed long before its time.
         proves_lack = sight is Sight.FIRST
@@ -321,7 +315,6 @@ class ChannelModel:
     def _first_copy_by(
         self, frame: SeenFrame, by: int, clock_ms: int, proves_lack: bool
     ) -> None:
-        """Record a participant's first copy."""
         is_newest = self._filters.first_copy_by(frame, by)
         if is_newest and frame.filter is not None:
             rate = frame.filter.false_positive_rate()
@@ -332,7 +325,6 @@ class ChannelModel:
         self._capacity.sent_by(by, clock_ms)
 
     def _note_time(self, frame: SeenFrame) -> None:
-        """Record the event time of a frame."""
         self._health.record(self._state.clock_ms)
         self._state.heard_ms = self._state.clock_ms
         totals = self._totals

@@ -20,7 +20,6 @@ from sds_core.observer.incidents import Incident
 from sds_core.observer.minutes import Minutes
 from sds_core.observer.sds import version_1, version_4
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
-from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_model import ChannelModel
 from sds_core.observer.sds.channel_state import (
     BLOB_VERSION,
@@ -29,7 +28,7 @@ from sds_core.observer.sds.channel_state import (
 )
 from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.observer.sds.seen_frames import SeenFrame, frames_of
-from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.sds.totals import ChannelMinute, ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
 _OLD_VERSION = 4
@@ -75,16 +74,11 @@ class ChannelView:
         self._begin(totals or ChannelTotals(), state or ChannelState())
 
     def _begin(self, totals: ChannelTotals, state: ChannelState) -> None:
-        """Begin with these totals and this state."""
         self.totals = totals
         self._state = state
         self._model = ChannelModel(self._settings, totals, state)
         self._minutes = Minutes(
-            ChannelMinute,
-            totals,
-            state.minutes,
-            state.clock_ms,
-            momentary=_MOMENTARY,
+            ChannelMinute, totals, state.minutes, state.clock_ms, momentary=_MOMENTARY
         )
 
     @classmethod
@@ -197,7 +191,6 @@ class ChannelView:
         return self.forget()
 
     def _drain(self) -> list[ChannelEvent]:
-        """Return the events since the last call."""
         return [*self._model.drain(), *self._minutes.take()]
 
     def _advance(self, clock_ms: int) -> None:

@@ -7,20 +7,10 @@ from itertools import islice
 
 from sds_core.native import native
 from sds_core.observer.deadlines import Deadlines, Due
-from sds_core.observer.incidents import (
-    MOST_LACKING,
-    Incident,
-    IncidentKind,
-    Incidents,
-)
+from sds_core.observer.incidents import MOST_LACKING, Incident, IncidentKind, Incidents
 from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.frame_filter import Filter
-from sds_core.observer.sds.gap_states import (
-    AFTER_START,
-    GapEvent,
-    GapState,
-    transition,
-)
+from sds_core.observer.sds.gap_states import AFTER_START, GapEvent, GapState, transition
 from sds_core.observer.sds.gap_table import Gap, GapTable
 from sds_core.observer.sds.limits import MANY_UNSEEN, MOST_UNSEEN, LeftOut
 from sds_core.observer.sds.participants import UNKNOWN, Participants
@@ -310,7 +300,6 @@ class Gaps:
             self._searched[key] = None
 
     def _queue(self, key: int, state: GapState, since_ms: int) -> None:
-        """Queue the deadlines of a waiting gap."""
         if state is GapState.SETTLING:
             settle_ms = since_ms + self._settings.settle_ms
             self._deadlines.add(settle_ms, Due.GAP_SETTLED, key)

@@ -8,14 +8,13 @@ from sds_core.observer.kinds import Kind, Outlet, TrafficProtocol
 from sds_core.observer.record import DEFAULT_PROTOCOL, Headers
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
 from sds_core.observer.sds.causes import causes_of
-from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_state import BLOB_VERSION, CHECKSUM_SINCE
 from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
 from sds_core.observer.sds.digest import ChannelDigest, ChannelDigester
 from sds_core.observer.sds.excused import excused_findings
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.outline_reader import OutlineReader
-from sds_core.observer.sds.totals import ChannelTotals, remains_of
+from sds_core.observer.sds.totals import ChannelMinute, ChannelTotals, remains_of
 from sds_core.wire import Frame, decode
 
 CHANNELS: Kind[ChannelDigest, ChannelTotals, ChannelEvent] = Kind(

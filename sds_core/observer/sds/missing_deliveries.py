@@ -7,12 +7,7 @@ from collections.abc import Mapping
 from heapq import nsmallest
 
 from sds_core.native import native
-from sds_core.observer.incidents import (
-    MOST_LACKING,
-    Incident,
-    IncidentKind,
-    Incidents,
-)
+from sds_core.observer.incidents import MOST_LACKING, Incident, IncidentKind, Incidents
 from sds_core.observer.sds.messages import Message
 from sds_core.observer.sds.participants import Participants
 from sds_core.observer.sds.receivers import Receiver

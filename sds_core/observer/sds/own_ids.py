@@ -152,11 +152,7 @@ class OwnIds:
             return self._age(known.seen_ms, clock_ms)
         gap = self._arrived(frame, clock_ms)
         self._seen_ids[key] = SeenId(
-            clock_ms,
-            clock_ms,
-            sender,
-            frame.lamport,
-            frame.dialect,
+            clock_ms, clock_ms, sender, frame.lamport, frame.dialect
         )
         self._check_response(frame, clock_ms)
         return Sight.FIRST if gap is None else Sight.FIRST_AFTER_NAMING

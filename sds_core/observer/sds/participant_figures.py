@@ -73,10 +73,7 @@ def unpack_participants(packed: bytes) -> ParticipantTable:
 
 
 def pack_participants(
-    participants: Participants,
-    deliveries: Deliveries,
-    capacity: Capacity,
-    spoken: int,
+    participants: Participants, deliveries: Deliveries, capacity: Capacity, spoken: int
 ) -> bytes:
     """Pack the figures of the participants whose deliveries are followed.
 

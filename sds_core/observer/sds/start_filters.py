@@ -52,10 +52,7 @@ class StartFilters:
     _filters: list[StartFilter]
 
     def __init__(
-        self,
-        settings: RuleSettings,
-        totals: ChannelTotals,
-        filters: list[StartFilter],
+        self, settings: RuleSettings, totals: ChannelTotals, filters: list[StartFilter]
     ) -> None:
         self._limit = settings.saturated_rate
         self._totals = totals

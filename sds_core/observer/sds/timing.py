@@ -13,11 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.repair_timing import (
-    RepairHash,
-    request_offset_ms,
-    response_offset_ms,
-)
+from sds_core.repair_timing import RepairHash, request_offset_ms, response_offset_ms
 
 _HASH = RepairHash.SHA256
 

@@ -17,6 +17,7 @@ from typing import Annotated
 import msgspec
 
 from sds_core.observer.histogram import Histogram
+from sds_core.observer.minutes import Minute
 from sds_core.observer.sds.evidence import Evidence
 from sds_core.observer.sds.limits import LeftOut
 from sds_core.observer.sds.suspects import Suspects
@@ -56,6 +57,16 @@ class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
 def fullest(gauges: Sequence[BloomGauge]) -> BloomGauge:
     """The gauge with the greatest false-positive rate, the first of several."""
     return max(gauges, key=lambda gauge: gauge.false_positive_ratio)
+
+
+def _of_fullest(name: str) -> property:
+    """Return a property: one of the fullest filter; None without a filter."""
+
+    def read(totals: ChannelTotals) -> float | None:
+        worst = totals.bloom_worst
+        return None if worst is None else getattr(worst, name)
+
+    return property(read)
 
 
 class ChannelTotals(msgspec.Struct, array_like=True):
@@ -205,39 +216,12 @@ class ChannelTotals(msgspec.Struct, array_like=True):
         """Timed responses that were not unexplained."""
         return self.responses_timed - self.responses_unexplained
 
-    @property
-    def bloom_false_positive_ratio(self) -> float | None:
-        """False-positive rate of the fullest filter; None without a filter."""
-        return (
-            None
-            if self.bloom_worst is None
-            else (self.bloom_worst.false_positive_ratio)
-        )
-
-    @property
-    def bloom_ids(self) -> float | None:
-        """Estimated ids in the fullest filter; None without a filter."""
-        return None if self.bloom_worst is None else self.bloom_worst.ids
-
-    @property
-    def bloom_bits_set(self) -> int | None:
-        """Bits that are 1 in the fullest filter; None without a filter."""
-        return None if self.bloom_worst is None else self.bloom_worst.bits_set
-
-    @property
-    def bloom_bits(self) -> int | None:
-        """Bits of the fullest filter; None without a filter."""
-        return None if self.bloom_worst is None else self.bloom_worst.m_bits
-
-    @property
-    def bloom_hashes(self) -> int | None:
-        """Hash functions of the fullest filter; None without a filter."""
-        return None if self.bloom_worst is None else self.bloom_worst.k
-
-    @property
-    def bloom_one_percent_ms(self) -> int | None:
-        """`BloomGauge.one_percent_ms` of the fullest filter; None without a filter."""
-        return None if self.bloom_worst is None else self.bloom_worst.one_percent_ms
+    bloom_false_positive_ratio = _of_fullest("false_positive_ratio")
+    bloom_ids = _of_fullest("ids")
+    bloom_bits_set = _of_fullest("bits_set")
+    bloom_bits = _of_fullest("m_bits")
+    bloom_hashes = _of_fullest("k")
+    bloom_one_percent_ms = _of_fullest("one_percent_ms")
 
     @property
     def frames_new(self) -> int:
@@ -262,6 +246,13 @@ class ChannelTotals(msgspec.Struct, array_like=True):
         return sum(
             count for key, count in self.frames.items() if key.partition(".")[0] == kind
         )
+
+
+class ChannelMinute(Minute[ChannelTotals], array_like=True, tag="ChannelMinute"):
+    """The figures of a channel at the end of one minute.
+
+    The tag is persisted: it distinguishes minutes from incidents in the outbox.
+    """
 
 
 _GAUGES = (

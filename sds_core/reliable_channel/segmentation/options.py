@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from sds_core.ranges import check_least
 from sds_core.reliable_channel.segmentation.erasure import (
     LEOPARD_ALIGNMENT_BYTES,
     ErasureCode,
@@ -57,11 +58,7 @@ class SegmentationOptions:
     idle_timeout_ms: int = 300_000
 
     def __post_init__(self) -> None:
-        """Check the values.
-
-        Raises:
-            ValueError: An option is out of its range.
-        """
+        """Raise ValueError if an option is out of its range."""
         at_least = {
             "segment_bytes": LEOPARD_ALIGNMENT_BYTES,
             "parity_from": 1,
@@ -70,11 +67,7 @@ class SegmentationOptions:
             "max_buffered_bytes": self.max_segment_bytes,
             "idle_timeout_ms": 1,
         }
-        for option, least in at_least.items():
-            value = getattr(self, option)
-            if value < least:
-                message = f"{option} is {value}, must be at least {least}"
-                raise ValueError(message)
+        check_least(self, at_least)
         if not 0 <= self.parity_rate <= 1:
             message = f"parity_rate is {self.parity_rate}, must be 0 to 1"
             raise ValueError(message)

@@ -122,12 +122,7 @@ class Reassembler:
 
     After a restart, add the stored segments again: those whose outcome was `STORED` and
     whose payload is not complete are the whole state.
-
-    Args:
-        options: Limits.
     """
-
-    __slots__ = ("_dropped", "_finished", "_held_bytes", "_options", "_sets")
 
     def __init__(self, options: SegmentationOptions) -> None:
         self._options = options

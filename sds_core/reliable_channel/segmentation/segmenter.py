@@ -61,8 +61,6 @@ class Segmenter:
         options: Layout, size and parity.
     """
 
-    __slots__ = ("_options",)
-
     def __init__(self, options: SegmentationOptions) -> None:
         self._options = options
 

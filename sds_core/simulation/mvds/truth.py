@@ -155,7 +155,6 @@ class MvdsTruth:
         self._payloads["bytes.other"] += rest
 
     def _recorded(self, at_ms: int) -> None:
-        """A record with this time is in the topic."""
         self._first_ms = at_ms if self._first_ms is None else min(self._first_ms, at_ms)
         self._last_ms = max(self._last_ms, at_ms)
 

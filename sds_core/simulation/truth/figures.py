@@ -66,7 +66,6 @@ def _real_causes(frames: Iterable[SeenFrame]) -> dict[str, int]:
 
 
 def _numbers(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tree without its lists."""
     return {
         name: _numbers(value) if isinstance(value, Mapping) else value
         for name, value in figures.items()

@@ -16,13 +16,7 @@ from sds_core.message_channel.events import (
     RepairAnswered,
     RepairRequested,
 )
-from sds_core.simulation.log import (
-    Arrival,
-    Happening,
-    Presence,
-    Sighting,
-    Transmission,
-)
+from sds_core.simulation.log import Arrival, Happening, Presence, Sighting, Transmission
 from sds_core.wire import FrameKind
 
 

@@ -144,7 +144,6 @@ class Truth:
         self._messages.happened(happening)
 
     def _recorded(self, at_ms: int) -> None:
-        """Record that a record is in the topic."""
         self._first_ms = at_ms if self._first_ms is None else min(self._first_ms, at_ms)
         self._last_ms = at_ms if self._last_ms is None else max(self._last_ms, at_ms)
 

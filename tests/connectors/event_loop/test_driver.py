@@ -22,7 +22,7 @@ from sds_core.message_channel import (
     Profile,
     SyncSent,
 )
-from sds_core.message_channel.changes import Call, unpack
+from sds_core.message_channel.changes import SEAL, Call
 from tests.support.frames import FrameFactory, value_of
 from tests.support.message_channel.repair_bus import SPEC
 from tests.support.participants import CHANNEL, of_type
@@ -240,7 +240,7 @@ def test_clock_that_is_set_back_stands_still() -> None:
         await driver.receive(value_of(frames.content("m", "bob")))
 
     asyncio.run(receive())
-    calls = [unpack(one).now_ms for one in channel.take_changes()]
+    calls = [SEAL.unpack(one).now_ms for one in channel.take_changes()]
     assert calls == [5_000, 5_000, 6_000]
 
 
@@ -269,7 +269,7 @@ def test_time_off_ends_at_the_start() -> None:
             await until(lambda: bool(changes))
 
     asyncio.run(run())
-    (change,) = map(unpack, changes)
+    (change,) = map(SEAL.unpack, changes)
     assert (change.call, change.now_ms) == (Call.RESUMED, now_ms + 60_000)
 
 

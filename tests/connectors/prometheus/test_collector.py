@@ -23,7 +23,8 @@ from sds_core.observer.channel_table import (
     ChannelTable,
     Objectives,
 )
-from sds_core.observer.figures import Figure, Unit
+from sds_core.observer.figure_table import FigureTable
+from sds_core.observer.figures import Figure
 from sds_core.observer.figures import histogram as histogram_of
 from sds_core.observer.mvds.kind import SHARD_VIEWS
 from sds_core.observer.mvds.totals import GroupTotals
@@ -252,10 +253,9 @@ def test_scrape_reads_one_snapshot() -> None:
 
 def test_sample_of_the_wrong_type_is_refused() -> None:
     """The error names the metric."""
-    slip = Figure(
-        "clock_ms", Unit.COUNT, "The clock.", series=(histogram_of("sds_slip").of(),)
-    )
-    kind = replace(CHANNELS, figures=CHANNEL_FIGURES.with_entries(slip))
+    slip = Figure("clock_ms", "The clock.", series=(histogram_of("sds_slip").of(),))
+    figures = FigureTable(ChannelTotals, CHANNEL_FIGURES.names, [slip])
+    kind = replace(CHANNELS, figures=figures)
     wrong = SnapshotCollector(lambda: with_channels(snapshot(), kind=kind))
     with pytest.raises(TypeError, match="sds_slip: a histogram cannot hold"):
         list(wrong.collect())

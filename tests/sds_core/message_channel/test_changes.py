@@ -15,7 +15,7 @@ from sds_core.message_channel import (
     SnapshotError,
     Step,
 )
-from sds_core.message_channel.changes import VERSION, pack, unpack
+from sds_core.message_channel.changes import SEAL, VERSION
 from sds_core.wire import Dialect
 from tests.support.frames import MINUTE, SECOND, START_MS, FrameFactory, value_of
 from tests.support.message_channel.lossy_network import (
@@ -219,9 +219,9 @@ class TestRecords:
         """The next call has only what came later."""
         alice = recorded().channel
         alice.send(b"hi", START_MS)
-        assert [unpack(one).number for one in alice.take_changes()] == [1]
+        assert [SEAL.unpack(one).number for one in alice.take_changes()] == [1]
         alice.send(b"hi", START_MS)
-        assert [unpack(one).number for one in alice.take_changes()] == [2]
+        assert [SEAL.unpack(one).number for one in alice.take_changes()] == [2]
 
     def test_restored_participant_continues_the_numbers(self) -> None:
         """So one store holds the records of all runs."""
@@ -230,7 +230,7 @@ class TestRecords:
         again = one.restored()
         again.record_changes()
         hand_over(participant("bob").send(b"hi", START_MS), again)
-        assert [unpack(record).number for record in again.take_changes()] == [2]
+        assert [SEAL.unpack(record).number for record in again.take_changes()] == [2]
 
 
 class TestPauses:
@@ -362,9 +362,9 @@ class TestStoredRecords:
 
     def test_record_without_a_frame_is_an_error(self, one: Recorded) -> None:
         """Another program may have written it."""
-        change = unpack(one.changes[0])
+        change = SEAL.unpack(one.changes[0])
         change.value = b"no frame"
-        one.changes[0] = pack(change)
+        one.changes[0] = SEAL.pack(change)
         with pytest.raises(SnapshotError):
             one.restored()
 

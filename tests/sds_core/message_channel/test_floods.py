@@ -17,7 +17,7 @@ from sds_core.message_channel import (
     Step,
     SyncReceived,
 )
-from sds_core.message_channel.snapshot import pack, unpack
+from sds_core.message_channel.snapshot import SEAL
 from sds_core.wire import Frame, HistoryEntry
 from tests.support.frames import START_MS, FrameFactory
 from tests.support.message_channel.strangers import HEAD, SMALL, assert_usable, busy
@@ -78,12 +78,12 @@ class TestHistory:
             history = [(f"{number:04}-{entry:04}", "carol") for entry in range(100)]
             receive(alice, FRAMES.sync("eve", history=history))
             assert len(alice.missing) == 50
-            state = unpack(alice.snapshot())
+            state = SEAL.unpack(alice.snapshot())
             # How many of those named last are asked for depends on their T_req.
             asked_for = {entry.message_id for entry, *_ in state.requests}
             assert asked_for <= {entry.message_id for entry in alice.missing}
             state.requests.clear()
-            return len(pack(state))
+            return len(SEAL.pack(state))
 
         sizes = [flood(number) for number in range(10)]
         assert sizes[2:] == sizes[2:3] * 8
@@ -190,7 +190,11 @@ class TestFloods:
             *(FRAMES.content(f"m{n}", f"eve{n}") for n in range(9)),
         )
         assert len(of_type(events, Delivered)) == 9
-        assert list(unpack(alice.snapshot()).participants) == ["eve6", "eve7", "eve8"]
+        assert list(SEAL.unpack(alice.snapshot()).participants) == [
+            "eve6",
+            "eve7",
+            "eve8",
+        ]
 
     def test_duplicates_leave_nothing_behind(self) -> None:
         """A frame received a thousand times has the effect of one."""

@@ -290,7 +290,7 @@ class Channel(RuleBasedStateMachine):
     def buffers_are_within_their_limits(self) -> None:
         """Whatever happens."""
         for one in self.participants:
-            assert_within_limits(snapshot.unpack(one.snapshot()), self.profile)
+            assert_within_limits(snapshot.SEAL.unpack(one.snapshot()), self.profile)
 
     @invariant()
     def log_has_each_id_once_and_in_order(self) -> None:

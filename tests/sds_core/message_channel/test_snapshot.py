@@ -31,7 +31,7 @@ from sds_core.message_channel import (
     SnapshotError,
     Step,
 )
-from sds_core.message_channel.snapshot import VERSION, State, pack, unpack
+from sds_core.message_channel.snapshot import SEAL, VERSION, State
 from sds_core.wire import BloomParameters, Dialect, HistoryEntry
 from tests.support.frames import MINUTE, START_MS, FrameFactory, value_of
 from tests.support.golden.snapshots import NOW_MS, PROFILE, busy_participant
@@ -254,9 +254,11 @@ def test_snapshot_of_an_older_version_does_not_say_since_when_it_is_off() -> Non
     """Then the time for "lost" goes on from the absolute time."""
     bob = participant("bob", replace(SPEC, lost_after_ms=60_000))
     receive(bob, FrameFactory(CHANNEL).content("m", "alice", history=["x"]))
-    state = unpack(bob.snapshot())
+    state = SEAL.unpack(bob.snapshot())
     state.last_ms = None
-    again = MessageChannel.restore(pack(state), random=Random(1), profile=bob.profile)
+    again = MessageChannel.restore(
+        SEAL.pack(state), random=Random(1), profile=bob.profile
+    )
     assert of_type(again.advance(START_MS + 60_000).events, IrretrievablyLost)
 
 
@@ -356,10 +358,10 @@ def test_invalid_state_is_refused_despite_a_valid_checksum(
 
 def test_snapshot_with_an_invalid_waiting_message_is_refused() -> None:
     """It could never be delivered."""
-    state = unpack(busy_participant().snapshot())
+    state = SEAL.unpack(busy_participant().snapshot())
     state.waiting[0].value = b"no frame"
     with pytest.raises(SnapshotError):
-        MessageChannel.restore(pack(state), random=Random(1), profile=PROFILE)
+        MessageChannel.restore(SEAL.pack(state), random=Random(1), profile=PROFILE)
 
 
 OTHER_OPTIONS = {
@@ -437,10 +439,12 @@ def test_snapshot_without_options_is_refused_if_its_filter_differs(
 ) -> None:
     """Those of 0.9.0 have none: the bits would have another meaning."""
     for taken, restored_by in ((SPEC, other), (other, SPEC)):
-        state = unpack(participant(profile=taken).snapshot())
+        state = SEAL.unpack(participant(profile=taken).snapshot())
         state.options = {}
         with pytest.raises(SnapshotError, match="bloom filter"):
-            MessageChannel.restore(pack(state), random=Random(1), profile=restored_by)
+            MessageChannel.restore(
+                SEAL.pack(state), random=Random(1), profile=restored_by
+            )
 
 
 def test_snapshot_with_a_log_in_another_order_is_refused() -> None:
@@ -490,7 +494,7 @@ def test_snapshot_over_a_limit_is_refused(
 ) -> None:
     """The error has the required limit, which is then enough."""
     alice = full_participant()
-    needed = size(unpack(alice.snapshot()))
+    needed = size(SEAL.unpack(alice.snapshot()))
     assert needed > 1
     detail = f"it needs {option} = {needed}, the profile has {needed - 1}"
     with pytest.raises(SnapshotError, match=detail):
@@ -511,12 +515,14 @@ def test_each_of_two_buffers_with_one_limit_must_fit(
 ) -> None:
     """Also while the other is empty."""
     for emptied, kept in (fields, fields[::-1]):
-        state = unpack(full_participant().snapshot())
+        state = SEAL.unpack(full_participant().snapshot())
         needed = len(getattr(state, kept))
         setattr(state, emptied, type(getattr(state, emptied))())
         too_small = replace(LASTING, **{option: needed - 1})
         with pytest.raises(SnapshotError, match=f"it needs {option} = {needed}"):
-            MessageChannel.restore(pack(state), random=Random(1), profile=too_small)
+            MessageChannel.restore(
+                SEAL.pack(state), random=Random(1), profile=too_small
+            )
 
 
 def test_snapshot_of_a_channel_with_a_longer_name_than_allowed_is_refused() -> None:

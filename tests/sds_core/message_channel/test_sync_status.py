@@ -8,7 +8,7 @@ from random import Random
 import msgspec
 
 from sds_core.message_channel import MessageChannel, SyncStatus
-from sds_core.message_channel.snapshot import State, pack, unpack
+from sds_core.message_channel.snapshot import SEAL, State
 from tests.support.frames import SECOND, START_MS, FrameFactory
 from tests.support.participants import CHANNEL, SPEC, participant, receive
 
@@ -83,6 +83,6 @@ def test_older_snapshots_count_what_they_know() -> None:
     receive(
         bob, FRAMES.content("m", "alice"), FRAMES.content("n", "eve", history=["x"])
     )
-    state: State = msgspec.structs.replace(unpack(bob.snapshot()), received=None)
-    again = MessageChannel.restore(pack(state), random=Random(1), profile=PROFILE)
+    state: State = msgspec.structs.replace(SEAL.unpack(bob.snapshot()), received=None)
+    again = MessageChannel.restore(SEAL.pack(state), random=Random(1), profile=PROFILE)
     assert again.sync_status == bob.sync_status == (2, 1, 0)

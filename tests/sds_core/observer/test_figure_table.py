@@ -11,13 +11,13 @@ from sds_core.metrics import MetricKind
 from sds_core.observer.figure_table import (
     Column,
     ColumnType,
-    Entry,
     FigureError,
     FigureTable,
     Names,
 )
 from sds_core.observer.figures import (
     ChartShape,
+    Entry,
     Family,
     Figure,
     Line,
@@ -55,8 +55,8 @@ MOVES = counter("rooms_moves_total", "Moves by place.", "place")
 PLAY = (ChartShape(key="play", title="Play", note="Moves.", scale=Scale.COUNT),)
 STAY = Figure(
     "stay",
-    Unit.DURATIONS,
     "Time from entry to exit.",
+    Unit.DURATIONS,
     report=("stay_ms",),
     series=(histogram("rooms_stay_seconds").of(),),
     group="Visits",
@@ -65,7 +65,6 @@ STAY = Figure(
 ENTRIES: tuple[Entry, ...] = (
     Figure(
         "moves",
-        Unit.COUNT,
         "Moves.",
         report=("play.moves", "moves_again"),
         series=(MOVES.of("inside"),),
@@ -74,16 +73,16 @@ ENTRIES: tuple[Entry, ...] = (
         line=Line("play", "moves"),
     ),
     STAY,
-    Figure("visits", Unit.COUNT, "Visits.", report=("play.visits",)),
-    Figure("mood", Unit.WORD, "Mood.", report=("mood",)),
-    Figure("tallest", Unit.COUNT, "Tallest.", history=True),
+    Figure("visits", "Visits.", report=("play.visits",)),
+    Figure("mood", "Mood.", Unit.WORD, report=("mood",)),
+    Figure("tallest", "Tallest.", history=True),
     Figure(
         "opened_ms",
-        Unit.TIME,
         "When it opened.",
+        Unit.TIME,
         series=(gauge("rooms_opened_timestamp_seconds").of(),),
     ),
-    Figure("fill", Unit.RATIO, "Fill.", series=(gauge("rooms_fill_ratio").of(),)),
+    Figure("fill", "Fill.", Unit.RATIO, series=(gauge("rooms_fill_ratio").of(),)),
     Family(
         "rooms_colours",
         MetricKind.GAUGE,
@@ -225,41 +224,39 @@ def test_share_counts_what_was_retracted_up_to_the_rest(
 @pytest.mark.parametrize(
     ("entry", "why"),
     [
-        (Figure("moves", Unit.COUNT, "M."), "moves: is declared twice"),
-        (Figure("colour", Unit.COUNT, "C."), "colour: the totals have no colour"),
+        (Figure("moves", "M."), "moves: is declared twice"),
+        (Figure("colour", "C."), "colour: the totals have no colour"),
         (
             Share(key="s", help="S.", part=("moves",), rest=("gone",)),
             "s: the totals have no gone",
         ),
-        (Figure("visits", Unit.COUNT, "M.", group="X"), "visits: there is no group X"),
+        (Figure("visits", "M.", group="X"), "visits: there is no group X"),
         (
-            Figure("visits", Unit.COUNT, "M.", line=Line("x", "x")),
+            Figure("visits", "M.", line=Line("x", "x")),
             "visits: there is no chart x",
         ),
         (
-            Figure("tallest", Unit.COUNT, "M.", line=Line("play", "x")),
+            Figure("tallest", "M.", line=Line("play", "x")),
             "tallest: its chart needs it in the history",
         ),
         (
-            Figure("fill", Unit.RATIO, "F.", report=("fill",)),
+            Figure("fill", "F.", Unit.RATIO, report=("fill",)),
             "fill: report and history have no floats",
         ),
         (
-            Figure("mood", Unit.WORD, "M.", series=(gauge("rooms_mood").of(),)),
+            Figure("mood", "M.", Unit.WORD, series=(gauge("rooms_mood").of(),)),
             "mood: a word is in report and history alone",
         ),
         (
-            Figure("visits", Unit.COUNT, "M.", series=(MOVES.of(),)),
+            Figure("visits", "M.", series=(MOVES.of(),)),
             "visits: wrong labels for rooms_moves_total",
         ),
         (
-            Figure("visits", Unit.COUNT, "M.", series=(gauge(MOVES.name).of(),)),
+            Figure("visits", "M.", series=(gauge(MOVES.name).of(),)),
             "rooms_moves_total: is declared twice",
         ),
         (
-            Figure(
-                "visits", Unit.COUNT, "M.", series=(gauge("x", "", "y").of("z"),) * 2
-            ),
+            Figure("visits", "M.", series=(gauge("x", "", "y").of("z"),) * 2),
             "x: needs a help text of its own",
         ),
     ],

@@ -15,10 +15,9 @@ from connectors.kafka.producer import TopicRecord
 from connectors.simulator.records import simulated_records
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.minutes import MINUTE_MS
-from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_state import BLOB_VERSION
 from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
-from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.sds.totals import ChannelMinute, ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.truth import Truth

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from connectors.simulator.records import simulated_records
 from connectors.simulator.scenario_files import load_scenario
-from sds_core.observer.cause_finding import causes_of
+from sds_core.observer.blindness import causes_of
 from sds_core.observer.causes import Cause
 from sds_core.observer.incidents import IncidentKind
 from sds_core.observer.sds.kind import CHANNELS

@@ -16,7 +16,7 @@ LATER = START_MS + T_MAX_MS
 
 def state(channel: MessageChannel) -> snapshot.State:
     """All that a participant remembers."""
-    return snapshot.unpack(channel.snapshot())
+    return snapshot.SEAL.unpack(channel.snapshot())
 
 
 def t_req_ms(

@@ -8,9 +8,8 @@ from connectors.history.query import channel_minutes
 from connectors.history.schema import CHANNEL_TABLES
 from connectors.history.topics import HistoryTopics
 from sds_core.observer.incidents import Incident, IncidentKind, IncidentQuery
-from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.kind import CHANNELS
-from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.sds.totals import ChannelMinute, ChannelTotals
 from streaming.history import HistoryExporter, Outbox
 from streaming.ledger.findings import Destination, Findings
 from streaming.ledger.recent import RecentMinutes

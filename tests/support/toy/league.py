@@ -287,7 +287,6 @@ FIGURES = FigureTable(
     [
         Figure(
             "matches",
-            Unit.COUNT,
             "Matches of the league.",
             report=("matches",),
             series=(counter("league_matches_total").of(),),
@@ -298,7 +297,6 @@ FIGURES = FigureTable(
         ),
         Figure(
             "points",
-            Unit.COUNT,
             "Points of all matches.",
             report=("points",),
             series=(counter("league_points_total").of(),),
@@ -308,11 +306,11 @@ FIGURES = FigureTable(
         ),
         Figure(
             "last_event_ms",
-            Unit.TIME,
             "Event time of the newest match.",
+            Unit.TIME,
             series=(gauge("league_last_event_seconds").of(),),
         ),
-        Figure("verdict", Unit.WORD, "Health of the league.", report=("verdict",)),
+        Figure("verdict", "Health of the league.", Unit.WORD, report=("verdict",)),
     ],
     groups=("Game",),
     charts=(

@@ -202,7 +202,6 @@ FIGURES = FigureTable(
     [
         Figure(
             "moves",
-            Unit.COUNT,
             "Moves in the room.",
             report=("moves",),
             series=(counter("toy_moves_total").of(),),
@@ -212,7 +211,6 @@ FIGURES = FigureTable(
         ),
         Figure(
             "points",
-            Unit.COUNT,
             "Points of all moves.",
             report=("points",),
             series=(counter("toy_points_total").of(),),
@@ -222,8 +220,8 @@ FIGURES = FigureTable(
         ),
         Figure(
             "verdict",
-            Unit.WORD,
             "Health of the room.",
+            Unit.WORD,
             report=("verdict",),
         ),
     ],

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from sds_core.observer.figure_table import FigureTable, Names
 from sds_core.observer.figures import ChartShape, Limit, Scale
-from sds_core.observer.mvds.figures import deliveries, groups, health, traffic, waste
+from sds_core.observer.mvds.figures import deliveries, health, traffic, waste
 from sds_core.observer.mvds.totals import GroupTotals
+
+_GROUPS = ("Deliveries", "Waste", "Traffic")
+"""Headings of the page, in order."""
 
 _CHARTS = (
     ChartShape(
@@ -28,10 +31,7 @@ _CHARTS = (
         scale=Scale.COUNT,
     ),
     ChartShape(
-        key="records",
-        title="Records",
-        note="Records by type.",
-        scale=Scale.PARTS,
+        key="records", title="Records", note="Records by type.", scale=Scale.PARTS
     ),
     ChartShape(
         key="waste",
@@ -44,13 +44,8 @@ _CHARTS = (
 GROUP_FIGURES = FigureTable(
     GroupTotals,
     Names(label="channel", one="group", many="groups"),
-    [
-        *traffic.ENTRIES,
-        *deliveries.ENTRIES,
-        *waste.ENTRIES,
-        *health.ENTRIES,
-    ],
-    groups=groups.ALL,
+    [*traffic.ENTRIES, *deliveries.ENTRIES, *waste.ENTRIES, *health.ENTRIES],
+    groups=_GROUPS,
     charts=_CHARTS,
 )
 """All figures of a group, in the order in which their metrics are exported."""

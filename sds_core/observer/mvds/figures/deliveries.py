@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sds_core.observer.figure_table import Entry
 from sds_core.observer.figures import (
     Figure,
     Line,
@@ -13,28 +12,26 @@ from sds_core.observer.figures import (
     counter,
     gauge,
     histogram,
+    under,
 )
-from sds_core.observer.mvds.figures import groups
 
-ENTRIES: tuple[Entry, ...] = (
+ENTRIES = under(
+    "Deliveries",
     Figure(
         "deliveries",
-        Unit.COUNT,
         "Pairs of a message and a peer that acknowledged it to anybody.",
         report=("deliveries",),
         series=(counter("mvds_deliveries_total").of(),),
-        group=groups.DELIVERIES,
         heading="Deliveries",
         column=2,
         line=Line("traffic", "deliveries"),
     ),
     Figure(
         "delivery",
-        Unit.DURATIONS,
         "Time from the first record with an id to a peer's first acknowledgement.",
+        Unit.DURATIONS,
         report=("delivery_ms",),
         series=(histogram("mvds_delivery_seconds").of(),),
-        group=groups.DELIVERIES,
         heading="Delivery",
         percentiles=(Percentile(50, column=3), Percentile(95, column=4)),
         line=Line("latency"),
@@ -42,11 +39,10 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Figure(
         "ack_latency",
-        Unit.DURATIONS,
         "Time from the first MESSAGE to the first acknowledgement back to its sender.",
+        Unit.DURATIONS,
         report=("ack_latency_ms",),
         series=(histogram("mvds_ack_latency_seconds").of(),),
-        group=groups.DELIVERIES,
         heading="Acknowledgement",
         key="ack",
         percentiles=(Percentile(50), Percentile(95)),
@@ -57,7 +53,6 @@ ENTRIES: tuple[Entry, ...] = (
         "those whose receiver was heard.",
         part=("acknowledged_in_time",),
         rest=("unacknowledged",),
-        group=groups.DELIVERIES,
         heading="In time",
         column=5,
         line=Line("objectives", "in time"),
@@ -65,27 +60,22 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Figure(
         "addressed",
-        Unit.COUNT,
         "Pairs of a message and a receiver to which it was sent.",
         report=("addressed",),
         series=(counter("mvds_addressed_total").of(),),
-        group=groups.DELIVERIES,
         heading="Addressed",
     ),
     Figure(
         "acknowledged_in_time",
-        Unit.COUNT,
         "Pairs of a message and a receiver acknowledged at or before the deadline.",
         report=("acknowledged_in_time",),
         series=(counter("mvds_acknowledged_in_time_total").of(),),
     ),
     Figure(
         "unacknowledged",
-        Unit.COUNT,
         "Pairs of a message and a receiver that was heard, but did not acknowledge it.",
         report=("unacknowledged",),
         series=(counter("mvds_unacknowledged_total").of(),),
-        group=groups.DELIVERIES,
         heading="Unacknowl\N{SOFT HYPHEN}edged",
         grave=True,
         retracted="resolved",
@@ -93,42 +83,34 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Figure(
         "resolved",
-        Unit.COUNT,
         "Unacknowledged pairs whose acknowledgement came after the deadline.",
         report=("resolved",),
         series=(counter("mvds_unacknowledged_resolved_total").of(),),
-        group=groups.DELIVERIES,
         heading="Came later",
     ),
     Figure(
         "unwitnessed",
-        Unit.COUNT,
         "Pairs of a message and a receiver that was not heard, or that holds it: not a "
         "fault.",
         report=("unwitnessed",),
         series=(counter("mvds_unwitnessed_total").of(),),
-        group=groups.DELIVERIES,
         heading="Receiver not heard",
     ),
     Figure(
         "in_flight",
-        Unit.COUNT,
         "Pairs of a message and a receiver whose deadline has not passed.",
         report=("in_flight",),
         series=(gauge("mvds_in_flight").of(),),
-        group=groups.DELIVERIES,
         heading="In flight",
     ),
     Figure(
         "sends_messages",
-        Unit.COUNT,
         "MESSAGEs to receivers before their first acknowledgement.",
         report=("sends.messages",),
         series=(counter("mvds_sends_until_delivery_total").of(),),
     ),
     Figure(
         "sends_deliveries",
-        Unit.COUNT,
         "Deliveries before which a MESSAGE to the peer was seen.",
         report=("sends.deliveries",),
         series=(counter("mvds_sent_deliveries_total").of(),),

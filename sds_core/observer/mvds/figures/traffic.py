@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from sds_core.observer.figure_table import Entry
-from sds_core.observer.figures import Figure, Line, Share, Unit, counter
-from sds_core.observer.mvds.figures import groups
+from sds_core.observer.figures import Figure, Line, Share, Unit, counter, under
 
 _TYPES = ("ack", "offer", "request", "message")
 
@@ -25,39 +23,34 @@ _RETRANSMISSIONS = counter(
     "type",
 )
 
-ENTRIES: tuple[Entry, ...] = (
+ENTRIES = under(
+    "Traffic",
     Figure(
         "messages",
-        Unit.COUNT,
         "Distinct message ids of which a MESSAGE was seen.",
         report=("messages",),
         series=(counter("mvds_messages_total").of(),),
-        group=groups.DELIVERIES,
+        group="Deliveries",
         heading="Messages",
         column=1,
         line=Line("traffic", "messages"),
     ),
     Figure(
         "payloads",
-        Unit.COUNT,
         "Payloads, without copies; only in the group unknown.",
         report=("payloads.all",),
-        group=groups.TRAFFIC,
         heading="Payloads",
     ),
     Figure(
         "payloads_filled",
-        Unit.COUNT,
         "Payloads with at least one byte; only in the group unknown.",
         series=(_PAYLOADS.of("false"),),
     ),
     Figure(
         "payloads_empty",
-        Unit.COUNT,
         "Payloads with zero bytes; only in the group unknown.",
         report=("payloads.empty",),
         series=(_PAYLOADS.of("true"),),
-        group=groups.TRAFFIC,
         heading="Empty payloads",
     ),
     Share(
@@ -65,27 +58,23 @@ ENTRIES: tuple[Entry, ...] = (
         help="Payloads with zero bytes, of all.",
         part=("payloads_empty",),
         rest=("payloads_filled",),
-        group=groups.WASTE,
+        group="Waste",
         heading="Empty payloads",
         more_is_better=False,
     ),
     Figure(
         "replicas",
-        Unit.COUNT,
         "Copies of a payload by another tap; only in the group unknown.",
         report=("replicas",),
         series=(counter("mvds_replicas_total").of(),),
-        group=groups.TRAFFIC,
         heading="Replicas",
     ),
     *(
         Figure(
             f"records_{one}",
-            Unit.COUNT,
             f"Records of type {one.upper()}.",
             report=(f"records.{one}",),
             series=(_RECORDS.of(one),),
-            group=groups.TRAFFIC,
             heading=f"{one.upper()} records",
             line=Line("records", one.upper()),
         )
@@ -94,8 +83,8 @@ ENTRIES: tuple[Entry, ...] = (
     *(
         Figure(
             f"bytes_{one}",
-            Unit.BYTES,
             f"Bytes of records of type {one.upper()}.",
+            Unit.BYTES,
             report=(f"bytes.{one}",),
             series=(_BYTES.of(one),),
         )
@@ -103,19 +92,18 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Figure(
         "bytes_other",
-        Unit.BYTES,
         "Bytes of payloads that belong to no record; only in the group unknown.",
+        Unit.BYTES,
         report=("bytes.other",),
         series=(_BYTES.of("other"),),
     ),
     *(
         Figure(
             f"retransmissions_{one}",
-            Unit.COUNT,
             f"Records of type {one.upper()} that were sent before.",
             report=(f"retransmissions.{one}",),
             series=(_RETRANSMISSIONS.of(one),),
-            group=groups.WASTE,
+            group="Waste",
             heading=f"{one.upper()} sent again",
         )
         for one in _TYPES

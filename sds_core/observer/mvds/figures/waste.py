@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from sds_core.observer.figure_table import Entry
-from sds_core.observer.figures import Figure, Line, Share, Unit, counter
-from sds_core.observer.mvds.figures import groups
+from sds_core.observer.figures import Figure, Line, Share, counter, under
 
-ENTRIES: tuple[Entry, ...] = (
+ENTRIES = under(
+    "Waste",
     Share(
         key="needless",
         help="Offers to peers that were known to hold the message, of all offers.",
         part=("needless_offers",),
         rest=("offers_of_use",),
-        group=groups.WASTE,
         heading="Needless offers",
         more_is_better=False,
     ),
@@ -21,13 +19,11 @@ ENTRIES: tuple[Entry, ...] = (
         help="MESSAGEs to receivers that had acknowledged it, of all MESSAGEs.",
         part=("duplicates",),
         rest=("messages_of_use",),
-        group=groups.WASTE,
         heading="Duplicates",
         more_is_better=False,
     ),
     Figure(
         "duplicates",
-        Unit.COUNT,
         "MESSAGEs to receivers that had acknowledged it.",
         report=("duplicates",),
         series=(counter("mvds_duplicates_total").of(),),
@@ -35,7 +31,6 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Figure(
         "needless_offers",
-        Unit.COUNT,
         "OFFERs to peers that were known to hold the message.",
         report=("needless_offers",),
         series=(counter("mvds_needless_offers_total").of(),),
@@ -43,20 +38,16 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Figure(
         "unrequested_offers",
-        Unit.COUNT,
         "OFFERs to which the receiver answered nothing by the deadline.",
         report=("unrequested_offers",),
         series=(counter("mvds_unrequested_offers_total").of(),),
-        group=groups.WASTE,
         heading="Unrequested offers",
     ),
     Figure(
         "unanswered_requests",
-        Unit.COUNT,
         "REQUESTs that brought no MESSAGE by the deadline.",
         report=("unanswered_requests",),
         series=(counter("mvds_unanswered_requests_total").of(),),
-        group=groups.WASTE,
         heading="Unanswered requests",
         grave=True,
     ),

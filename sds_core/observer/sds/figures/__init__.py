@@ -14,13 +14,23 @@ from sds_core.observer.sds.figures import (
     capacity,
     deliveries,
     gaps,
-    groups,
     health,
     repair,
     segments,
     traffic,
 )
 from sds_core.observer.sds.totals import ChannelTotals
+
+_GROUPS = (
+    "Acknowledgement",
+    "Deliveries",
+    "Missing dependencies",
+    "Repair",
+    "Traffic",
+    "Rate-limit budget",
+    "Segments",
+)
+"""Headings of the page, in order."""
 
 _CHARTS = (
     ChartShape(
@@ -101,7 +111,7 @@ CHANNEL_FIGURES = FigureTable(
         *health.ENTRIES,
         *segments.ENTRIES,
     ],
-    groups=groups.ALL,
+    groups=_GROUPS,
     charts=_CHARTS,
     report_order=_REPORT_ORDER,
 )

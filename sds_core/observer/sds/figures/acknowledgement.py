@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sds_core.observer.figure_table import Entry
 from sds_core.observer.figures import (
     Figure,
     Line,
@@ -13,8 +12,8 @@ from sds_core.observer.figures import (
     counter,
     gauge,
     histogram,
+    under,
 )
-from sds_core.observer.sds.figures import groups
 
 _ACKNOWLEDGED = counter(
     "sds_messages_acknowledged_total",
@@ -27,33 +26,29 @@ _ACK_LATENCY = histogram(
     "evidence",
 )
 
-ENTRIES: tuple[Entry, ...] = (
+ENTRIES = under(
+    "Acknowledgement",
     Figure(
         "acknowledged_definite",
-        Unit.COUNT,
         "Messages that another participant's causal history names.",
         report=("acknowledged.definite",),
         series=(_ACKNOWLEDGED.of("definite"),),
-        group=groups.ACKNOWLEDGEMENT,
         heading="Definite",
     ),
     Figure(
         "acknowledged_probable",
-        Unit.COUNT,
         "Messages acknowledged by bloom filters of others before a causal history.",
         report=("acknowledged.probable",),
         series=(_ACKNOWLEDGED.of("probable"),),
-        group=groups.ACKNOWLEDGEMENT,
         heading="Probable at first",
     ),
     Figure(
         "definite_latency",
-        Unit.DURATIONS,
         "Time from a message's first copy to its definite acknowledgement.",
+        Unit.DURATIONS,
         report=("ack_latency_ms.definite",),
         detail="ack_latencies",
         series=(_ACK_LATENCY.of("definite"),),
-        group=groups.ACKNOWLEDGEMENT,
         key="ack",
         percentiles=(
             Percentile(50, column=2),
@@ -65,8 +60,8 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Figure(
         "probable_latency",
-        Unit.DURATIONS,
         "Time from a message's first copy to its probable acknowledgement.",
+        Unit.DURATIONS,
         report=("ack_latency_ms.probable",),
         series=(_ACK_LATENCY.of("probable"),),
     ),
@@ -76,7 +71,6 @@ ENTRIES: tuple[Entry, ...] = (
         "acknowledged.",
         part=("acknowledged_in_time",),
         rest=("unacknowledged",),
-        group=groups.ACKNOWLEDGEMENT,
         heading="In time",
         column=4,
         line=Line("objectives", "in time"),
@@ -84,45 +78,38 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Figure(
         "acknowledged_in_time",
-        Unit.COUNT,
         "Messages acknowledged at or before their deadline.",
         report=("acknowledged_in_time",),
         series=(counter("sds_messages_acknowledged_in_time_total").of(),),
     ),
     Figure(
         "unacknowledged",
-        Unit.COUNT,
         "Messages whose deadline passed although others could have acknowledged them.",
         report=("unacknowledged",),
         series=(counter("sds_messages_unacknowledged_total").of(),),
-        group=groups.ACKNOWLEDGEMENT,
         heading="Unacknowl\N{SOFT HYPHEN}edged",
         grave=True,
         column=5,
     ),
     Figure(
         "unwitnessed",
-        Unit.COUNT,
         "Messages that could not be confirmed by their deadline, because nobody else "
         "spoke: not a fault.",
         report=("unwitnessed",),
         series=(counter("sds_messages_unwitnessed_total").of(),),
-        group=groups.ACKNOWLEDGEMENT,
         heading="Nobody else spoke",
     ),
     Figure(
         "in_flight",
-        Unit.COUNT,
         "Messages not yet acknowledged whose deadline has not passed.",
         report=("in_flight",),
         series=(gauge("sds_messages_in_flight").of(),),
-        group=groups.ACKNOWLEDGEMENT,
         heading="In flight",
     ),
     Figure(
         "oldest_in_flight_ms",
-        Unit.TIME,
         "Event time of the oldest message in flight.",
+        Unit.TIME,
         series=(gauge("sds_oldest_unacknowledged_timestamp_seconds").of(),),
     ),
 )

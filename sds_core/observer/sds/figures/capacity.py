@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from sds_core.observer.figure_table import Entry
-from sds_core.observer.figures import Figure, Share, Unit, counter, gauge
-from sds_core.observer.sds.figures import groups
+from sds_core.observer.figures import Figure, Share, Unit, counter, gauge, under
 
 _FRAME_BYTES = counter(
     "sds_frame_bytes_total",
@@ -24,133 +22,116 @@ _BUDGET_USED = gauge(
     "epoch",
 )
 
-ENTRIES: tuple[Entry, ...] = (
+_TRAFFIC = under(
+    "Traffic",
     Figure(
         "bytes_content",
-        Unit.BYTES,
         "Bytes of content in frames.",
+        Unit.BYTES,
         report=("bytes.content",),
         series=(_FRAME_BYTES.of("content"),),
-        group=groups.TRAFFIC,
         heading="Content",
     ),
     Figure(
         "bytes_history",
-        Unit.BYTES,
         "Bytes of causal histories in frames.",
+        Unit.BYTES,
         report=("bytes.history",),
         series=(_FRAME_BYTES.of("history"),),
-        group=groups.TRAFFIC,
         heading="Histories",
     ),
     Figure(
         "bytes_bloom",
-        Unit.BYTES,
         "Bytes of bloom filters in frames.",
+        Unit.BYTES,
         report=("bytes.bloom",),
         series=(_FRAME_BYTES.of("bloom"),),
-        group=groups.TRAFFIC,
         heading="Filters",
     ),
     Figure(
         "bytes_repair",
-        Unit.BYTES,
         "Bytes of repair requests in frames.",
+        Unit.BYTES,
         report=("bytes.repair", "repair_bytes.request"),
         series=(_FRAME_BYTES.of("repair"), _REPAIR_BYTES.of("request")),
-        group=groups.TRAFFIC,
         heading="Requests",
     ),
     Figure(
         "bytes_other",
-        Unit.BYTES,
         "Bytes of ids, Lamport timestamps and unknown fields in frames.",
+        Unit.BYTES,
         report=("bytes.other",),
         series=(_FRAME_BYTES.of("other"),),
     ),
     Figure(
         "repair_bytes_response",
-        Unit.BYTES,
         "Bytes of whole frames that respond to repair requests.",
+        Unit.BYTES,
         report=("repair_bytes.response",),
         series=(_REPAIR_BYTES.of("response"),),
     ),
     Figure(
         "participants_lately",
-        Unit.COUNT,
         "Distinct senders of a first copy within the last 600 s.",
         history=True,
         series=(gauge("sds_channel_participants").of(),),
-        group=groups.TRAFFIC,
         heading="Participants",
     ),
     Figure(
         "participants",
-        Unit.COUNT,
         "Distinct senders of first copies since the first record.",
         report=("participants",),
     ),
     Figure(
         "bloom_false_positive_ratio",
-        Unit.RATIO,
         "False-positive rate of the fullest filter in use.",
+        Unit.RATIO,
         series=(gauge("sds_bloom_false_positive_ratio").of(),),
-        group=groups.TRAFFIC,
         heading="False positives",
     ),
     Figure(
         "bloom_ids",
-        Unit.NUMBER,
         "Message ids in the fullest filter in use, estimated from its fill.",
+        Unit.NUMBER,
         series=(gauge("sds_bloom_ids").of(),),
     ),
     Figure(
         "bloom_one_percent_ms",
-        Unit.TIME,
         "When the fullest filter passes a false-positive rate of 1 %, if it grows on.",
+        Unit.TIME,
         series=(gauge("sds_bloom_one_percent_timestamp_seconds").of(),),
     ),
     Figure(
-        "bloom_bits_set",
-        Unit.COUNT,
-        "Bits that are 1 in the fullest filter in use.",
-        history=True,
+        "bloom_bits_set", "Bits that are 1 in the fullest filter in use.", history=True
     ),
+    Figure("bloom_bits", "Bits of the fullest filter in use.", history=True),
     Figure(
-        "bloom_bits",
-        Unit.COUNT,
-        "Bits of the fullest filter in use.",
-        history=True,
-    ),
-    Figure(
-        "bloom_hashes",
-        Unit.COUNT,
-        "Hash functions of the fullest filter in use.",
-        history=True,
+        "bloom_hashes", "Hash functions of the fullest filter in use.", history=True
     ),
     Figure(
         "epoch_messages_max",
-        Unit.COUNT,
         "Most messages of one participant in the last rate-limit epoch.",
         history=True,
         series=(gauge("sds_epoch_messages_max").of(),),
     ),
+)
+
+_BUDGET = under(
+    "Rate-limit budget",
     Figure(
         "budget_used_now",
-        Unit.RATIO,
         "Greatest share of the rate-limit budget that one participant has used in the "
         "current epoch.",
+        Unit.RATIO,
         series=(_BUDGET_USED.of("current"),),
-        group=groups.BUDGET,
         heading="Used in this epoch",
     ),
     Figure(
         "budget_used_last",
-        Unit.RATIO,
         "Greatest share of the rate-limit budget that one participant used in the last "
         "epoch.",
+        Unit.RATIO,
         series=(_BUDGET_USED.of("last"),),
-        group=groups.BUDGET,
         heading="Used in the last epoch",
     ),
     Share(
@@ -158,7 +139,6 @@ ENTRIES: tuple[Entry, ...] = (
         help="Messages broadcast again after a repair request, of all broadcasts.",
         part=("rebroadcasts_repair",),
         rest=("rebroadcasts_retry", "frames_sync", "frames_new"),
-        group=groups.BUDGET,
         heading="Spent on repair",
         more_is_better=False,
     ),
@@ -168,7 +148,6 @@ ENTRIES: tuple[Entry, ...] = (
         "broadcasts.",
         part=("rebroadcasts_retry",),
         rest=("rebroadcasts_repair", "frames_sync", "frames_new"),
-        group=groups.BUDGET,
         heading="Spent on retries",
         more_is_better=False,
     ),
@@ -177,8 +156,9 @@ ENTRIES: tuple[Entry, ...] = (
         help="Sync frames, of all broadcasts.",
         part=("frames_sync",),
         rest=("rebroadcasts_repair", "rebroadcasts_retry", "frames_new"),
-        group=groups.BUDGET,
         heading="Spent on sync",
         more_is_better=False,
     ),
 )
+
+ENTRIES = [*_TRAFFIC, *_BUDGET]

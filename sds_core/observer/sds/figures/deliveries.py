@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sds_core.observer.figure_table import Entry
 from sds_core.observer.figures import (
     Figure,
     Line,
@@ -12,8 +11,8 @@ from sds_core.observer.figures import (
     Unit,
     counter,
     histogram,
+    under,
 )
-from sds_core.observer.sds.figures import groups
 
 _DELIVERED = counter(
     "sds_deliveries_total",
@@ -21,14 +20,14 @@ _DELIVERED = counter(
     "outcome",
 )
 
-ENTRIES: tuple[Entry, ...] = (
+ENTRIES = under(
+    "Deliveries",
     Share(
         key="delivered",
         help="Pairs of a message and a participant that reached it, of all that ended.",
         part=("deliveries_first_pass", "deliveries_recovered"),
         rest=("deliveries_lost",),
         retracted=("deliveries_retracted",),
-        group=groups.DELIVERIES,
         heading="Delivered",
         column=6,
         line=Line("objectives", "delivered"),
@@ -36,30 +35,24 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Figure(
         "deliveries_first_pass",
-        Unit.COUNT,
         "Deliveries to participants that had never shown to lack the message.",
         report=("deliveries.first_pass",),
         series=(_DELIVERED.of("first_pass"),),
-        group=groups.DELIVERIES,
         heading="First pass",
     ),
     Figure(
         "deliveries_recovered",
-        Unit.COUNT,
         "Deliveries to participants that had shown to lack the message.",
         report=("deliveries.recovered",),
         series=(_DELIVERED.of("recovered"),),
-        group=groups.DELIVERIES,
         heading="Recovered",
     ),
     Figure(
         "deliveries_lost",
-        Unit.COUNT,
         "Messages that a participant still lacked after the deadline, counted for "
         "each participant.",
         report=("deliveries.lost",),
         series=(_DELIVERED.of("lost"),),
-        group=groups.DELIVERIES,
         heading="Not delivered",
         grave=True,
         retracted="deliveries_retracted",
@@ -67,20 +60,17 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Figure(
         "deliveries_retracted",
-        Unit.COUNT,
         "Deliveries that were shown after they had been counted as lost.",
         report=("deliveries.retracted",),
         series=(counter("sds_delivery_losses_retracted_total").of(),),
-        group=groups.DELIVERIES,
         heading="Came later",
     ),
     Figure(
         "delivery_recovery",
-        Unit.DURATIONS,
         "Time from the first frame that lacked a message to the first that had it.",
+        Unit.DURATIONS,
         report=("delivery_recovery_ms",),
         series=(histogram("sds_delivery_recovery_seconds").of(),),
-        group=groups.DELIVERIES,
         heading="Recovery",
         percentiles=(Percentile(95),),
     ),

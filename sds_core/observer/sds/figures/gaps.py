@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sds_core.observer.figure_table import Entry
 from sds_core.observer.figures import (
     Figure,
     Line,
@@ -11,8 +10,8 @@ from sds_core.observer.figures import (
     counter,
     gauge,
     histogram,
+    under,
 )
-from sds_core.observer.sds.figures import groups
 
 _CLOSED = counter(
     "sds_dependency_gaps_closed_total",
@@ -20,54 +19,45 @@ _CLOSED = counter(
     "outcome",
 )
 
-ENTRIES: tuple[Entry, ...] = (
+ENTRIES = under(
+    "Missing dependencies",
     Figure(
         "gaps_opened",
-        Unit.COUNT,
         "Missing dependencies that stood longer than the settle time.",
         report=("gaps.opened",),
         series=(counter("sds_dependency_gaps_opened_total").of(),),
-        group=groups.GAPS,
         heading="Opened",
     ),
     Figure(
         "gaps_late",
-        Unit.COUNT,
         "Missing dependencies that came although nobody had asked for them.",
         report=("gaps.late",),
         series=(_CLOSED.of("late"),),
-        group=groups.GAPS,
         heading="Late",
         line=Line("gaps", "late"),
     ),
     Figure(
         "gaps_repaired",
-        Unit.COUNT,
         "Missing dependencies that came within the repair window of a request.",
         report=("gaps.repaired",),
         series=(_CLOSED.of("repaired"),),
-        group=groups.GAPS,
         heading="Repaired",
         line=Line("gaps", "repaired"),
     ),
     Figure(
         "gaps_recovered_late",
-        Unit.COUNT,
         "Missing dependencies that came after the repair window of the last request.",
         report=("gaps.recovered_late",),
         series=(_CLOSED.of("recovered_late"),),
-        group=groups.GAPS,
         heading="Recovered late",
         line=Line("gaps", "recovered late"),
     ),
     Figure(
         "gaps_lost",
-        Unit.COUNT,
         "Messages that reached nobody but their sender: others refer to them, and "
         "nobody showed to have them by the deadline.",
         report=("gaps.lost",),
         series=(_CLOSED.of("lost"),),
-        group=groups.GAPS,
         heading="Lost to everybody",
         grave=True,
         retracted="gaps_retracted",
@@ -76,40 +66,33 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Figure(
         "gaps_tap_gap",
-        Unit.COUNT,
         "Missing dependencies that never came to a tap, but the network had them.",
         report=("gaps.tap_gap",),
         series=(_CLOSED.of("tap_gap"),),
-        group=groups.GAPS,
         heading="Tap gap",
         line=Line("gaps", "tap gap"),
     ),
     Figure(
         "gaps_retracted",
-        Unit.COUNT,
         "Missing dependencies that came after they had been counted as lost.",
         report=("gaps.retracted",),
         series=(counter("sds_dependency_losses_retracted_total").of(),),
-        group=groups.GAPS,
         heading="Came later",
     ),
     Figure(
         "gaps_open",
-        Unit.COUNT,
         "Messages that others refer to and that no tap has shown yet.",
         report=("gaps.open",),
         series=(gauge("sds_dependencies_missing").of(),),
-        group=groups.GAPS,
         heading="Open now",
         column=8,
     ),
     Figure(
         "gap_duration",
-        Unit.DURATIONS,
         "Time from the first naming of a missing dependency to its first copy.",
+        Unit.DURATIONS,
         report=("gap_ms",),
         series=(histogram("sds_dependency_gap_seconds").of(),),
-        group=groups.GAPS,
         heading="Filled",
         percentiles=(Percentile(95),),
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sds_core.observer.figure_table import Entry
 from sds_core.observer.figures import (
     Figure,
     Line,
@@ -11,8 +10,8 @@ from sds_core.observer.figures import (
     Unit,
     counter,
     histogram,
+    under,
 )
-from sds_core.observer.sds.figures import groups
 
 _EPISODES = counter(
     "sds_repair_episodes_total", "Repair episodes that ended, by outcome.", "outcome"
@@ -27,19 +26,17 @@ _TIMING = counter(
     "conformant",
 )
 
-ENTRIES: tuple[Entry, ...] = (
+ENTRIES = under(
+    "Repair",
     Figure(
         "repair_requests",
-        Unit.COUNT,
         "Repair requests, one per frame and message id.",
         report=("repair.requests",),
         series=(counter("sds_repair_requests_total").of(),),
-        group=groups.REPAIR,
         heading="Requests",
     ),
     Figure(
         "repair_requests_for_received",
-        Unit.COUNT,
         "Repair requests for an id that the requester's own filter holds.",
         report=("repair.requests_for_received",),
         series=(counter("sds_repair_requests_for_received_total").of(),),
@@ -49,36 +46,29 @@ ENTRIES: tuple[Entry, ...] = (
         help="Repair episodes that ended with a response, of all that ended.",
         part=("repair_answered",),
         rest=("repair_expired",),
-        group=groups.REPAIR,
         heading="Answered",
         column=10,
     ),
     Figure(
         "repair_answered",
-        Unit.COUNT,
         "Repair episodes that ended with a response.",
         report=("repair.answered",),
         series=(_EPISODES.of("answered"), _RESPONSES.of("false")),
-        group=groups.REPAIR,
         heading="Episodes answered",
         line=Line("repair", "answered"),
     ),
     Figure(
         "repair_expired",
-        Unit.COUNT,
         "Repair episodes that ended without a response.",
         report=("repair.expired",),
         series=(_EPISODES.of("expired"),),
-        group=groups.REPAIR,
         heading="Expired",
         line=Line("repair", "expired"),
     ),
     Figure(
         "repair_responses",
-        Unit.COUNT,
         "Messages broadcast in response to a repair request.",
         report=("repair.responses",),
-        group=groups.REPAIR,
         heading="Responses",
     ),
     Share(
@@ -87,14 +77,12 @@ ENTRIES: tuple[Entry, ...] = (
         "all responses.",
         part=("repair_redundant",),
         rest=("repair_answered",),
-        group=groups.REPAIR,
         heading="Unneeded answers",
         more_is_better=False,
         column=11,
     ),
     Figure(
         "repair_redundant",
-        Unit.COUNT,
         "Responses to repair requests after the first.",
         report=("repair.redundant",),
         series=(_RESPONSES.of("true"),),
@@ -102,49 +90,42 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Figure(
         "repair_response",
-        Unit.DURATIONS,
         "Time from the first request of a repair episode to its answer.",
+        Unit.DURATIONS,
         report=("repair_response_ms",),
         series=(histogram("sds_repair_response_seconds").of(),),
-        group=groups.REPAIR,
         heading="Response",
         key="repair",
         percentiles=(Percentile(50), Percentile(95)),
     ),
     Figure(
         "requests_timed",
-        Unit.COUNT,
         "First requests of a participant for an id whose time could be checked.",
         report=("repair_timing.requests_timed",),
     ),
     Figure(
         "requests_on_time",
-        Unit.COUNT,
         "First requests of a participant for an id that were not early.",
         series=(_TIMING.of("request", "true"),),
     ),
     Figure(
         "requests_early",
-        Unit.COUNT,
         "First requests of a participant for an id that came before their time.",
         report=("repair_timing.requests_early",),
         series=(_TIMING.of("request", "false"),),
     ),
     Figure(
         "responses_timed",
-        Unit.COUNT,
         "Responses whose time could be checked.",
         report=("repair_timing.responses_timed",),
     ),
     Figure(
         "responses_explained",
-        Unit.COUNT,
         "Responses that came at the time of some participant.",
         series=(_TIMING.of("response", "true"),),
     ),
     Figure(
         "responses_unexplained",
-        Unit.COUNT,
         "Responses that came at the time of no participant.",
         report=("repair_timing.responses_unexplained",),
         series=(_TIMING.of("response", "false"),),

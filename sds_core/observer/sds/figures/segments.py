@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from sds_core.observer.figure_table import Entry
-from sds_core.observer.figures import Figure, Share, Unit, counter, gauge
-from sds_core.observer.sds.figures import groups
+from sds_core.observer.figures import Figure, Share, counter, gauge, under
 
 _ENDED = counter(
     "sds_segmented_messages_ended_total",
@@ -13,19 +11,16 @@ _ENDED = counter(
     "outcome",
 )
 _SEGMENTS = counter(
-    "sds_segments_total",
-    "Segments of messages, each once, by kind.",
-    "kind",
+    "sds_segments_total", "Segments of messages, each once, by kind.", "kind"
 )
 
-ENTRIES: tuple[Entry, ...] = (
+ENTRIES = under(
+    "Segments",
     Figure(
         "segmented",
-        Unit.COUNT,
         "Messages of which at least one segment was seen.",
         report=("segmented.begun",),
         series=(counter("sds_segmented_messages_total").of(),),
-        group=groups.SEGMENTS,
         heading="Messages",
     ),
     Share(
@@ -33,60 +28,48 @@ ENTRIES: tuple[Entry, ...] = (
         help="Segmented messages that became complete, of those that are not open.",
         part=("segmented_complete",),
         rest=("segmented_incomplete",),
-        group=groups.SEGMENTS,
         heading="Complete",
     ),
     Figure(
         "segmented_complete",
-        Unit.COUNT,
         "Segmented messages of which enough segments were seen.",
         report=("segmented.complete",),
         series=(_ENDED.of("complete"),),
     ),
     Figure(
         "segmented_incomplete",
-        Unit.COUNT,
         "Segmented messages of which too few segments were seen in time.",
         report=("segmented.incomplete",),
         series=(_ENDED.of("incomplete"),),
-        group=groups.SEGMENTS,
         heading="Incomplete",
     ),
     Figure(
         "segmented_open",
-        Unit.COUNT,
         "Segmented messages whose missing segments may still come.",
         report=("segmented.open",),
         series=(gauge("sds_segmented_messages_open").of(),),
-        group=groups.SEGMENTS,
         heading="Open",
     ),
     Figure(
         "segments_data",
-        Unit.COUNT,
         "Data segments, each once.",
         report=("segments.data",),
         series=(_SEGMENTS.of("data"),),
-        group=groups.SEGMENTS,
         heading="Data segments",
     ),
     Figure(
         "segments_parity",
-        Unit.COUNT,
         "Parity segments, each once.",
         report=("segments.parity",),
         series=(_SEGMENTS.of("parity"),),
-        group=groups.SEGMENTS,
         heading="Parity segments",
     ),
     Figure(
         "segments_disagreeing",
-        Unit.COUNT,
         "Segments that contradict their payload's hash, or earlier ones of their "
         "message.",
         report=("segments.disagreeing",),
         series=(counter("sds_segments_disagreeing_total").of(),),
-        group=groups.SEGMENTS,
         heading="Contradictions",
         grave=True,
     ),

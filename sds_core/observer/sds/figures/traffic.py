@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sds_core.metrics import MetricKind, Sample
-from sds_core.observer.figure_table import Entry
-from sds_core.observer.figures import Family, Figure, Line, Unit, counter
-from sds_core.observer.sds.figures import groups
+from sds_core.observer.figures import Family, Figure, Line, counter, under
 from sds_core.observer.sds.totals import ChannelTotals
 
 _FRAME_KINDS = ("content", "sync", "ephemeral")
@@ -33,49 +31,41 @@ _REBROADCASTS = counter(
     "cause",
 )
 
-ENTRIES: tuple[Entry, ...] = (
+ENTRIES = under(
+    "Traffic",
     _FRAMES,
     Figure(
         "frames_all",
-        Unit.COUNT,
         "Frames of all kinds, rebroadcasts included, replicas not.",
-        group=groups.TRAFFIC,
         heading="Frames",
     ),
     Figure(
         "replicas",
-        Unit.COUNT,
         "Further copies of one broadcast.",
         report=("replicas",),
         series=(counter("sds_replicas_total").of(),),
-        group=groups.TRAFFIC,
         heading="Replicas",
     ),
     Figure(
         "rebroadcasts_repair",
-        Unit.COUNT,
         "Messages broadcast again after a repair request.",
         report=("rebroadcasts.repair",),
         series=(_REBROADCASTS.of("repair"),),
-        group=groups.TRAFFIC,
         heading="Sent again: repair",
     ),
     Figure(
         "rebroadcasts_retry",
-        Unit.COUNT,
         "Messages broadcast again without a recent repair request.",
         report=("rebroadcasts.retry",),
         series=(_REBROADCASTS.of("retry"),),
-        group=groups.TRAFFIC,
         heading="Sent again: retry",
     ),
     Figure(
         "messages",
-        Unit.COUNT,
         "Distinct content messages.",
         report=("messages",),
         series=(counter("sds_messages_total").of(),),
-        group=groups.ACKNOWLEDGEMENT,
+        group="Acknowledgement",
         heading="Messages",
         column=1,
         line=Line("traffic", "messages"),
@@ -83,7 +73,6 @@ ENTRIES: tuple[Entry, ...] = (
     *(
         Figure(
             f"frames_{kind}",
-            Unit.COUNT,
             f"Frames of kind {kind}, rebroadcasts included, replicas not.",
             report=(f"frames.{kind}",),
             line=Line("traffic", f"{kind} frames"),

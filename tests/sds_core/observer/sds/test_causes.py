@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from sds_core.observer.cause_finding import causes_of
+from sds_core.observer.blindness import causes_of
 from sds_core.observer.causes import Cause
 from sds_core.observer.sds.evidence import Evidence, Found
 from sds_core.observer.sds.kind import CHANNELS

@@ -14,12 +14,11 @@ from sds_core.observer import blob
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import IncidentKind
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
-from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_state import BLOB_VERSION
 from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
 from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
-from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.sds.totals import ChannelMinute, ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.wire import Dialect
 from tests.support.channel import (

@@ -13,11 +13,10 @@ from sds_core.metrics import MetricKind
 from sds_core.observer import blob
 from sds_core.observer.forgotten import Forgotten
 from sds_core.observer.histogram import Histogram
-from sds_core.observer.sds.channel_minute import ChannelMinute
 from sds_core.observer.sds.channel_state import BLOB_VERSION
 from sds_core.observer.sds.channel_view import ChannelEvent, ChannelView
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
-from sds_core.observer.sds.totals import ChannelTotals, remains_of
+from sds_core.observer.sds.totals import ChannelMinute, ChannelTotals, remains_of
 from sds_core.observer.settings import DEFAULTS
 from tests.support.channel import digest_of
 from tests.support.frames import START_MS, FrameFactory, Record

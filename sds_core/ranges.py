@@ -1,0 +1,23 @@
+"""Checks of the options that an application gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def check_least(options: object, least: Mapping[str, float], note: str = "") -> None:
+    """Check that options are not below their least values.
+
+    Args:
+        options: Has the options as attributes; one that is None has no value to check.
+        least: Least value of each option.
+        note: End of the error, for what else is allowed.
+
+    Raises:
+        ValueError: An option is too small.
+    """
+    for option, bound in least.items():
+        value = getattr(options, option)
+        if value is not None and value < bound:
+            message = f"{option} is {value}, must be at least {bound}{note}"
+            raise ValueError(message)
