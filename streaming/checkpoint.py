@@ -6,14 +6,13 @@ Spark's own files lie in the checkpoint's directory, ours in ``monitor/`` in it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated
 
 import msgspec
 
-from connectors.lock import locked
 from sds_core.observer.settings_table import Values, read_values, settings_of, values_of
 from sds_core.text import printable
 from streaming.damage import (
@@ -25,6 +24,7 @@ from streaming.damage import (
     write_atomically,
     wrong_content,
 )
+from streaming.directories import locked_directory
 from streaming.unfinished import Unfinished
 
 _LONGEST_TOPIC = 249
@@ -41,36 +41,6 @@ _FileName = Annotated[str, msgspec.Meta(pattern=r"^[\w.-]{1,100}\Z")]
 
 class CheckpointMismatch(ValueError):
     """The checkpoint was begun with other settings."""
-
-
-class CheckpointUnwritable(OSError):
-    """The checkpoint's directory cannot be made or written to.
-
-    Attributes:
-        checkpoint: Directory of the checkpoint.
-    """
-
-    def __init__(self, checkpoint: Path, reason: str) -> None:
-        self.checkpoint = checkpoint
-        super().__init__(
-            f"checkpoint {checkpoint} cannot be written to ({reason}): use a "
-            "directory of your own as --checkpoint"
-        )
-
-
-class CheckpointInUse(RuntimeError):
-    """Another job runs on the checkpoint.
-
-    Attributes:
-        checkpoint: Directory of the checkpoint.
-    """
-
-    def __init__(self, checkpoint: Path) -> None:
-        self.checkpoint = checkpoint
-        super().__init__(
-            f"another job runs on checkpoint {checkpoint}: end it, or use another "
-            "--checkpoint"
-        )
 
 
 class CheckpointIdentity(msgspec.Struct):
@@ -110,17 +80,10 @@ def locked_checkpoint(checkpoint: Path) -> Iterator[None]:
     """Lock a checkpoint while the block runs.
 
     Raises:
-        CheckpointInUse: Another process has the lock.
-        CheckpointUnwritable: The directory cannot be made or written to.
+        DirectoryInUse: Another process has the lock.
+        DirectoryUnwritable: The directory cannot be made or written to.
     """
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(locked(own_files(checkpoint) / "lock"))
-        except BlockingIOError:
-            raise CheckpointInUse(checkpoint) from None
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise CheckpointUnwritable(checkpoint, reason) from error
+    with locked_directory("checkpoint", checkpoint, "monitor/lock"):
         yield
 
 

@@ -10,11 +10,10 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import (
     AbstractContextManager,
     ExitStack,
-    contextmanager,
     nullcontext,
 )
 from dataclasses import replace
@@ -42,10 +41,10 @@ from connectors.kafka.settings import (
     KafkaSettings,
     SecurityUnusable,
 )
-from connectors.lock import locked
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from streaming.board import Board
 from streaming.damage import DamagedCheckpoint
+from streaming.directories import DirectoryUnwritable, locked_directory
 from streaming.ledger.findings import Destination, Findings, OutboxRow
 from streaming.ledger.stores import Stores
 from streaming.settings import HistorySettings, JobSettings
@@ -96,56 +95,9 @@ _NOT_MAINTAINED = "the history cannot be put in order"
 _log = logging.getLogger("sds-monitor")
 
 
-class HistoryInUse(RuntimeError):
-    """Another job writes to the history.
-
-    Attributes:
-        directory: Directory of the history.
-    """
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        super().__init__(
-            f"another job writes to history {directory}: end it, or use another "
-            "--history"
-        )
-
-
-class HistoryUnwritable(OSError):
-    """The directory of the history cannot be made or written to.
-
-    Attributes:
-        directory: Directory of the history.
-    """
-
-    def __init__(self, directory: Path, reason: str) -> None:
-        self.directory = directory
-        super().__init__(
-            f"history {directory} cannot be written to ({reason}): use a directory of "
-            "your own as --history"
-        )
-
-
-@contextmanager
-def locked_history(directory: Path) -> Iterator[None]:
-    """Lock a history while the block runs.
-
-    Raises:
-        HistoryInUse: Another job writes to the history.
-        HistoryUnwritable: The directory of the history cannot be written to.
-    """
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(locked(directory / LOCK))
-        except BlockingIOError:
-            raise HistoryInUse(directory) from None
-        except OSError as error:
-            raise HistoryUnwritable(directory, _reason(error)) from error
-        yield
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or str(error)
+def locked_history(directory: Path) -> AbstractContextManager[None]:
+    """Lock a history while the block runs; see `locked_directory`."""
+    return locked_directory("history", directory, LOCK)
 
 
 class Outbox(NamedTuple):
@@ -212,8 +164,8 @@ class HistoryExporter:
         """Lock the history and start the thread.
 
         Raises:
-            HistoryInUse: Another job writes to the history.
-            HistoryUnwritable: The directory of the history cannot be written to.
+            DirectoryInUse: Another job writes to the history.
+            DirectoryUnwritable: The directory of the history cannot be written to.
         """
         directory = self._settings.directory
         tables = [table for one in self._outboxes for table in one.tables[1:]]
@@ -222,7 +174,8 @@ class HistoryExporter:
             try:
                 self._parquet = ParquetHistory(directory, tables=tables)
             except OSError as error:
-                raise HistoryUnwritable(directory, _reason(error)) from error
+                reason = error.strerror or str(error)
+                raise DirectoryUnwritable("history", directory, reason) from error
             self._lock = stack.pop_all()
         self._thread.start()
         return self

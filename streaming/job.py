@@ -30,7 +30,6 @@ from sds_core.observer.kinds import AnyProtocol, Kinds
 from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND, kinds_of
 from sds_core.observer.report import build_report
 from sds_core.observer.settings_table import settings_of
-from sds_core.observer.snapshot import Snapshot
 from streaming.board import Board
 from streaming.checkpoint import locked_checkpoint, own_files
 from streaming.chunk import REVIEW
@@ -97,11 +96,6 @@ class Job:
             for prefix, store in self.stores.by_kind.items()
         }
 
-    @property
-    def has_begun(self) -> bool:
-        """True: incidents and minutes can be found."""
-        return True
-
     def wait(self, seconds: float, ending: threading.Event | None = None) -> bool:
         """Wait for the end, at most so long; returns whether the job has ended.
 
@@ -148,10 +142,6 @@ class Job:
         # Any number of seconds, whatever its type says.
         return bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]
 
-    def look(self, snapshot: Snapshot, now_ms: int, wall_ms: int | None = None) -> None:
-        """Store the verdicts that are shown now; see `VerdictRecorder.look`."""
-        self.verdicts.look(snapshot, now_ms, wall_ms)
-
     def report(self, generated_at_ms: int) -> dict[str, Any]:
         """The report as of now; see `build_report`."""
         details = incidents = None
@@ -187,10 +177,10 @@ def running_job(
             for one of this job's own.
 
     Raises:
-        streaming.checkpoint.CheckpointInUse: Another job runs on the checkpoint.
+        streaming.directories.DirectoryInUse: Another job has checkpoint or history.
+        streaming.directories.DirectoryUnwritable: One of them cannot be written to.
         streaming.checkpoint.CheckpointMismatch: The checkpoint was begun for another
             topic, without ``--report-detail``, or with other settings of the model.
-        streaming.checkpoint.CheckpointUnwritable: The checkpoint cannot be written to.
         streaming.damage.DamagedCheckpoint: The checkpoint is damaged.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote its state.
         sds_core.observer.kinds.UnknownKind: It has views of an unregistered kind.
@@ -198,8 +188,6 @@ def running_job(
             a cluster cannot work.
         connectors.kafka.settings.KafkaUnreachable: No broker answered.
         connectors.kafka.settings.TopicMissing: The topic does not exist.
-        streaming.history.HistoryInUse: Another job writes to its history.
-        streaming.history.HistoryUnwritable: The history cannot be written to.
     """
     board = Board(protocols) if board is None else board
     kinds = kinds_of(protocols)
@@ -284,8 +272,8 @@ def _show(
     log, identity, stores = checkpoint[:3]
     if not board.snapshot.primed:
         check_executors(spark, settings.source.kafka, settings.checkpoint)
-        board.set_table(settings.channel_table)
-    board.set_observer(settings_of(identity.observer))
+        board.set(table=settings.channel_table)
+    board.set(observer=settings_of(identity.observer))
     board.set_job(
         restarts=identity.starts - 1,
         version=version("sds-monitor"),

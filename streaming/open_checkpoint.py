@@ -71,12 +71,10 @@ def check_start(settings: JobSettings) -> None:
     """Check what a job needs of the disk, as far as that is quick.
 
     Raises:
-        streaming.checkpoint.CheckpointInUse: Another job runs on the checkpoint.
-        streaming.checkpoint.CheckpointMismatch: See `open_checkpoint`.
-        streaming.checkpoint.CheckpointUnwritable: The checkpoint cannot be written to.
+        streaming.checkpoint.CheckpointMismatch: See `check_identity`.
         streaming.damage.DamagedCheckpoint: The checkpoint is damaged.
-        streaming.history.HistoryInUse: Another job writes to its history.
-        streaming.history.HistoryUnwritable: The history cannot be written to.
+        streaming.directories.DirectoryInUse: Another job has checkpoint or history.
+        streaming.directories.DirectoryUnwritable: One of them cannot be written to.
     """
     with locked_checkpoint(settings.checkpoint):
         _identity_of(settings, read_batch_log(settings.checkpoint))

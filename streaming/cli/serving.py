@@ -39,12 +39,8 @@ class JobView(Protocol):
         """The newest figures of the job."""
 
     @property
-    def has_begun(self) -> bool:
-        """Whether incidents and minutes can be queried."""
-
-    @property
-    def stored(self) -> Mapping[str, StoredViews]:
-        """See `Sources.stored`."""
+    def stored(self) -> Mapping[str, StoredViews] | None:
+        """See `Sources.stored`; None before incidents and minutes can be queried."""
 
 
 class PendingJob:
@@ -60,14 +56,9 @@ class PendingJob:
         self.job: Job | None = None
 
     @property
-    def has_begun(self) -> bool:
-        """Whether the job runs, or has run."""
-        return self.job is not None
-
-    @property
-    def stored(self) -> Mapping[str, StoredViews]:
-        """See `Job`; empty before the job runs."""
-        return {} if self.job is None else self.job.stored
+    def stored(self) -> Mapping[str, StoredViews] | None:
+        """See `Job`."""
+        return None if self.job is None else self.job.stored
 
 
 def current_snapshot(
@@ -130,7 +121,8 @@ class CurrentSnapshot:
         """Return the figures; not primed before incidents can be queried."""
         snapshot = self._newest()
         # Counters without their incidents would look as if there were no incidents.
-        return snapshot if self._job.has_begun else replace(snapshot, primed=False)
+        has_begun = self._job.stored is not None
+        return snapshot if has_begun else replace(snapshot, primed=False)
 
     def _newest(self) -> Snapshot:
         with self._lock:
@@ -178,7 +170,7 @@ def status_server(
     registry.register(SnapshotCollector(current))
     with FiringPoll(prometheus) as firing:
         runbooks = files("dashboards") / "runbooks"
-        sources = Sources(current, lambda: job.stored, runbooks, firing)
+        sources = Sources(current, lambda: job.stored or {}, runbooks, firing)
         yield from _served(create_app(sources, registry), host, port)
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
 from sds_core import compiled
 from streaming.board import Board
-from streaming.cli import UNREACHABLE
+from streaming.cli import Unreachable
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms, write_json
 from streaming.cli.signals import end_requested
@@ -198,17 +198,13 @@ def _has_ended(job: Job, ending: threading.Event) -> bool:
     return has_ended
 
 
-class _KafkaUnreachable(click.ClickException):
-    exit_code = UNREACHABLE
-
-
 def as_click_error(error: JobFailed) -> click.ClickException:
     """Return the error with its exit code.
 
     3 if Kafka was unreachable, 2 if another start fails in the same way, else 1.
     """
     if error.unreachable:
-        return _KafkaUnreachable(str(error))
+        return Unreachable(str(error))
     return (click.UsageError if error.final else click.ClickException)(str(error))
 
 

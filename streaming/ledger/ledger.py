@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from sds_core.text import one_line, printable
-from streaming.checkpoint import CheckpointUnwritable
 from streaming.damage import DamagedCheckpoint, do_without
+from streaming.directories import DirectoryUnwritable
 from streaming.ledger import schema
 
 _log = logging.getLogger("sds-monitor")
@@ -57,7 +57,7 @@ class Ledger:
         expected: Whether the file was made before, and must have its tables.
 
     Raises:
-        CheckpointUnwritable: The file or its directory cannot be written to.
+        DirectoryUnwritable: The file or its directory cannot be written to.
         DamagedCheckpoint: The file is damaged. Methods raise it too, where they find
             damage.
     """
@@ -285,7 +285,7 @@ def told_damage(path: Path) -> Iterator[None]:
     """Turn an error of SQLite that means damage into one with a remedy.
 
     Raises:
-        CheckpointUnwritable: The file or its directory cannot be written to.
+        DirectoryUnwritable: The file or its directory cannot be written to.
         DamagedCheckpoint: The file is damaged.
     """
     try:
@@ -296,7 +296,8 @@ def told_damage(path: Path) -> Iterator[None]:
         if code in _DAMAGE:
             raise damaged_database(path, error) from error
         if code in _UNUSABLE and not _is_writable(path):
-            raise CheckpointUnwritable(path.parent.parent, str(error)) from error
+            checkpoint = path.parent.parent
+            raise DirectoryUnwritable("checkpoint", checkpoint, str(error)) from error
         raise
     except UnicodeDecodeError as error:
         raise damaged_database(path, error) from error

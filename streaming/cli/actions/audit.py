@@ -29,7 +29,7 @@ from sds_core.audit.result import AuditedMessage, AuditResult
 from sds_core.prolly.errors import SyncError
 from sds_core.text import counted, iso_time, printable
 from sds_core.waku import BadContentTopic
-from streaming.cli import FINDING, UNREACHABLE
+from streaming.cli import FINDING, Unreachable
 from streaming.cli.actions.audit_sides import Copied, PeerSide, Side, StoreSide
 from streaming.cli.actions.mirror import node_settings, topics_to_mirror
 from streaming.cli.log import logger
@@ -55,10 +55,6 @@ _REPEATABLE = (
     TopicMissing,
 )
 """Errors after which a repeated audit goes on."""
-
-
-class _Unreachable(click.ClickException):
-    exit_code = UNREACHABLE
 
 
 def store_side(nodes: NodeOptions, traffic: TrafficOptions) -> Side:
@@ -123,7 +119,7 @@ class Audit:
         except (BadAnswer, NodeRefused, RecordsLost, SyncError) as error:
             raise click.ClickException(_text(error)) from error
         except (NodeError, PeerUnreachable) as error:
-            raise _Unreachable(str(error)) from error
+            raise Unreachable(str(error)) from error
         if as_json:
             print_json(_document(result))
         else:

@@ -224,7 +224,7 @@ class Demo:
                 writing.result()
             snapshot = current_snapshot(job.board, played=True)
             # The page's time is that of the traffic, which may be played faster.
-            job.look(snapshot, snapshot.clock_ms, wall_ms())
+            job.verdicts.look(snapshot, snapshot.clock_ms, wall_ms())
             display(snapshot)
             all_read = snapshot.job.records >= len(records)
             if all_read and job.progress.fired_ms >= end_ms:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -21,9 +20,10 @@ from sds_core.observer.kinds import AnyKind, UnknownKind
 from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND, kinds_of
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.text import did_you_mean, printable, shown
-from streaming.cli import UNREACHABLE
+from streaming.cli import Unreachable
 from streaming.cli.incident_options import DEFAULT_API, IncidentFilter, IncidentSource
 from streaming.cli.log import logger
+from streaming.cli.output import wall_ms
 
 if TYPE_CHECKING:
     from connectors.history.schema import KindTables
@@ -127,10 +127,6 @@ class _Channel(msgspec.Struct):
 
 class _Channels(msgspec.Struct):
     channels: list[_Channel]
-
-
-class _Unreachable(click.ClickException):
-    exit_code = UNREACHABLE
 
 
 def read_incidents(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
@@ -256,14 +252,14 @@ def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
     if source.history is not None:
         query = IncidentQuery(channel, since_ms=since_ms, standing=standing)
         return ReadIncidents(
-            _read_history(source.history, query, source.views), {}, _now_ms()
+            _read_history(source.history, query, source.views), {}, wall_ms()
         )
     name = "channel" if source.views is None else "id"
     parameters = {name: channel, "since": since_ms, "standing": standing or None}
     url = DEFAULT_API if source.api is None else source.api
     page = _query_monitor(url, parameters, source.views)
     settings = _settings_of(page.observer)
-    clock_ms = page.clock or _now_ms()
+    clock_ms = page.clock or wall_ms()
     return ReadIncidents(page.incidents, page.causes, clock_ms, settings)
 
 
@@ -272,10 +268,6 @@ def _settings_of(values: dict[str, int | float]) -> ObserverSettings:
     names = {field.name for field in fields(ObserverSettings)}
     known: dict[str, Any] = {k: v for k, v in values.items() if k in names}
     return replace(DEFAULTS, **known)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _incidents_of_report(path: Path, views: str | None) -> ReadIncidents:
@@ -358,13 +350,13 @@ def _query_monitor(url: str, parameters: dict[str, Any], views: str | None) -> _
         message = f"--api: {url!r} is no URL such as {DEFAULT_API}: {error}"
         raise click.UsageError(message) from error
     except httpx.HTTPStatusError as error:
-        raise _Unreachable(_refusal(url, error.response)) from error
+        raise Unreachable(_refusal(url, error.response)) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         message = f"{url} gives no incidents ({error}): is it sds-monitor's?"
-        raise _Unreachable(message) from error
+        raise Unreachable(message) from error
     except httpx.RequestError as error:
         message = f"no monitor answers at {url} ({error}): is it running?"
-        raise _Unreachable(message) from error
+        raise Unreachable(message) from error
     if page.more:
         logger.warning(
             "only the %s found last are shown: narrow it by --channel or --since",
