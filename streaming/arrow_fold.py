@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from pyspark import worker
@@ -43,20 +43,9 @@ _STATES = {
 }
 
 
-class _StateRow(NamedTuple):
-    """The state of a group as the JVM reads it.
-
-    Attributes:
-        properties: `GroupState.json`.
-        key: The group's key, as the JVM has packed it.
-        value: The pickled value; None if there is none.
-        old_timeout_ms: The timeout before the group was folded.
-    """
-
-    properties: str
-    key: bytes
-    value: bytes | None
-    old_timeout_ms: int
+_StateRow = tuple[str, bytes, bytes | None, int]
+"""A row of `_STATES`: `GroupState.json`, the key as the JVM has packed it, the pickled
+value if there is any, and the timeout before the group was folded."""
 
 
 def use_arrow_fold() -> None:
@@ -148,7 +137,7 @@ def _state_row(state: GroupState, schema: StructType) -> _StateRow:
     if state.exists:
         value = _PICKLER.dumps(schema.toInternal(state.get))
     key: bytes = state._keyAsUnsafe  # noqa: SLF001 - as Spark's worker
-    return _StateRow(state.json(), key, value, state.oldTimeoutTimestamp)
+    return state.json(), key, value, state.oldTimeoutTimestamp
 
 
 def _answer(rows: Sequence[OutputRow], states: Sequence[_StateRow]) -> pa.RecordBatch:

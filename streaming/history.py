@@ -38,7 +38,6 @@ from connectors.history.schema import (
 from connectors.history.topics import HistoryTopics
 from connectors.kafka.settings import (
     InvalidTopic,
-    KafkaSettings,
     SecurityUnusable,
 )
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
@@ -231,16 +230,9 @@ class HistoryExporter:
             if time.monotonic() >= self._deadline_s:
                 return
 
-    def _write_files(
-        self,
-        outbox: Outbox,
-        incidents: list[Row],
-        minutes: list[Row],
-        verdicts: list[Row],
-    ) -> None:
-        self._parquet.write(outbox.tables.incidents, incidents)
-        self._parquet.write(outbox.tables.minutes, minutes)
-        self._parquet.write(outbox.tables.verdicts, verdicts)
+    def _write_files(self, outbox: Outbox, *rows: list[Row]) -> None:
+        for table, some in zip(outbox.tables[1:], rows, strict=True):
+            self._parquet.write(table, some)
 
     def _maintain(self) -> None:
         """Delete days that are too old, here and in the files; merge small files."""
@@ -257,12 +249,10 @@ _Write = Callable[[Outbox, list[Row], list[Row], list[Row]], None]
 """Writes the incidents, minutes and verdicts of an outbox to a destination."""
 
 
-def _write_records(
-    outbox: Outbox, incidents: list[Row], minutes: list[Row], verdicts: list[Row]
-) -> None:
+def _write_records(outbox: Outbox, *rows: list[Row]) -> None:
     # Without topics the rows are confirmed all the same, so that they are deleted.
     if outbox.topics is not None:
-        outbox.topics.write(incidents, minutes, verdicts)
+        outbox.topics.write(*rows)
 
 
 class _Task:
@@ -302,7 +292,7 @@ def exporting(
     settings: JobSettings, stores: Stores, board: Board
 ) -> AbstractContextManager[HistoryExporter | None]:
     """Exports findings to the history while the block runs, if there is a history."""
-    history = settings.history
+    history, kafka = settings.history, settings.source.kafka
     if history is None:
         return nullcontext()
 
@@ -313,10 +303,10 @@ def exporting(
         kind = tables.kind
         end = "" if kind.at_root else f".{kind.published.names.many}"
         return HistoryTopics(
-            _with_timeout(settings.source.kafka, _HISTORY_TIMEOUT_S),
+            replace(kafka, timeout_s=min(kafka.timeout_s, _HISTORY_TIMEOUT_S)),
             f"{history.incidents_topic}{end}",
             f"{history.minutes_topic}{end}",
-            retention_ms=history.days * 86_400_000,
+            retention_ms=history.days * _DAY_MS,
             tables=tables,
             verdicts_topic=f"{history.verdicts_topic}{end}",
         )
@@ -330,8 +320,3 @@ def exporting(
         lambda: board.snapshot.clock_ms,
         board.snapshot.observer,
     )
-
-
-def _with_timeout(kafka: KafkaSettings, longest_s: float) -> KafkaSettings:
-    """The same cluster with a timeout of at most so many seconds."""
-    return replace(kafka, timeout_s=min(kafka.timeout_s, longest_s))

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class EndedBySignal(SystemExit):
@@ -88,6 +92,27 @@ def end_requested(
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def run_until_signal(ending: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine, which ends when the event is set: the `ending_signals` do so."""
+    # Most commands do not need it.
+    import asyncio
+
+    # The block replaces the handler of SIGHUP.
+    signals = ending_signals()
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        for number in signals:
+            loop.add_signal_handler(number, ending.set)
+        if early.is_set():
+            ending.set()
+        await work
+
+    # A signal while asyncio starts would interrupt it.
+    with end_requested() as early:
+        asyncio.run(run())
 
 
 def _end(number: int, frame: FrameType | None) -> None:

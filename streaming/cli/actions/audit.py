@@ -21,6 +21,7 @@ from connectors.sync_tcp.address import Address, PeerUnreachable
 from connectors.sync_tcp.client import Peer
 from connectors.waku_rest.connection import BadSettings
 from connectors.waku_rest.errors import BadAnswer, NodeError, NodeRefused
+from connectors.waku_rest.pacing import Ending
 from connectors.waku_rest.store_query import in_parts
 from connectors.web.server import AddressUnusable, PortInUse, WebServer
 from connectors.web.side_apps import create_audit_app
@@ -36,7 +37,7 @@ from streaming.cli.log import logger
 from streaming.cli.node_options import NodeOptions, TrafficOptions
 from streaming.cli.output import print_json, wall_ms
 from streaming.cli.serving_options import Address as WebAddress
-from streaming.cli.signals import end_requested, ending_signals
+from streaming.cli.signals import run_until_signal
 from streaming.cli.window_options import AuditSpan
 
 _NS = 1_000_000
@@ -138,25 +139,19 @@ class Audit:
         Raises:
             click.UsageError: The address cannot be used.
         """
-        figures = AuditFigures()
+        figures, ending = AuditFigures(), Ending()
         try:
-            with (
-                WebServer(create_audit_app(figures), *address) as server,
-                end_requested() as early,
-            ):
+            with WebServer(create_audit_app(figures), *address) as server:
                 click.echo(f"metrics {server.url}/metrics")
-                if not early.is_set():
-                    asyncio.run(self._repeat(figures, every_s))
+                run_until_signal(ending, self._repeat(figures, every_s, ending))
         except (AddressUnusable, PortInUse) as error:
             raise click.UsageError(str(error)) from error
 
-    async def _repeat(self, figures: AuditFigures, every_s: float) -> None:
-        ending = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in ending_signals():
-            loop.add_signal_handler(number, ending.set)
+    async def _repeat(
+        self, figures: AuditFigures, every_s: float, ending: Ending
+    ) -> None:
         ended = asyncio.create_task(ending.wait())
-        while not ended.done():
+        while not ending.is_set():
             audit = asyncio.create_task(self._run())
             # A node that does not answer must not delay the end.
             await asyncio.wait((audit, ended), return_when=asyncio.FIRST_COMPLETED)
@@ -165,7 +160,7 @@ class Audit:
             await asyncio.wait((audit,))
             if not audit.cancelled():
                 self._note(audit, figures)
-            await asyncio.wait((ended,), timeout=every_s)
+            await ending.pause(every_s)
 
     def _note(self, audit: asyncio.Task[AuditResult], figures: AuditFigures) -> None:
         try:
