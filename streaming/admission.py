@@ -169,13 +169,8 @@ class Admission:
         """How far the clock of the topic is ahead of wall time, as far as that counts.
 
         If all taps of a topic are fast, refusing its records would leave nothing to
-        watch, and no record in it contradicts the others.
-
-        Args:
-            start: Position of the first unread record.
-            ends: Where the unread records end, by partition.
-            wall_ms: Wall time of the admission, Unix ms.
-            is_live: Whether the topic is followed: only then a lead can begin.
+        watch, and no record in it contradicts the others. A lead can begin only while
+        the topic is followed.
         """
         if start.clock_ms:
             moved_ms = max(one.moved_ms for one in start.partitions.values())
@@ -233,12 +228,7 @@ class Admission:
     ) -> Position:
         """Return the end of all unread records, or of those that fit the limit.
 
-        Args:
-            unread: The records.
-            newest_ms: Greatest record time of each partition, Unix ms.
-            clock_ms: T if all are read, Unix ms.
-            times: Their times.
-            row_limit: Number of records that fit.
+        The greatest record time of each partition, and T if all are read, are Unix ms.
         """
         start = unread.start
         clock_ms = max(start.clock_ms, clock_ms)

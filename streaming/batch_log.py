@@ -76,8 +76,7 @@ class _Commit(msgspec.Struct, rename="camel"):
 def read_batch_log(checkpoint: Path) -> BatchLog:
     """Return the newest batches of a checkpoint, after a check of all that Spark reads.
 
-    Args:
-        checkpoint: Directory of the checkpoint; need not exist.
+    The directory need not exist.
 
     Raises:
         DamagedCheckpoint: A file is missing or has the wrong content.
@@ -124,12 +123,7 @@ def position_of(checkpoint: Path, batch: int) -> str:
 
 
 def complete(checkpoint: Path, log: BatchLog) -> None:
-    """Make a checkpoint as Spark wants it after a file of it was deleted.
-
-    Args:
-        checkpoint: Directory of the checkpoint, locked by the caller.
-        log: Its newest batches.
-    """
+    """Make a locked checkpoint complete again after a file of it was deleted."""
     for name in ("", "offsets", "commits", "state/0/_metadata"):
         remove_stale_checksums(checkpoint / name)
     metadata = checkpoint / "metadata"

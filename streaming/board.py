@@ -18,12 +18,7 @@ from streaming.position import Position
 
 
 class FollowingViews(NamedTuple):
-    """What is published next.
-
-    Attributes:
-        views: All views, by the prefix of their kind.
-        changed: Names of those that were set or dropped.
-    """
+    """What is published next: views by prefix, and names of those set or dropped."""
 
     views: dict[str, Views[Any]]
     changed: Mapping[str, Collection[str]]
@@ -34,9 +29,6 @@ class Board:
 
     Setting the same totals twice gives the same snapshot, so a replayed batch does
     no harm.
-
-    Args:
-        protocols: Registered protocols.
     """
 
     def __init__(self, protocols: Iterable[AnyProtocol] = PROTOCOLS) -> None:

@@ -176,10 +176,7 @@ def record_start(
 ) -> CheckpointIdentity:
     """Count a start of a checkpoint, and list its own files.
 
-    Args:
-        checkpoint: Directory of the checkpoint, locked by the caller.
-        identity: See `check_identity`.
-        files: Names of the files in ``monitor/`` that exist from now on.
+    The caller has locked the checkpoint; the files exist from now on.
     """
     started = msgspec.structs.replace(
         identity, starts=identity.starts + 1, files=sorted(files)

@@ -40,9 +40,6 @@ class BatchTooLarge(RuntimeError):
     """A worker would pass on more of a batch than memory may have room for.
 
     The sizes of the records that come next are estimated from a few of them.
-
-    Attributes:
-        limit_bytes: Bytes that it may pass on.
     """
 
     def __init__(self, limit_bytes: int) -> None:

@@ -43,10 +43,8 @@ _OUTPUT_COLUMNS = pd.Index(OutputRow._fields)
 class Fold:
     """The function for ``applyInPandasWithState``.
 
-    Args:
-        settings: Settings of the rules in docs/figures.md.
-        with_details: Whether events for `Outlet.DETAILS` leave the job.
-        protocols: Registered protocols.
+    The settings are those of the rules in docs/figures.md; `with_details` says whether
+    events for `Outlet.DETAILS` leave the job.
     """
 
     def __init__(
@@ -70,14 +68,10 @@ class Fold:
     def row(
         self, key: str, packed: Sequence[bytes], clock_ms: int, state: GroupState
     ) -> OutputRow:
-        """Bring the view of a group up to date.
+        """Bring the view of a group up to date by its digests and requests.
 
-        Args:
-            key: Key of the group.
-            packed: Its digests and requests.
-            clock_ms: Admission time T of the batch, Unix ms; does not matter if the
-                group's deadline has passed.
-            state: State of the group.
+        `clock_ms` is the admission time T of the batch, Unix ms; it does not matter if
+        the group's deadline has passed.
 
         Raises:
             DamagedCheckpoint: The state is damaged.

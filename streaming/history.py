@@ -116,11 +116,9 @@ class Outbox(NamedTuple):
     def rows(
         self, pending: Sequence[OutboxRow], observer: ObserverSettings
     ) -> tuple[list[Row], list[Row], list[Row]]:
-        """Return the rows of all tables: incidents, minutes and verdicts.
+        """Return pending rows of all tables: incidents, minutes and verdicts.
 
-        Args:
-            pending: Rows of the outbox.
-            observer: Settings of the model, which explanations of incidents name.
+        Explanations of incidents name settings of the model.
         """
         kind = self.tables.kind
         incidents = [one for one in pending if isinstance(one, NumberedIncident)]

@@ -70,9 +70,6 @@ class Job:
     """A running job.
 
     Attributes:
-        settings: Settings of the job.
-        board: The newest figures.
-        query: Spark's query.
         progress: Progress of the query.
         stores: What is stored beside the checkpoint.
         restart: Starts the query again; only before its first batch.
@@ -99,9 +96,7 @@ class Job:
     def wait(self, seconds: float, ending: threading.Event | None = None) -> bool:
         """Wait for the end, at most so long; returns whether the job has ended.
 
-        Args:
-            seconds: Longest wait, seconds.
-            ending: An event that ends the wait soon after it is set.
+        The event ends the wait soon after it is set.
 
         Raises:
             JobFailed: It ended with an error.

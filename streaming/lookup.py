@@ -115,12 +115,9 @@ class Stored:
     def find_verdicts(
         self, channels: Collection[str], since_ms: int, until_ms: int
     ) -> Mapping[str, Sequence[ShownVerdict]]:
-        """Rows that tell which verdicts were shown between two times, in order.
+        """Rows that tell which verdicts were shown between two wall times, in order.
 
-        Args:
-            channels: Channel ids, or names of views or groups of another kind.
-            since_ms: Wall time, Unix ms; rows are those from the begin of its day on.
-            until_ms: Wall time, Unix ms.
+        Times are Unix ms; rows are those from the begin of the first day on.
         """
         findings, _, tables = self.store
         verdicts = VerdictStore(findings)

@@ -84,17 +84,7 @@ def check_start(settings: JobSettings) -> None:
 
 
 def _identity_of(settings: JobSettings, log: BatchLog) -> CheckpointIdentity:
-    """Return the identity of a job's checkpoint, which is locked by the caller.
-
-    Args:
-        settings: Settings of the job.
-        log: The checkpoint's log of batches.
-
-    Raises:
-        streaming.checkpoint.CheckpointMismatch: The checkpoint was begun for another
-            topic, without ``--report-detail``, or with other settings of the model.
-        streaming.damage.DamagedCheckpoint: A file is missing or has the wrong content.
-    """
+    """Return the identity of a job's checkpoint, which the caller has locked."""
     return check_identity(
         settings.checkpoint,
         settings.source.kafka.topic,

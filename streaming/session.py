@@ -44,9 +44,7 @@ def archive_of_spark(java: Path) -> ClassArchive:
 def record_archive(archive: ClassArchive, use: Callable[[SparkSession], None]) -> None:
     """Make the archive of the classes of Spark's JVM; takes about 30 s.
 
-    Args:
-        archive: The archive to make.
-        use: Does what a job does: only classes that it loads are in the archive.
+    `use` does what a job does: only classes that it loads are in the archive.
 
     Raises:
         connectors.java.JavaMissing: Java is missing or too old.
@@ -66,8 +64,7 @@ def record_archive(archive: ClassArchive, use: Callable[[SparkSession], None]) -
 def exit_status_of_jvm(patience_s: float = 0.0) -> int | None:
     """Return the exit status of Spark's JVM, negative for a signal; None if it runs.
 
-    Args:
-        patience_s: How long to wait for its end, seconds.
+    Waits for its end for some seconds.
     """
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - Spark has no other name for it
     # The JVM of spark-submit is not ours: it has started this process.
@@ -92,11 +89,7 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
 def make_session(
     settings: SessionSettings, jvm_options: Sequence[str] = ()
 ) -> SparkSession:
-    """Start Spark, or return the session that already runs.
-
-    Args:
-        settings: Settings of Spark.
-        jvm_options: Further options of the JVM.
+    """Start Spark, with further options of the JVM, or return the running session.
 
     Raises:
         connectors.java.JavaMissing: Java is missing or too old.

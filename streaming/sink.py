@@ -98,7 +98,7 @@ class Sink:
         self.take(output.collect(), batch_id)
 
     def take(self, rows: Sequence[Row], batch_id: int) -> None:
-        """Commit a batch.
+        """Commit a batch of rows of `fold.OUTPUT_SCHEMA`.
 
         1. Undecodable records are copied to the dead-letter topic.
         2. One transaction of the ledger stores incidents, minutes for the page, both
@@ -110,10 +110,6 @@ class Sink:
         Spark repeats the batch if the process ends before Spark has noted that it was
         committed. That does no harm: dead letters carry the offset of their record, the
         ledger knows the batch, and the board is absolute.
-
-        Args:
-            rows: All rows of the batch, see `fold.OUTPUT_SCHEMA`.
-            batch_id: Number of the batch.
         """
         output = self._sorted(rows)
         position = self._position_of(batch_id)
@@ -233,12 +229,9 @@ class Sink:
             ledger.admit(new)
 
     def _mark_incidents(self, views: Mapping[str, Views[Any]], clock_ms: int) -> None:
-        """Mark incidents that taps may have caused.
+        """Mark incidents that taps may have caused, by the views after the batch.
 
-        Args:
-            views: Views after the batch.
-            clock_ms: T of the batch, Unix ms: the taps' totals include all earlier
-                records.
+        The taps' totals include all records before T, Unix ms.
         """
         settings, taps = self._board.snapshot.observer, views[TAPS.prefix].totals
 

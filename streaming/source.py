@@ -57,8 +57,7 @@ class ReadRange:
     """One partition's share of a batch.
 
     Attributes:
-        offsets: Offsets to read.
-        clock_ms: The partition's clock before them, Unix ms.
+        clock_ms: The partition's clock before the offsets, Unix ms.
         held: Where the partition ended at the admission.
         look: An earlier look at its end.
     """

@@ -54,10 +54,6 @@ class _SnapshotMetadata(msgspec.Struct, rename="camel"):
 def check_state(checkpoint: Path, log: BatchLog) -> None:
     """Check what can be checked quickly: that nothing is missing, and changelogs.
 
-    Args:
-        checkpoint: Directory of the checkpoint.
-        log: Its newest batches.
-
     Raises:
         DamagedCheckpoint: A file is missing or damaged. For a missing partition Spark
             has no error: its views would be gone.

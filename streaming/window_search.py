@@ -17,10 +17,6 @@ def holds_records(source: SourceSettings, window: Window) -> bool:
     Kafka's index answers, except where the records of a partition begin after the
     window: its later records may have earlier times, and are read.
 
-    Args:
-        source: Cluster, topic and client.
-        window: Record times.
-
     Raises:
         connectors.kafka.settings.KafkaUnreachable: No broker answered.
         connectors.kafka.settings.TopicMissing: The topic does not exist.

@@ -22,12 +22,7 @@ _NEAREST_FIRST = (
 class IncidentSource(NamedTuple):
     """Source of incidents; at most one of the first three attributes is set.
 
-    Attributes:
-        report: File with a report.
-        api: URL of a monitor.
-        history: Directory of a history.
-        views: Prefix of the kind of view whose incidents are meant; None for channels
-            of SDS.
+    `views` is the prefix of the kind of view that is meant; None for channels of SDS.
     """
 
     report: Path | None = None

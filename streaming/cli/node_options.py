@@ -56,11 +56,7 @@ def _mirroring(listen: Listen, store: bool, **others: Any) -> MirrorSettings:
 def node_options(
     *, required: bool = True
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options of Waku nodes; the command gets ``nodes``, a `NodeOptions`.
-
-    Args:
-        required: Whether the command needs at least one node.
-    """
+    """Add the options of Waku nodes; the command gets ``nodes``, a `NodeOptions`."""
     options = (
         setting(
             "--rest",

@@ -205,10 +205,7 @@ class RunSettings:
     """Settings of a monitor that runs.
 
     Attributes:
-        job: Settings of the job.
-        reading: Has those of Spark too.
-        address: Address of page and metrics.
-        log_format: Format of the log.
+        reading: Has the settings of Spark too.
         retry_for: Seconds as given; see `retry_for_s`.
         prometheus: URL of the Prometheus that evaluates the alerts; None if there is
             none.

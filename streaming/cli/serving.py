@@ -47,7 +47,6 @@ class PendingJob:
     """A job that is served before it runs; until then it has no incidents or minutes.
 
     Attributes:
-        board: Board for the figures of the job.
         job: The job; None before it runs.
     """
 
@@ -75,7 +74,7 @@ def current_snapshot(
 
     Args:
         board: Has the figures.
-        clock: Returns wall time.
+        clock: Returns wall time, Unix ms.
         monotonic_s: Monotonic clock, seconds.
         played: Whether the traffic is played from the past and ends: its silence and
             its distance from wall time say nothing of taps.
@@ -93,13 +92,7 @@ class CurrentSnapshot:
     """Returns the newest figures to all threads of a server.
 
     What depends on wall time is judged once a second and snapshot, because that takes
-    a while with thousands of channels.
-
-    Args:
-        job: Has the figures.
-        clock: Returns wall time.
-        monotonic_s: Monotonic clock, seconds.
-        played: See `current_snapshot`.
+    a while with thousands of channels. Arguments are as of `current_snapshot`.
     """
 
     def __init__(
@@ -153,13 +146,8 @@ def status_server(
 ) -> Iterator[str]:
     """Serve page, API and metrics while the block runs; gives their URL.
 
-    Args:
-        job: The job to serve.
-        host: Address to listen on.
-        port: Port to listen on; 0 for any free one.
-        prometheus: URL of the Prometheus that evaluates the alerts, so that the page
-            lists those that fire; None if there is none.
-        played: See `current_snapshot`.
+    With port 0, it is any free one. The page lists the alerts that fire in a Prometheus
+    with the given URL. If the traffic is `played`, see `current_snapshot`.
 
     Raises:
         connectors.web.server.AddressUnusable: This machine does not have the address.

@@ -14,12 +14,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Address(NamedTuple):
-    """Address on which a server listens.
-
-    Attributes:
-        host: Address of a network interface of this machine.
-        port: Port; 0 for any free one.
-    """
+    """Host and port on which a server listens; port 0 for any free one."""
 
     host: str
     port: int
@@ -30,10 +25,7 @@ def serving_options(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the options of a server; the command gets ``address``, an `Address`.
 
-    Args:
-        content: Content that is served, for the help text.
-        port: Port by default.
-        with_host: Whether there is an option for the host; else it is loopback.
+    Without an option for the host, it is loopback. `content` is for the help text.
     """
     host_option = setting("--host", default=LOOPBACK, help=f"Address for {content}.")
     port_option = setting(

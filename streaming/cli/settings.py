@@ -76,11 +76,7 @@ class _Setting(click.Option):
 
 
 def log_option(*, exposed: bool = False) -> Callable[[_Command], _Command]:
-    """Add ``--log-format`` to a command.
-
-    Args:
-        exposed: Whether the command gets the format too, as ``log_format``.
-    """
+    """Add ``--log-format`` to a command, which gets it if `exposed`."""
     return setting(
         LOG_FLAG,
         type=MemberOf(LogFormat),
@@ -337,11 +333,7 @@ class MemberOf(click.Choice[str]):
 
 
 class Time(click.ParamType[str | int]):
-    """A time, converted to Unix ms; or one of some words.
-
-    Args:
-        words: Words that are allowed in place of a time.
-    """
+    """A time, converted to Unix ms; or one of some words in its place."""
 
     def __init__(self, *words: str) -> None:
         self._words = words

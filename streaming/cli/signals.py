@@ -18,11 +18,7 @@ class EndedBySignal(SystemExit):
 
 
 class DeferredHangup:
-    """Handler that only records SIGHUP, until the program knows what it means.
-
-    Attributes:
-        received: Whether SIGHUP was received.
-    """
+    """Handler that only records SIGHUP, until the program knows what it means."""
 
     def __init__(self) -> None:
         self.received = False
@@ -46,9 +42,7 @@ def end_on_signals(*, defer_hangup: bool = False) -> None:
     """Raise `EndedBySignal` on SIGINT, SIGTERM and SIGHUP from now on.
 
     SIGINT and SIGHUP that are ignored stay ignored: `nohup` and a shell's ``&`` do so.
-
-    Args:
-        defer_hangup: Whether SIGHUP is only recorded at first; see `DeferredHangup`.
+    SIGHUP may be deferred; see `DeferredHangup`.
     """
     signal.signal(signal.SIGTERM, _end)
     hangup = DeferredHangup() if defer_hangup else _end
@@ -75,11 +69,8 @@ def end_requested(
     """Give an event that the `ending_signals` set while the block runs.
 
     Nothing is raised: an exception in the middle of a call to the JVM would leave its
-    connection unusable. Enter it again after Spark has started, because Spark installs
-    a handler of SIGINT.
-
-    Args:
-        event: Event of a block around this one; None for a new event.
+    connection unusable. Enter it again, with its event, after Spark has started,
+    because Spark installs a handler of SIGINT.
     """
     ending = threading.Event() if event is None else event
 

@@ -25,12 +25,7 @@ from streaming.topic_watch import TopicWatch, watched_topic
 
 
 class _Pause(NamedTuple):
-    """Time between a failure and another start.
-
-    Attributes:
-        failure: How the query has ended.
-        wait_s: Least time to wait, seconds.
-    """
+    """Least time between a failure and another start, seconds."""
 
     failure: JobFailed
     wait_s: float
@@ -67,8 +62,7 @@ class Supervisor:
     def run(self, at_end: Callable[[Job], None]) -> None:
         """Run the job; Kafka must have answered before.
 
-        Args:
-            at_end: Called with the job when it ends without an error.
+        `at_end` is called with the job when it ends without an error.
 
         Raises:
             Exception: See `streaming.job.running_job` and `streaming.job.Job.wait`.

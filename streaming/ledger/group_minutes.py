@@ -34,10 +34,6 @@ _EMITTED = tuple[str, GroupMinute[Any]]
 class GroupMinutes:
     """The parts of the minutes of one checkpoint.
 
-    Args:
-        ledger: The file.
-        kinds: Registered kinds of view.
-
     Raises:
         streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise it too.
     """
@@ -56,9 +52,7 @@ class GroupMinutes:
     ) -> dict[str, list[GroupMinute[Any]]]:
         """Return the minutes of groups, of each group in order, that a batch has ended.
 
-        Args:
-            kind: Kind of the views.
-            emitted: Minutes by the name of the view that has emitted them.
+        Those that views of one kind have emitted are given by the name of the view.
         """
         found = [(view, one) for view, minutes in emitted.items() for one in minutes]
         if not found:

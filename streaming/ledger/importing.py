@@ -151,14 +151,7 @@ def _path(directory: Path, prefix: str, name: str) -> Path:
 
 
 class _OlderFiles:
-    """Copies older files in a transaction of the ledger.
-
-    Args:
-        directory: Directory of the files.
-        known: Names of those that must be as a job left them.
-        kinds: Registered kinds of view.
-        connection: Connection to the ledger.
-    """
+    """Copies older files, of which the known ones must be as a job left them."""
 
     def __init__(
         self,

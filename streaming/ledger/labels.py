@@ -26,12 +26,7 @@ because a pattern of the channel table may match more channels than expected."""
 
 
 class LabelLedger:
-    """The labels given so far to the views of one kind.
-
-    Args:
-        ledger: The file.
-        prefix: That of the kind.
-        budget: Number of names that may have a label.
+    """The labels given so far to the views of one kind, of which so many may have one.
 
     Raises:
         streaming.damage.DamagedCheckpoint: The file has another content.
@@ -92,14 +87,11 @@ class LabelLedger:
             self._write()
 
     def vacate(self, known: Collection[str]) -> None:
-        """Let new names take the places of those that are forgotten.
+        """Let new names take the places of forgotten ones, which are not known.
 
         A forgotten name that returns before has its label again. To be called at a
         start, after the names that there are were admitted: those in ``other`` stay
         there.
-
-        Args:
-            known: Names that are not forgotten.
         """
         self._vacant = dict.fromkeys(
             name for name in reversed(self._labels) if name not in known

@@ -71,12 +71,8 @@ ORDER BY end_ms
 class RecentMinutes:
     """The figures of each channel at the end of each minute in which they changed.
 
-    What is said of channels holds for the views, or groups, of any kind.
-
-    Args:
-        ledger: The file.
-        kind: The kind. If a release stored other figures of it, its minutes are
-            dropped.
+    What is said of channels holds for the views, or groups, of any kind. If a release
+    stored other figures of the kind, its minutes are dropped.
 
     Raises:
         streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise it too.
@@ -119,12 +115,7 @@ class RecentMinutes:
             self._ledger.after_commit(partial(self._drop_answers_without, rows))
 
     def begin(self, totals: Mapping[str, Any], clock_ms: int) -> None:
-        """Store the figures of channels of which no minute is stored, as of now.
-
-        Args:
-            totals: Figures by channel.
-            clock_ms: Event time of the figures, Unix ms.
-        """
+        """Store figures of channels without a stored minute, as of a time, Unix ms."""
         end_ms = clock_ms // MINUTE_MS * MINUTE_MS
         with self._ledger.transaction():
             known = {

@@ -55,14 +55,7 @@ class Stores:
     def of(
         cls, ledger: Ledger, kinds: Kinds, label_budget: int, report_detail: bool
     ) -> Stores:
-        """Return the stores of a ledger.
-
-        Args:
-            ledger: The file.
-            kinds: Registered kinds of view.
-            label_budget: See `open_labels`.
-            report_detail: Whether the checkpoint stores definite acknowledgements.
-        """
+        """Return the stores of a ledger; for the budget see `open_labels`."""
         return cls(
             ledger,
             {

@@ -132,10 +132,6 @@ class Audit:
     def repeat(self, every_s: float, address: WebAddress) -> None:
         """Audit until a signal, and serve what was found.
 
-        Args:
-            every_s: Seconds between two audits.
-            address: Address of the metrics.
-
         Raises:
             click.UsageError: The address cannot be used.
         """

@@ -143,13 +143,7 @@ class MirrorIndex:
 def serve(
     kafka: KafkaSettings, state: Path, address: Address, keep_days: float
 ) -> None:
-    """Serve until a signal.
-
-    Args:
-        kafka: Cluster and topic.
-        state: Directory of the tree; made if it is missing.
-        address: Where other mirrors connect.
-        keep_days: Days of messages to keep.
+    """Serve until a signal; the directory of the tree is made if it is missing.
 
     Raises:
         click.ClickException: It cannot start, or its state fails.

@@ -166,12 +166,7 @@ class StoreSide:
 
 
 class PeerSide:
-    """Another mirror.
-
-    Args:
-        peer: Its server.
-        name: As the operator named it.
-    """
+    """Another mirror."""
 
     part = 50
 

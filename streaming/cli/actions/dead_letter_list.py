@@ -23,13 +23,7 @@ from streaming.cli.output import print_json
 
 
 class LetterFilter(NamedTuple):
-    """Which dead letters to list; None stands for all.
-
-    Attributes:
-        reason: Only those with this reason.
-        channel: Only those whose key is this channel.
-        since_ms: Only those whose record has this time, Unix ms, or a later one.
-    """
+    """Which dead letters to list, by the record's key and time; None stands for all."""
 
     reason: str | None
     channel: str | None
@@ -48,14 +42,7 @@ class LetterFilter(NamedTuple):
 def list_letters(
     kafka: KafkaSettings, topic: str, selection: LetterFilter, limit: int, as_json: bool
 ) -> None:
-    """Print dead letters, the one written last first.
-
-    Args:
-        kafka: Cluster.
-        topic: Topic of the dead letters.
-        selection: Selected dead letters.
-        limit: Most dead letters to print.
-        as_json: Whether to print JSON.
+    """Print dead letters, at most `limit` of them, the one written last first.
 
     Raises:
         click.exceptions.Exit: There are dead letters.

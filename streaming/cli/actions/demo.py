@@ -106,13 +106,9 @@ class Demo:
     """One demonstration.
 
     Attributes:
-        traffic: Traffic to play.
-        duration_s: Seconds over which it is played; 0 for as fast as possible.
+        duration_s: Seconds over which the traffic is played; 0 for as fast as possible.
         report: File for the report; None to write none.
-        address: Address of page and metrics.
         keep: Whether to serve the page after the end; None if on a terminal.
-        table: Names, objectives, labels and silences of channels.
-        log_format: Format of the log.
     """
 
     traffic: Traffic
@@ -192,14 +188,7 @@ class Demo:
     def _play(
         self, job: Job, opening: int, ending: threading.Event, display: Display
     ) -> None:
-        """Write the other records, and wait until the job has read them or the event.
-
-        Args:
-            job: The job.
-            opening: Number of records that are written already.
-            ending: Set to end early.
-            display: Displays the progress.
-        """
+        """Write the other records, and wait until they are read or the event is set."""
         records = self.traffic.records
         kafka = job.settings.source.kafka
         stop = threading.Event()

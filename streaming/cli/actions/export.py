@@ -34,11 +34,7 @@ def export(
 ) -> None:
     """Write the records of a window to a file, completely or not at all.
 
-    Args:
-        kafka: Cluster and topic.
-        channels: Only these channels, and all heartbeats; none for all channels.
-        window: Record times to export.
-        file: File to write.
+    Without channels it writes those of all; it always writes heartbeats.
 
     Raises:
         click.ClickException: The file cannot be written, a signal came, or Kafka

@@ -20,10 +20,7 @@ from streaming.ledger.view_register import ViewRegister
 def forget(checkpoint: Path, channels: Sequence[str], kind: AnyKind) -> None:
     """Add a request for each channel, or for none if one is unknown.
 
-    Args:
-        checkpoint: Directory of the checkpoint; a job may run on it.
-        channels: Names of views, of channels their ids.
-        kind: Their kind.
+    A job may run on the checkpoint. Channels are named by their ids.
 
     Raises:
         click.UsageError: A channel is unknown, or the checkpoint is damaged or has no

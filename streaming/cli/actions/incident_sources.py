@@ -130,11 +130,7 @@ class _Channels(msgspec.Struct):
 
 
 def read_incidents(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
-    """Read incidents from the source, and its clock.
-
-    Args:
-        source: Source to read from; by default a monitor on this machine.
-        wanted: Selected incidents.
+    """Read incidents from the source, by default a monitor on this machine.
 
     Raises:
         click.ClickException: The source cannot be read, the monitor is unreachable, or

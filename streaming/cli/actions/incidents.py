@@ -33,11 +33,7 @@ def list_incidents(
 ) -> None:
     """Print incidents, those found last first.
 
-    Args:
-        source: Source to read from.
-        selection: Selected incidents.
-        table: Names of channels, before those that the source gives.
-        as_json: Whether to print JSON.
+    Names of the table come before those that the source gives.
 
     Raises:
         click.exceptions.Exit: There are incidents.

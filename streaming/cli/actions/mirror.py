@@ -34,12 +34,7 @@ _FIRST_CONTACT_S = 1.0
 def mirror_settings(
     nodes: NodeOptions, traffic: TrafficOptions, mirroring: MirrorSettings
 ) -> MirrorSettings:
-    """Return the settings of a mirror.
-
-    Args:
-        nodes: Nodes to read from.
-        traffic: Traffic to mirror.
-        mirroring: How to mirror; its nodes and topics are replaced.
+    """Return how to mirror, with nodes and topics.
 
     Raises:
         click.UsageError: The settings are invalid or contradict one another.
@@ -108,15 +103,7 @@ def mirror(
     observer: str | None,
     address: Address,
 ) -> None:
-    """Mirror until a signal ends it.
-
-    Args:
-        settings: Settings of the mirror.
-        kafka: Cluster and topic.
-        partitions: Partitions of the topic, if it is created.
-        state: Directory of the state.
-        observer: Tap id in the records; None for that of the state, or a random one.
-        address: Address of the metrics.
+    """Mirror until a signal ends it; the tap id may be that of the state.
 
     Raises:
         click.ClickException: The mirror cannot start, or its state fails.

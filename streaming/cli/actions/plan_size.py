@@ -40,13 +40,8 @@ def print_size(
 ) -> None:
     """Print what the monitor needs.
 
-    Args:
-        traffic: Fields of `Load`; None for `frame_bytes` stands for the mean size of
-            measured frames with filters.
-        history_days: Days that the history keeps.
-        performance: Figures of `make bench`; None for those of this release.
-        scaling: Figures of the other benchmarks; None for those of this release.
-        as_json: Whether to print JSON.
+    Of the fields of `Load`, `frame_bytes` may be None, for the mean size of measured
+    frames with filters. Without a file, figures are those of this release.
 
     Raises:
         click.UsageError: A file of figures is invalid or lacks a measure.

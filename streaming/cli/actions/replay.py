@@ -37,13 +37,7 @@ def replay(
 ) -> None:
     """Run a job over a window in a temporary checkpoint, and write its report.
 
-    Args:
-        source: Settings of the reader, with the window.
-        window: Record times to read.
-        session: Settings of Spark.
-        report: File for the report.
-        report_detail: Whether the report has incidents and acknowledgements.
-        scratch: Directory for the checkpoint; None for that of temporary files.
+    The checkpoint lies in `scratch`, or among the temporary files.
 
     Raises:
         click.ClickException: There is nothing to report, a signal came before the end,
@@ -84,13 +78,7 @@ def replay(
 def _job_settings(
     source: SourceSettings, checkpoint: Path, report_detail: bool
 ) -> JobSettings:
-    """Settings of a job that reads its window to the end and writes nothing to Kafka.
-
-    Args:
-        source: Settings of the reader, with a window.
-        checkpoint: An empty directory.
-        report_detail: Whether every definite acknowledgement is stored.
-    """
+    """Settings of a job that reads its window and writes nothing to Kafka."""
     return JobSettings(
         source,
         checkpoint,

@@ -31,15 +31,7 @@ def simulate(
     speed: float,
     truth_file: Path | None,
 ) -> None:
-    """Simulate a scenario and write its records.
-
-    Args:
-        kafka: Cluster and topic.
-        partitions: Partitions of the topic, if it is created.
-        scenario: The scenario.
-        seed: Random seed.
-        speed: Simulated seconds per second; 0 for as fast as possible.
-        truth_file: File for what really happened; None to write none.
+    """Simulate a scenario and write its records; a speed of 0 is as fast as possible.
 
     Raises:
         click.ClickException: The topic is invalid, or the file cannot be written.
