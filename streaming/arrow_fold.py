@@ -81,12 +81,9 @@ def folded(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the answer to the batches of a task: structs of counts, rows and states.
 
-    Args:
-        fold: The function.
-        schema: Schema of the state.
-        most_rows: Rows after which a batch is passed on; all in one if not positive.
-        batches: Columns ``key``, ``event_time`` and ``digest``, and one that says which
-            rows are of which group, and its state.
+    Batches have columns ``key``, ``event_time`` and ``digest``, and one that says
+    which rows are of which group, and its state. If `most_rows` is positive, an answer
+    is passed on after so many rows.
 
     Raises:
         Exception: See `Fold.row`.

@@ -63,7 +63,7 @@ class _Plan(msgspec.Struct, rename="camel"):
 
     @property
     def state_partitions(self) -> int:
-        """Number of partitions of the state, which the first batch fixes."""
+        """The first batch fixes it."""
         return int(self.conf["spark.sql.shuffle.partitions"])
 
 
@@ -142,7 +142,6 @@ def _begin_of(end: Position) -> dict[str, Any]:
 
 
 def _newest(directory: Path) -> int | None:
-    """Number of the newest batch that has a file in a directory."""
     if not directory.is_dir():
         return None
     return max(

@@ -96,13 +96,8 @@ def check_identity(
 ) -> CheckpointIdentity:
     """Check that a checkpoint fits a job, and has its own files.
 
-    Args:
-        checkpoint: Directory of the checkpoint, locked by the caller.
-        topic: The topic that the job reads.
-        report_detail: Whether the job reports definite acknowledgements.
-        has_batches: Whether a job has planned a batch on it.
-        observer: Settings of the model that the operator gives. A new checkpoint gets
-            them, and the defaults of all others.
+    The caller has locked the checkpoint. A new one gets the settings of the model that
+    the operator gives, and the defaults of all others.
 
     Returns:
         The identity of the checkpoint; a new one for a new checkpoint.
@@ -147,12 +142,7 @@ def check_identity(
 def _observer_of(
     checkpoint: Path, identity: CheckpointIdentity, given: Values, has_batches: bool
 ) -> dict[str, int | float]:
-    """Return all settings of the model that hold on a checkpoint.
-
-    Raises:
-        CheckpointMismatch: It was begun with another value of a given one.
-        DamagedCheckpoint: The stored ones are not allowed.
-    """
+    """Return all settings of the model that hold on a checkpoint."""
     is_new = not (has_batches or (own_files(checkpoint) / IDENTITY).exists())
     try:
         begun = settings_of(given if is_new else read_values(identity.observer))

@@ -10,13 +10,7 @@ from connectors.lock import locked
 
 
 class DirectoryUnwritable(OSError):
-    """A directory cannot be made or written to.
-
-    Args:
-        what: Its option without dashes: ``checkpoint`` or ``history``.
-        directory: The directory.
-        reason: The system's words.
-    """
+    """A directory, ``checkpoint`` or ``history``, cannot be made or written to."""
 
     def __init__(self, what: str, directory: Path, reason: str) -> None:
         super().__init__(
@@ -26,7 +20,7 @@ class DirectoryUnwritable(OSError):
 
 
 class DirectoryInUse(RuntimeError):
-    """Another job has locked a directory; arguments as of `DirectoryUnwritable`."""
+    """Another job has locked a directory: ``checkpoint`` or ``history``."""
 
     def __init__(self, what: str, directory: Path) -> None:
         verb = "writes to" if what == "history" else "runs on"

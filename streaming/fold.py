@@ -62,7 +62,11 @@ class Fold:
     ) -> Iterator[pd.DataFrame]:
         """Yield the one row of a group, as Spark calls it."""
         packed, clock_ms = _rows(frames)
-        yield _frame(self.row(key[0], packed, clock_ms, state))
+        # An array of objects: to look for the types of four columns takes four times as
+        # long.
+        row = np.empty((1, len(_OUTPUT_COLUMNS)), dtype=object)
+        row[0] = self.row(key[0], packed, clock_ms, state)
+        yield pd.DataFrame(row, columns=_OUTPUT_COLUMNS)
 
     @hand_over
     def row(
@@ -101,16 +105,9 @@ class Fold:
             state.update((kind.blob_version, data))
             _set_timeout(view, state)
         if not self._with_details:
-            events = _without_details(events, kind)
+            outlets = kind.outlets
+            events = [e for e in events if outlets[type(e)] is not Outlet.DETAILS]
         return OutputRow(key, totals, msgspec.msgpack.encode(list(events)))
-
-
-def _frame(output: OutputRow) -> pd.DataFrame:
-    # An array of objects: to look for the types of four columns takes four times as
-    # long.
-    row = np.empty((1, len(_OUTPUT_COLUMNS)), dtype=object)
-    row[0] = output
-    return pd.DataFrame(row, columns=_OUTPUT_COLUMNS)
 
 
 def _restored(
@@ -130,10 +127,6 @@ def _row_totals(kind: AnyKind, view: View[Any, Any, Any], data: bytes) -> bytes:
     if kind.grouping is None or kind.grouping.changed is None:
         return blob.totals_part(data)
     return blob.pack_totals(kind.grouping.changed(view))
-
-
-def _without_details(events: Sequence[Any], kind: AnyKind) -> Sequence[Any]:
-    return [one for one in events if kind.outlets[type(one)] is not Outlet.DETAILS]
 
 
 def _rows(frames: Iterable[pd.DataFrame]) -> tuple[list[bytes], int]:

@@ -10,16 +10,11 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import (
-    AbstractContextManager,
-    ExitStack,
-    nullcontext,
-)
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
 from connectors.history.errors import DamagedHistory
@@ -132,11 +127,9 @@ class Outbox(NamedTuple):
 
 
 class HistoryExporter:
-    """Empties the outboxes into its destinations while the block runs, and at its end.
+    """Empties the outboxes into its destinations while it is `running`.
 
     Args:
-        settings: Settings of the history.
-        outboxes: The outboxes of all kinds of view.
         clock_ms: Gives the event time of the job, Unix ms; 0 before it is known.
         observer: Settings of the model, which explanations of incidents name.
     """
@@ -155,10 +148,10 @@ class HistoryExporter:
         self._ending = threading.Event()
         self._deadline_s = float("inf")
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
-        self._lock = ExitStack()
 
-    def __enter__(self) -> HistoryExporter:
-        """Lock the history and start the thread.
+    @contextmanager
+    def running(self) -> Iterator[HistoryExporter]:
+        """Lock the history, and export until the block ends; then the remaining rows.
 
         Raises:
             DirectoryInUse: Another job writes to the history.
@@ -166,27 +159,18 @@ class HistoryExporter:
         """
         directory = self._settings.directory
         tables = [table for one in self._outboxes for table in one.tables[1:]]
-        with ExitStack() as stack:
-            stack.enter_context(locked_history(directory))
+        with locked_history(directory):
             try:
                 self._parquet = ParquetHistory(directory, tables=tables)
             except OSError as error:
                 reason = error.strerror or str(error)
                 raise DirectoryUnwritable("history", directory, reason) from error
-            self._lock = stack.pop_all()
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Export the remaining rows, end the thread, and unlock the history."""
-        self._ending.set()
-        self._thread.join()
-        self._lock.close()
+            self._thread.start()
+            try:
+                yield self
+            finally:
+                self._ending.set()
+                self._thread.join()
 
     def limit_remaining_time(self) -> None:
         """Limit further exports to about ten seconds."""
@@ -256,14 +240,8 @@ def _write_records(outbox: Outbox, *rows: list[Row]) -> None:
 class _Task:
     """A piece of work that is repeated, and whose failure does not end the thread.
 
-    Args:
-        work: Function that does it.
-        every_s: Seconds from its end until it is due again.
-        trouble: Start of the log line for a failure, which explains its effect.
-
-    Attributes:
-        due_s: Time of the next attempt, in seconds of the monotonic clock.
-        failed: Whether the last attempt failed.
+    The log line for a failure starts with `trouble`, which explains its effect. Times
+    are seconds of the monotonic clock.
     """
 
     def __init__(self, work: Callable[[], None], every_s: float, trouble: str) -> None:
@@ -317,4 +295,4 @@ def exporting(
         ],
         lambda: board.snapshot.clock_ms,
         board.snapshot.observer,
-    )
+    ).running()

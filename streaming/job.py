@@ -6,11 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import (
-    ExitStack,
-    closing,
-    contextmanager,
-)
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
@@ -67,14 +63,7 @@ committed by then is repeated at the next start."""
 
 @dataclass
 class Job:
-    """A running job.
-
-    Attributes:
-        progress: Progress of the query.
-        stores: What is stored beside the checkpoint.
-        restart: Starts the query again; only before its first batch.
-        verdicts: Stores the verdicts that are shown.
-    """
+    """A running job; `restart` starts the query again, only before its first batch."""
 
     settings: JobSettings
     board: Board
@@ -194,8 +183,9 @@ def running_job(
         stores = checkpoint.stores
         stack.callback(stores.ledger.close)
         _show(spark, settings, board, checkpoint)
-        dead_letters = _dead_letters(settings)
-        if dead_letters is not None:
+        dead_letters, source = None, settings.source
+        if (topic := settings.dead_letter_topic) is not None:
+            dead_letters = DeadLetterWriter(source.kafka, source.client, topic)
             stack.callback(dead_letters.close)
         sink = Sink(
             board,
@@ -214,7 +204,13 @@ def running_job(
             totals = board.snapshot.views[prefix].totals
             store.recent.begin(totals, board.snapshot.clock_ms)
         exporter = stack.enter_context(exporting(settings, stores, board))
-        verdicts = _verdicts(settings, stores, board)
+        verdicts = VerdictRecorder(
+            {
+                prefix: VerdictStore(store.findings, settings.history is not None)
+                for prefix, store in stores.by_kind.items()
+            },
+            board,
+        )
 
         def start() -> StreamingQuery:
             return _start(spark, settings, checkpoint, sink, protocols)
@@ -242,13 +238,7 @@ def running_job(
 
 @contextmanager
 def _watched(settings: JobSettings, board: Board) -> Iterator[TopicWatch]:
-    """Watch the topic while the block runs.
-
-    Raises:
-        connectors.kafka.settings.KafkaUnreachable: No broker answered: a wrong address
-            ends in a plain error.
-        connectors.kafka.settings.TopicMissing: The topic does not exist.
-    """
+    """Watch the topic while the block runs; a wrong address ends in a plain error."""
     kafka = settings.source.kafka
     with closing(TopicOffsets(kafka)) as first:
         first.partitions()
@@ -289,7 +279,6 @@ def _prime(
     checkpoint: OpenCheckpoint,
     kinds: Kinds,
 ) -> None:
-    """Show the totals of the checkpoint's views."""
     stores = checkpoint.stores
     views = read_views(spark, settings.checkpoint, checkpoint.log, kinds)
     sink.publish({key: view.totals for key, view in views.items()})
@@ -298,24 +287,6 @@ def _prime(
     stores.register.set_keys(key for key in views if kinds.split(key)[0].remains)
     unreviewed = find_unreviewed(views, kinds, settings.forget_ms)
     stores.register.request((key, REVIEW) for key in unreviewed)
-
-
-def _verdicts(settings: JobSettings, stores: Stores, board: Board) -> VerdictRecorder:
-    with_history = settings.history is not None
-    return VerdictRecorder(
-        {
-            prefix: VerdictStore(store.findings, with_history)
-            for prefix, store in stores.by_kind.items()
-        },
-        board,
-    )
-
-
-def _dead_letters(settings: JobSettings) -> DeadLetterWriter | None:
-    if settings.dead_letter_topic is None:
-        return None
-    source = settings.source
-    return DeadLetterWriter(source.kafka, source.client, settings.dead_letter_topic)
 
 
 def _start(

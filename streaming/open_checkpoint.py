@@ -19,13 +19,9 @@ from streaming.unfinished import next_unfinished, plan_again
 
 
 class OpenCheckpoint(NamedTuple):
-    """An opened checkpoint.
+    """An opened checkpoint, with this start counted.
 
-    Attributes:
-        log: Its newest batches.
-        identity: Its identity, with this start counted.
-        stores: What is stored beside it.
-        position_of: Returns all that decides the rows of a planned batch.
+    `position_of` returns all that decides the rows of a planned batch.
     """
 
     log: BatchLog

@@ -116,9 +116,6 @@ def _verify(spark: SparkSession, table: Path) -> None:
     """Check a table of RocksDB by the checksums in it.
 
     Spark would end at the first wrong block, and the views after it would be gone.
-
-    Raises:
-        DamagedCheckpoint: It is damaged.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - no public way to RocksDB
     rocksdb = jvm.org.rocksdb
@@ -172,7 +169,6 @@ def _number(binary: str) -> str:
 
 
 def _totals(row: Row, kinds: Kinds) -> bytes:
-    """The packed totals of one view."""
     kind, _ = kinds.split(row.key)
     blob.check_version(row.version, kind.blob_version)
     packed = blob.totals_part(bytes(row.head))

@@ -282,7 +282,6 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield from records
 
     def _is_wanted(self, record: RawRecord, chunk: Chunk, written_ms: int) -> bool:
-        """Whether a record lies in the window, if there is one."""
         window = self._settings.window
         if window is None or record.timestamp_ms in window:
             return True

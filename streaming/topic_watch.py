@@ -223,7 +223,6 @@ class TopicWatch:
             self._board.set_job(clock=self._clock.figures)
 
     def _sample(self) -> None:
-        """Compare clocks with the records that came since the last time."""
         if len(self._reached) <= _SAMPLE_ANSWERS:
             return
         reached = list(self._reached)

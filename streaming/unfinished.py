@@ -30,7 +30,6 @@ class Unfinished(msgspec.Struct, frozen=True):
     """The batch that the newest start found planned and not committed.
 
     Attributes:
-        batch: Its number.
         starts: Number of starts in a row that found it so.
         parts: Records that are read in small batches since one was planned again; None
             if none was.

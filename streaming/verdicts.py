@@ -112,7 +112,6 @@ class VerdictRecorder:
                 self._waiting[prefix] = []
 
     def _attempt(self, work: Callable[[], None]) -> bool:
-        """Do some work with the files; returns whether it succeeded."""
         try:
             work()
         except (sqlite3.Error, OSError, DamagedCheckpoint) as error:

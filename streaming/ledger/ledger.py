@@ -200,15 +200,11 @@ class Ledger:
     def begin(self, committed: int | None, position: str | None) -> None:
         """Undo the newest batch if Spark does not repeat it as it was; at a start.
 
-        To be called before what is stored is read into memory.
+        To be called before what is stored is read into memory, with the newest batch
+        that Spark has committed, and the position of the next one, if it is planned.
 
         It is undone too if it has forgotten views: until Spark repeats it, they are in
         the state, and must not be in the sums over forgotten ones as well.
-
-        Args:
-            committed: Number of the newest batch that Spark has committed; None before
-                the first.
-            position: Position of the batch after it, if that is planned; else None.
         """
         following = 0 if committed is None else committed + 1
         with self.transaction() as connection:
@@ -237,6 +233,20 @@ class Ledger:
             self._has_failed = True
             return
         self._has_grown = self._has_failed = False
+
+    @contextmanager
+    def decoding(self, what: str) -> Iterator[None]:
+        """Turn an error of decoding something of the file into one with a remedy.
+
+        Raises:
+            DamagedCheckpoint: The block raised it.
+        """
+        try:
+            yield
+        # An error of msgspec, or one of bytes that are no text, is a ValueError too.
+        except (ValueError, TypeError) as error:
+            reason = f"{what} cannot be decoded: {error}"
+            raise self.damaged(reason) from error
 
     def damaged(self, reason: object) -> DamagedCheckpoint:
         """Return the error for a file that cannot be read."""

@@ -128,16 +128,12 @@ class ViewRegister:
         if not rows:
             return None
         views, totals, other = rows[0]
-        try:
+        with self._ledger.decoding("a remainder"):
             return Remainder(
                 int(views),
                 blob.unpack_totals(totals, kind.totals),
                 None if other is None else blob.unpack_totals(other, kind.totals),
             )
-        # An error of msgspec, or one of bytes that are no text, is a ValueError too.
-        except (ValueError, TypeError) as error:
-            reason = f"a remainder cannot be decoded: {error}"
-            raise self._ledger.damaged(reason) from error
 
     def _checked(self, rows: Any, type_: type[_Rows]) -> _Rows:
         """Return rows; a damaged page may give values of other types."""
