@@ -26,7 +26,7 @@ class IncidentSource(NamedTuple):
     """
 
     report: Path | None = None
-    api: str | None = None
+    api: str = DEFAULT_API
     history: Path | None = None
     views: str | None = None
 
@@ -49,11 +49,7 @@ class IncidentFilter(NamedTuple):
 def _source(
     report: Path | None, api: str | None, history: Path | None, views: str | None
 ) -> IncidentSource:
-    """Return the source that is given nearest: by option, environment or file.
-
-    Raises:
-        click.UsageError: Two are given equally near.
-    """
+    """Return the source that is given nearest: by option, environment or file."""
     places: dict[str, Any] = {"report": report, "api": api, "history": history}
     context = click.get_current_context()
     for nearest in _NEAREST_FIRST:

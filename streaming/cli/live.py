@@ -79,11 +79,9 @@ def _live_table(console: Console, url: str) -> Iterator[Display]:
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A column of the live table.
+    """A column of the live table, with the text of a channel's cell from its totals.
 
     Attributes:
-        heading: Heading of the column.
-        text: Makes the text of a channel's cell from its totals.
         from_width: Characters in a line of the narrowest terminal with this column.
         grave: Whether any value but zero is a fault.
     """

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Protocol
 
 import click
 from prometheus_client import CollectorRegistry
-from starlette.applications import Starlette
 
 from connectors.prometheus.collector import SnapshotCollector
 from connectors.prometheus.firing import FiringPoll
@@ -44,11 +44,7 @@ class JobView(Protocol):
 
 
 class PendingJob:
-    """A job that is served before it runs; until then it has no incidents or minutes.
-
-    Attributes:
-        job: The job; None before it runs.
-    """
+    """A job that is served before it runs; before, it has no incidents and minutes."""
 
     def __init__(self) -> None:
         self.board = Board()
@@ -103,10 +99,11 @@ class CurrentSnapshot:
         *,
         played: bool = False,
     ) -> None:
-        self._played = played
         self._job = job
-        self._clock = clock
-        self._monotonic_s = monotonic_s
+        self._clock, self._monotonic_s = clock, monotonic_s
+        self._judge = partial(
+            current_snapshot, job.board, clock, monotonic_s, played=played
+        )
         self._lock = threading.Lock()
         self._judged: tuple[Snapshot, tuple[int, int], Snapshot] | None = None
 
@@ -119,20 +116,14 @@ class CurrentSnapshot:
 
     def _newest(self) -> Snapshot:
         with self._lock:
-            board = self._job.board
+            unjudged = self._job.board.snapshot
             # Each clock has seconds of its own.
             second = self._clock() // 1000, int(self._monotonic_s())
             match self._judged:
-                case (unjudged, at, judged) if (
-                    unjudged is board.snapshot and at == second
-                ):
+                case (before, at, judged) if before is unjudged and at == second:
                     return judged
-            unjudged = board.snapshot
-            judged = current_snapshot(
-                board, self._clock, self._monotonic_s, played=self._played
-            )
-            self._judged = unjudged, second, judged
-            return judged
+            self._judged = unjudged, second, self._judge()
+            return self._judged[2]
 
 
 @contextmanager
@@ -159,10 +150,6 @@ def status_server(
     with FiringPoll(prometheus) as firing:
         runbooks = files("dashboards") / "runbooks"
         sources = Sources(current, lambda: job.stored or {}, runbooks, firing)
-        yield from _served(create_app(sources, registry), host, port)
-
-
-def _served(app: Starlette, host: str, port: int) -> Iterator[str]:
-    with WebServer(app, host, port) as server:
-        click.echo(f"status page {server.url}/   metrics {server.url}/metrics")
-        yield server.url
+        with WebServer(create_app(sources, registry), host, port) as server:
+            click.echo(f"status page {server.url}/   metrics {server.url}/metrics")
+            yield server.url

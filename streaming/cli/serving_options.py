@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 import click
 
-from streaming.cli.settings import option_group, setting
+from streaming.cli.settings import Decorator, option_group, setting
 
 LOOPBACK = "127.0.0.1"
 
@@ -20,12 +19,13 @@ class Address(NamedTuple):
     port: int
 
 
-def serving_options(
-    content: str, port: int, *, with_host: bool = True
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def serving_options(content: str, port: int, *, with_host: bool = True) -> Decorator:
     """Add the options of a server; the command gets ``address``, an `Address`.
 
-    Without an option for the host, it is loopback. `content` is for the help text.
+    Args:
+        content: Content that is served, for the help text.
+        port: Port by default.
+        with_host: Whether there is an option for the host; else it is loopback.
     """
     host_option = setting("--host", default=LOOPBACK, help=f"Address for {content}.")
     port_option = setting(

@@ -132,11 +132,7 @@ def _end_of_jvm_explained(ending: threading.Event) -> Iterator[None]:
 
 
 def _explain(error: Exception) -> None:
-    """Raise an error in one line if the JVM has ended.
-
-    Raises:
-        click.ClickException: It has.
-    """
+    """Raise an error in one line if the JVM has ended."""
     if isinstance(error, KafkaUnreachable):
         return
     broke_off = isinstance(error, Py4JNetworkError | ConnectionError)

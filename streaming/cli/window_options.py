@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import click
 
 from sds_core.text import iso_time
-from streaming.cli.settings import Time, option_group, setting
+from streaming.cli.settings import Decorator, Time, option_group, setting
 from streaming.settings import Window
 
 ALL_TIMES = Window(-(2**63), 2**63 - 1)
 """Every time that a record of Kafka can have."""
 
 
-def window_options(
-    *, required: bool
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def window_options(*, required: bool) -> Decorator:
     """Add ``--from`` and ``--to``; the command gets ``window``, a `Window`.
 
     If they are not required, the window has no bound where one is omitted.

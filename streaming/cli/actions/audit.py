@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 
 import click
 
@@ -90,23 +91,14 @@ def peer_side(address: Address, traffic: TrafficOptions) -> Side:
     return PeerSide(Peer(address), str(address))
 
 
+@dataclass(frozen=True, slots=True)
 class Audit:
-    """Compares a mirror with another side.
+    """Compares a mirror with another side; `fix` writes what the mirror lacks."""
 
-    Args:
-        kafka: Cluster and topic of the mirror.
-        side: The other side.
-        span: Which messages are compared.
-        fix: Whether to write what the mirror lacks to its topic.
-    """
-
-    def __init__(
-        self, kafka: KafkaSettings, side: Side, span: AuditSpan, fix: bool
-    ) -> None:
-        self._kafka = kafka
-        self._side = side
-        self._span = span
-        self._fix = fix
+    kafka: KafkaSettings
+    side: Side
+    span: AuditSpan
+    fix: bool
 
     def once(self, as_json: bool) -> None:
         """Audit, and print the result.
@@ -170,20 +162,20 @@ class Audit:
         report("%s", result)
 
     async def _run(self) -> AuditResult:
-        start_ns, end_ns = self._span.bounds_ns(wall_ms())
+        start_ns, end_ns = self.span.bounds_ns(wall_ms())
         since_ms = max(0, start_ns // _NS - _AHEAD_MS)
-        mirror = await asyncio.to_thread(read_mirrored, self._kafka, since_ms)
-        differences = await self._side.compare(mirror, start_ns, end_ns)
+        mirror = await asyncio.to_thread(read_mirrored, self.kafka, since_ms)
+        differences = await self.side.compare(mirror, start_ns, end_ns)
         missing_here: list[AuditedMessage] = []
         skipped = remirrored = 0
-        for hashes in in_parts(differences.missing_here, self._side.part):
-            copied = await self._side.copy(hashes)
+        for hashes in in_parts(differences.missing_here, self.side.part):
+            copied = await self.side.copy(hashes)
             skipped += len(hashes) - len(copied)
             missing_here += [copy.message for copy in copied]
-            if self._fix:
+            if self.fix:
                 remirrored += await asyncio.to_thread(self._write, copied)
         return AuditResult(
-            self._side.name,
+            self.side.name,
             start_ns,
             end_ns,
             differences.here,
@@ -200,7 +192,7 @@ class Audit:
 
         They have the time of now, as every record has that of its receipt.
         """
-        with closing(TopicOffsets(self._kafka)) as offsets:
+        with closing(TopicOffsets(self.kafka)) as offsets:
             partitions = len(offsets.partitions())
         records = [
             TopicRecord(
@@ -213,7 +205,7 @@ class Audit:
             for copy in copied
             if copy.value is not None
         ]
-        return write(records, self._kafka)
+        return write(records, self.kafka)
 
 
 def _text(error: BaseException) -> str:

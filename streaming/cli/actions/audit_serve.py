@@ -53,12 +53,7 @@ _POSITION = "position"
 class MirrorIndex:
     """Which messages a topic has, and where; on disk.
 
-    All methods are called in one thread.
-
-    Args:
-        kafka: Cluster and topic.
-        path: File of the tree.
-        keep_days: Days of messages to keep, by sender's time.
+    All methods are called in one thread. Days to keep are by sender's time.
 
     Raises:
         StorageError: The file cannot be used.

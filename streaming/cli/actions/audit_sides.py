@@ -80,9 +80,7 @@ class Side(Protocol):
 class StoreSide:
     """Stores of Waku nodes; what any of them has counts.
 
-    Args:
-        nodes: The nodes.
-        topics: Pubsub topic -> its content topics, none for all.
+    Topics are pubsub topics with their content topics, none for all.
     """
 
     part = 500

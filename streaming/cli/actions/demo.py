@@ -62,12 +62,9 @@ _PATIENCE_S = 120
 
 
 class Traffic(NamedTuple):
-    """Traffic to play.
+    """Traffic to play, and the report that a correct monitor gives.
 
-    Attributes:
-        title: Name of the traffic, for the table at the end.
-        records: Records, roughly in order of time; the last one is about now.
-        truth: Report that a correct monitor gives.
+    Records are roughly in order of time; the last one is about now.
     """
 
     title: str
@@ -245,10 +242,7 @@ def lost_line(gaps: Mapping[str, int], url: str | None) -> str:
     """Return how many messages were lost and where their names are; "" for none.
 
     The numbers are those of the table: a message that came later was counted as lost.
-
-    Args:
-        gaps: Counts of gaps in the report's totals.
-        url: URL of the page, without a slash at its end; None if the page goes away.
+    Without a URL the page goes away.
     """
     lost, later = gaps["lost"], gaps["retracted"]
     if not lost:
@@ -271,16 +265,18 @@ def show_comparison(
 ) -> bool:
     """Print the table; returns whether every figure equals the truth."""
     table = Table(title=Text(f"{title}, all channels together", "table.title"))
-    for heading, justify in (
-        ("figure", "left"),
-        ("truth", "right"),
-        ("monitor", "right"),
-        ("same?", "left"),
-    ):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    table.add_column("figure")
+    table.add_column("truth", justify="right")
+    table.add_column("monitor", justify="right")
+    table.add_column("same?")
     for comparison in comparisons:
         if not comparison.channel:
-            table.add_row(*_row(comparison))
+            figures = (
+                f"{value:,}" if isinstance(value, int) else str(value)
+                for value in (comparison.truth, comparison.found)
+            )
+            same = "yes" if comparison.same else "[bold red]NO[/]"
+            table.add_row(comparison.figure, *figures, same)
     console.print(table)
     by_channel = [comparison for comparison in comparisons if comparison.channel]
     channels = {comparison.channel for comparison in by_channel}
@@ -297,12 +293,3 @@ def show_comparison(
                 markup=False,
             )
     return all(comparison.same for comparison in comparisons)
-
-
-def _row(comparison: Comparison) -> tuple[Any, ...]:
-    same = "yes" if comparison.same else "[bold red]NO[/]"
-    return comparison.figure, _number(comparison.truth), _number(comparison.found), same
-
-
-def _number(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)

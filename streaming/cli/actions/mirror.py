@@ -141,12 +141,7 @@ def mirror(
 
 
 def _check_kafka(kafka: KafkaSettings) -> None:
-    """Log a warning if Kafka is unreachable; the mirror can start without it.
-
-    Raises:
-        connectors.kafka.settings.KafkaRefused: A broker refuses this client, for
-            instance because of a wrong password.
-    """
+    """Log a warning if Kafka is unreachable; a refusal ends the mirror."""
     problem = check_admission(replace(kafka, timeout_s=_FIRST_CONTACT_S))
     if problem is not None:
         logger.warning(

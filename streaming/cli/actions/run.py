@@ -31,6 +31,7 @@ from streaming.damage import DamagedCheckpoint
 from streaming.directories import DirectoryInUse, DirectoryUnwritable
 from streaming.failure import JobFailed
 from streaming.open_checkpoint import check_start
+from streaming.retries import Retries
 
 _REFUSALS = (
     CheckpointMismatch,
@@ -100,7 +101,8 @@ def _supervised(settings: RunSettings) -> Iterator[Supervisor]:
                 pending.job.verdicts.look(snapshot, wall_ms())
             display(snapshot)
 
-        yield Supervisor(spark, job, pending, ending, settings.retry_for_s, each_second)
+        retries = Retries(settings.retry_for_s)
+        yield Supervisor(spark, job, pending, ending, retries, each_second)
 
 
 def _progress_line(snapshot: Snapshot) -> str:
