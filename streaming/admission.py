@@ -18,7 +18,7 @@ from sds_core.observer.ahead import LOOKAHEAD
 from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.batch_cut import aligned_end, part_of
 from streaming.position import PartitionPosition, Position, Unread
-from streaming.record_times import Offsets, ReadTimes, RecordTimes
+from streaming.record_times import IsRecord, Offsets, ReadTimes, RecordTimes
 from streaming.settings import BatchLimits, Window
 
 LATE_MS = 3_600_000
@@ -36,6 +36,20 @@ _LEAST_LEAD_MS = 30_000
 
 _UNSAMPLED_ROWS = 500
 """Up to this many records, their size is not sampled: that would cost a fetch."""
+
+
+def ends_of_window(
+    offsets: Offsets, ends: Mapping[int, int], window: Window, is_record: IsRecord
+) -> dict[int, int]:
+    """Return the ends of partitions, or of their parts that may hold a window."""
+    behind = offsets.first_at_or_after(list(ends), window.last_ms + LATE_MS + 1)
+    return {
+        # The time of a transaction's end says nothing about the records after it.
+        p: min(end, behind[p].offset)
+        if p in behind and is_record(p, behind[p].offset)
+        else end
+        for p, end in ends.items()
+    }
 
 
 MeanBytes = Callable[[Mapping[int, int]], int]
@@ -69,10 +83,8 @@ class Admission:
 
     Attributes:
         topic: Name of the topic, for errors.
-        offsets: The broker's index.
         scan_times: Reads record times where the index cannot be trusted.
         mean_bytes: Samples the size of the records that come next.
-        limits: How much one batch may read.
         skip_lost: Whether to count records that Kafka deleted before they were read,
             by themselves or with the whole topic, and go on, instead of raising an
             error.
@@ -92,14 +104,7 @@ class Admission:
         topic = self.offsets.describe()
         ends = self.offsets.latest(topic.partitions)
         if self.window is not None:
-            behind = self.offsets.first_at_or_after(
-                topic.partitions, self.window.last_ms + LATE_MS + 1
-            )
-            for partition, at in behind.items():
-                # The time of a transaction's end says nothing about the records after
-                # it.
-                if self.is_record(partition, at.offset):
-                    ends[partition] = min(ends[partition], at.offset)
+            ends = ends_of_window(self.offsets, ends, self.window, self.is_record)
         return Target(ends, topic.id)
 
     def holds(self, planned: Position) -> bool:
@@ -169,13 +174,8 @@ class Admission:
         """How far the clock of the topic is ahead of wall time, as far as that counts.
 
         If all taps of a topic are fast, refusing its records would leave nothing to
-        watch, and no record in it contradicts the others.
-
-        Args:
-            start: Position of the first unread record.
-            ends: Where the unread records end, by partition.
-            wall_ms: Wall time of the admission, Unix ms.
-            is_live: Whether the topic is followed: only then a lead can begin.
+        watch, and no record in it contradicts the others. A lead can begin only while
+        the topic is followed.
         """
         if start.clock_ms:
             moved_ms = max(one.moved_ms for one in start.partitions.values())
@@ -233,12 +233,7 @@ class Admission:
     ) -> Position:
         """Return the end of all unread records, or of those that fit the limit.
 
-        Args:
-            unread: The records.
-            newest_ms: Greatest record time of each partition, Unix ms.
-            clock_ms: T if all are read, Unix ms.
-            times: Their times.
-            row_limit: Number of records that fit.
+        The greatest record time of each partition, and T if all are read, are Unix ms.
         """
         start = unread.start
         clock_ms = max(start.clock_ms, clock_ms)
@@ -283,12 +278,7 @@ class Admission:
     def _placed(
         self, start: Position, topic: Topic, ends: Mapping[int, int]
     ) -> Position:
-        """Return the start with added partitions, after records that Kafka deleted.
-
-        Raises:
-            RecordsLost: Kafka deleted unread records, and `skip_lost` is not set.
-            TopicReplaced: The topic was made anew, and `skip_lost` is not set.
-        """
+        """Return the start with added partitions, after records that Kafka deleted."""
         earliest = self.offsets.earliest(topic.partitions)
         if self._is_replaced(start, topic):
             return _moved_to(start, topic, earliest)
@@ -318,11 +308,7 @@ class Admission:
         return replace(start, partitions=placed, skipped=skipped, topic_id=topic_id)
 
     def _is_replaced(self, position: Position, topic: Topic) -> bool:
-        """Whether a position belongs to an earlier topic of the same name.
-
-        Raises:
-            TopicReplaced: It does, and `skip_lost` is not set.
-        """
+        """Whether a position is of an earlier topic; raises that unless `skip_lost`."""
         if not _differ(position.topic_id, topic.id):
             return False
         if not self.skip_lost:
@@ -335,7 +321,6 @@ class Admission:
 
 
 def _differ(one: str | None, other: str | None) -> bool:
-    """Whether two ids are known and belong to different topics."""
     return None not in (one, other) and one != other
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from pyspark import worker
@@ -43,20 +43,9 @@ _STATES = {
 }
 
 
-class _StateRow(NamedTuple):
-    """The state of a group as the JVM reads it.
-
-    Attributes:
-        properties: `GroupState.json`.
-        key: The group's key, as the JVM has packed it.
-        value: The pickled value; None if there is none.
-        old_timeout_ms: The timeout before the group was folded.
-    """
-
-    properties: str
-    key: bytes
-    value: bytes | None
-    old_timeout_ms: int
+_StateRow = tuple[str, bytes, bytes | None, int]
+"""A row of `_STATES`: `GroupState.json`, the key as the JVM has packed it, the pickled
+value if there is any, and the timeout before the group was folded."""
 
 
 def use_arrow_fold() -> None:
@@ -92,12 +81,9 @@ def folded(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the answer to the batches of a task: structs of counts, rows and states.
 
-    Args:
-        fold: The function.
-        schema: Schema of the state.
-        most_rows: Rows after which a batch is passed on; all in one if not positive.
-        batches: Columns ``key``, ``event_time`` and ``digest``, and one that says which
-            rows are of which group, and its state.
+    Batches have columns ``key``, ``event_time`` and ``digest``, and one that says
+    which rows are of which group, and its state. If `most_rows` is positive, an answer
+    is passed on after so many rows.
 
     Raises:
         Exception: See `Fold.row`.
@@ -148,7 +134,7 @@ def _state_row(state: GroupState, schema: StructType) -> _StateRow:
     if state.exists:
         value = _PICKLER.dumps(schema.toInternal(state.get))
     key: bytes = state._keyAsUnsafe  # noqa: SLF001 - as Spark's worker
-    return _StateRow(state.json(), key, value, state.oldTimeoutTimestamp)
+    return state.json(), key, value, state.oldTimeoutTimestamp
 
 
 def _answer(rows: Sequence[OutputRow], states: Sequence[_StateRow]) -> pa.RecordBatch:

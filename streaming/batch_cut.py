@@ -88,12 +88,7 @@ def cut_at(times: RecordTimes, clock_ms: int) -> Cut:
 
 
 def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
-    """Move ahead in doubling strides until a cut is too far.
-
-    Args:
-        low: A cut that fits the limit.
-        latest_ms: Time that T may not pass, Unix ms.
-        row_limit: Number of rows that fit.
+    """Move a cut that fits ahead in doubling strides until a cut is too far.
 
     Returns:
         The last cut that fits, moved up to the earliest record after it, and the

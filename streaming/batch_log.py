@@ -63,7 +63,7 @@ class _Plan(msgspec.Struct, rename="camel"):
 
     @property
     def state_partitions(self) -> int:
-        """Number of partitions of the state, which the first batch fixes."""
+        """The first batch fixes it."""
         return int(self.conf["spark.sql.shuffle.partitions"])
 
 
@@ -76,8 +76,7 @@ class _Commit(msgspec.Struct, rename="camel"):
 def read_batch_log(checkpoint: Path) -> BatchLog:
     """Return the newest batches of a checkpoint, after a check of all that Spark reads.
 
-    Args:
-        checkpoint: Directory of the checkpoint; need not exist.
+    The directory need not exist.
 
     Raises:
         DamagedCheckpoint: A file is missing or has the wrong content.
@@ -124,12 +123,7 @@ def position_of(checkpoint: Path, batch: int) -> str:
 
 
 def complete(checkpoint: Path, log: BatchLog) -> None:
-    """Make a checkpoint as Spark wants it after a file of it was deleted.
-
-    Args:
-        checkpoint: Directory of the checkpoint, locked by the caller.
-        log: Its newest batches.
-    """
+    """Make a locked checkpoint complete again after a file of it was deleted."""
     for name in ("", "offsets", "commits", "state/0/_metadata"):
         remove_stale_checksums(checkpoint / name)
     metadata = checkpoint / "metadata"
@@ -148,7 +142,6 @@ def _begin_of(end: Position) -> dict[str, Any]:
 
 
 def _newest(directory: Path) -> int | None:
-    """Number of the newest batch that has a file in a directory."""
     if not directory.is_dir():
         return None
     return max(

@@ -9,24 +9,16 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sds_core.observer import blob
-from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.forgotten import Remainder
 from sds_core.observer.kinds import AnyProtocol
-from sds_core.observer.mirror_audit import MirrorAudit
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
-from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.snapshot import JobFigures, Snapshot, Views
 from streaming.group_parts import GroupParts
 from streaming.position import Position
 
 
 class FollowingViews(NamedTuple):
-    """What is published next.
-
-    Attributes:
-        views: All views, by the prefix of their kind.
-        changed: Names of those that were set or dropped.
-    """
+    """What is published next: views by prefix, and names of those set or dropped."""
 
     views: dict[str, Views[Any]]
     changed: Mapping[str, Collection[str]]
@@ -37,9 +29,6 @@ class Board:
 
     Setting the same totals twice gives the same snapshot, so a replayed batch does
     no harm.
-
-    Args:
-        protocols: Registered protocols.
     """
 
     def __init__(self, protocols: Iterable[AnyProtocol] = PROTOCOLS) -> None:
@@ -170,28 +159,17 @@ class Board:
 
     def set_position(self, position: Position) -> None:
         """Set where the newest batch ended: its admission time and records."""
-        with self._lock:
-            self._snapshot = replace(self._snapshot, clock_ms=position.clock_ms)
+        self.set(clock_ms=position.clock_ms)
         self.set_job(records=position.records, records_lost=position.skipped)
 
-    def set_table(self, table: ChannelTable) -> None:
-        """Replace the operator's channel table.
+    def set(self, **parts: Any) -> None:
+        """Replace parts of the snapshot: `table`, `audit` or `observer`.
 
-        Names, objectives and muting change immediately. A channel gets its label when
-        it is first seen, and the label does not change.
+        Of the channel table, names, objectives and muting change immediately. A channel
+        gets its label when it is first seen, and the label does not change.
         """
         with self._lock:
-            self._snapshot = replace(self._snapshot, table=table)
-
-    def set_audit(self, audit: MirrorAudit) -> None:
-        """Set what the newest audit of the mirror found."""
-        with self._lock:
-            self._snapshot = replace(self._snapshot, audit=audit)
-
-    def set_observer(self, settings: ObserverSettings) -> None:
-        """Set the settings of the model, which the checkpoint has."""
-        with self._lock:
-            self._snapshot = replace(self._snapshot, observer=settings)
+            self._snapshot = replace(self._snapshot, **parts)
 
     def set_job(self, **figures: Any) -> JobFigures:
         """Set some of the job's own figures."""

@@ -6,14 +6,13 @@ Spark's own files lie in the checkpoint's directory, ours in ``monitor/`` in it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated
 
 import msgspec
 
-from connectors.lock import locked
 from sds_core.observer.settings_table import Values, read_values, settings_of, values_of
 from sds_core.text import printable
 from streaming.damage import (
@@ -25,6 +24,7 @@ from streaming.damage import (
     write_atomically,
     wrong_content,
 )
+from streaming.directories import locked_directory
 from streaming.unfinished import Unfinished
 
 _LONGEST_TOPIC = 249
@@ -41,36 +41,6 @@ _FileName = Annotated[str, msgspec.Meta(pattern=r"^[\w.-]{1,100}\Z")]
 
 class CheckpointMismatch(ValueError):
     """The checkpoint was begun with other settings."""
-
-
-class CheckpointUnwritable(OSError):
-    """The checkpoint's directory cannot be made or written to.
-
-    Attributes:
-        checkpoint: Directory of the checkpoint.
-    """
-
-    def __init__(self, checkpoint: Path, reason: str) -> None:
-        self.checkpoint = checkpoint
-        super().__init__(
-            f"checkpoint {checkpoint} cannot be written to ({reason}): use a "
-            "directory of your own as --checkpoint"
-        )
-
-
-class CheckpointInUse(RuntimeError):
-    """Another job runs on the checkpoint.
-
-    Attributes:
-        checkpoint: Directory of the checkpoint.
-    """
-
-    def __init__(self, checkpoint: Path) -> None:
-        self.checkpoint = checkpoint
-        super().__init__(
-            f"another job runs on checkpoint {checkpoint}: end it, or use another "
-            "--checkpoint"
-        )
 
 
 class CheckpointIdentity(msgspec.Struct):
@@ -110,17 +80,10 @@ def locked_checkpoint(checkpoint: Path) -> Iterator[None]:
     """Lock a checkpoint while the block runs.
 
     Raises:
-        CheckpointInUse: Another process has the lock.
-        CheckpointUnwritable: The directory cannot be made or written to.
+        DirectoryInUse: Another process has the lock.
+        DirectoryUnwritable: The directory cannot be made or written to.
     """
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(locked(own_files(checkpoint) / "lock"))
-        except BlockingIOError:
-            raise CheckpointInUse(checkpoint) from None
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise CheckpointUnwritable(checkpoint, reason) from error
+    with locked_directory("checkpoint", checkpoint, "monitor/lock"):
         yield
 
 
@@ -133,13 +96,8 @@ def check_identity(
 ) -> CheckpointIdentity:
     """Check that a checkpoint fits a job, and has its own files.
 
-    Args:
-        checkpoint: Directory of the checkpoint, locked by the caller.
-        topic: The topic that the job reads.
-        report_detail: Whether the job reports definite acknowledgements.
-        has_batches: Whether a job has planned a batch on it.
-        observer: Settings of the model that the operator gives. A new checkpoint gets
-            them, and the defaults of all others.
+    The caller has locked the checkpoint. A new one gets the settings of the model that
+    the operator gives, and the defaults of all others.
 
     Returns:
         The identity of the checkpoint; a new one for a new checkpoint.
@@ -184,12 +142,7 @@ def check_identity(
 def _observer_of(
     checkpoint: Path, identity: CheckpointIdentity, given: Values, has_batches: bool
 ) -> dict[str, int | float]:
-    """Return all settings of the model that hold on a checkpoint.
-
-    Raises:
-        CheckpointMismatch: It was begun with another value of a given one.
-        DamagedCheckpoint: The stored ones are not allowed.
-    """
+    """Return all settings of the model that hold on a checkpoint."""
     is_new = not (has_batches or (own_files(checkpoint) / IDENTITY).exists())
     try:
         begun = settings_of(given if is_new else read_values(identity.observer))
@@ -213,10 +166,7 @@ def record_start(
 ) -> CheckpointIdentity:
     """Count a start of a checkpoint, and list its own files.
 
-    Args:
-        checkpoint: Directory of the checkpoint, locked by the caller.
-        identity: See `check_identity`.
-        files: Names of the files in ``monitor/`` that exist from now on.
+    The caller has locked the checkpoint; the files exist from now on.
     """
     started = msgspec.structs.replace(
         identity, starts=identity.starts + 1, files=sorted(files)

@@ -65,7 +65,6 @@ class Chunk:
     """Collects the records of one partition until it is time to pass them on.
 
     Args:
-        partition: Kafka partition.
         clock_ms: Greatest record time of the partition before the chunk, or the
             admission time, whichever is later.
         admitted_ms: Wall time of the batch's admission.
@@ -93,10 +92,7 @@ class Chunk:
     def add(self, record: RawRecord, written_ms: int | None = None) -> None:
         """Judge one record, and collect it in the digests of the views it concerns.
 
-        Args:
-            record: The record.
-            written_ms: When it was written at the latest, Unix ms; None for the time
-                of the admission.
+        It was written at `written_ms` at the latest, Unix ms; None for the admission.
         """
         self._records += 1
         if written_ms is None:

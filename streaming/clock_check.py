@@ -26,13 +26,7 @@ _ADVICE = "set both clocks by NTP"
 class ClockCheck:
     """Compares the clock of this machine.
 
-    Args:
-        kafka_ms: Asks Kafka for its time, Unix ms; None if it does not tell.
-        wall_ms: This machine's clock, Unix ms.
-        monotonic_s: Monotonic clock, seconds.
-
-    Attributes:
-        figures: Result of the newest comparison.
+    Kafka is asked for its time, Unix ms; it may not know it.
     """
 
     def __init__(

@@ -54,11 +54,7 @@ def state_of(key: str) -> str:
 
 
 def do_without(path: Path) -> str:
-    """Return the remedy for a damaged file in ``monitor/`` that a job can do without.
-
-    Args:
-        path: The file.
-    """
+    """Return the remedy for a damaged file in ``monitor/`` that is not needed."""
     return (
         "restore the checkpoint from a backup; or move this file away and take its "
         f'name out of "files" in {path.with_name(IDENTITY)}, to go on without '

@@ -52,24 +52,14 @@ _PLAIN = re.compile(r"[\w/.+=@,-]+", re.ASCII)
 
 
 class _Problem(NamedTuple):
-    """Why an executor cannot work.
-
-    Attributes:
-        text: What is wrong.
-        unreachable: Whether Kafka or the topic cannot be reached from there.
-    """
+    """Why an executor cannot work; `unreachable` says that it is Kafka or the topic."""
 
     text: str
     unreachable: bool = False
 
 
 class _Fit(NamedTuple):
-    """An executor that can work.
-
-    Attributes:
-        host: Its machine.
-        is_compiled: Whether it runs the compiled rules.
-    """
+    """The host of an executor that can work, and whether it runs the compiled rules."""
 
     host: str
     is_compiled: bool
@@ -94,11 +84,7 @@ def send_code(context: SparkContext, directory: Path) -> None:
 
     Spark unpacks the archive there, because Python cannot load compiled modules from a
     zip. An executor of another Python or machine than the driver's runs the rules
-    interpreted.
-
-    Args:
-        context: A context on a cluster.
-        directory: Directory for the archive, which must exist as long as the context.
+    interpreted. The archive's directory must exist as long as the context.
     """
     archive = directory / f"{_UNPACKED}.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as files:
@@ -136,12 +122,7 @@ def check_executors(
 ) -> None:
     """Check that executors exist and can work: code, Kafka, and the checkpoint.
 
-    Executors that come later are not checked.
-
-    Args:
-        spark: A session; without executors nothing is checked.
-        kafka: Cluster and topic.
-        checkpoint: Directory of the checkpoint, locked by the caller.
+    Executors that come later are not checked. The caller has locked the checkpoint.
 
     Raises:
         streaming.failure.JobFailed: There is no executor, or one cannot work.

@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-import msgspec
-
 from connectors.kafka.settings import (
     InvalidTopic,
     KafkaRefused,
@@ -42,9 +40,6 @@ class BatchTooLarge(RuntimeError):
     """A worker would pass on more of a batch than memory may have room for.
 
     The sizes of the records that come next are estimated from a few of them.
-
-    Attributes:
-        limit_bytes: Bytes that it may pass on.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -136,16 +131,6 @@ class NoWorker(JobFailed):
         super().__init__(_NO_WORKER_CAUSE, passes=True)
 
 
-class _Meaning(msgspec.Struct):
-    """The attributes of a `JobFailed` on their way through Spark."""
-
-    cause: str
-    unreachable: bool = False
-    final: bool = False
-    passes: bool | None = None
-    too_large: bool = False
-
-
 def hand_over(
     function: Callable[_Parameters, _Result],
 ) -> Callable[_Parameters, _Result]:
@@ -187,9 +172,7 @@ def query_failure(error: StreamingQueryException) -> JobFailed:
         return NoWorker()
     _, mark, after = text.partition(_MARK)
     if mark:
-        line = after.partition("\n")[0]
-        meaning = msgspec.json.decode(line, type=_Meaning)
-        return JobFailed(**msgspec.structs.asdict(meaning))
+        return JobFailed(**json.loads(after.partition("\n")[0]))
     # The condition is STREAM_FAILED; its parameter has the message of the cause.
     parameters = error.getMessageParameters() or {}
     cause = _naming_line(parameters.get("message", text))
@@ -202,12 +185,11 @@ def _add_meaning(error: Exception) -> None:
     # If a task fails, Spark raises an error in the sink that has the task's mark.
     if _MARK in str(error):
         return
-    meaning = _meaning_of(error)
     # In ASCII, so that no character of it can end the line.
-    error.add_note(_MARK + json.dumps(msgspec.structs.asdict(meaning)))
+    error.add_note(_MARK + json.dumps(vars(_meaning_of(error))))
 
 
-def _meaning_of(error: Exception) -> _Meaning:
+def _meaning_of(error: Exception) -> JobFailed:
     for one in _chain(error):
         if isinstance(one, _FORESEEN):
             # A broker that refuses a record was reached.
@@ -218,14 +200,14 @@ def _meaning_of(error: Exception) -> _Meaning:
             # A broker that ends may seem to refuse.
             passes = None if isinstance(one, KafkaRefused) else unreachable
             too_large = isinstance(one, BatchTooLarge)
-            return _Meaning(
+            return JobFailed(
                 _first_line(str(one)),
                 unreachable,
                 final,
                 True if too_large else passes,
                 too_large,
             )
-    return _Meaning(cause_of(error))
+    return JobFailed(cause_of(error))
 
 
 def cause_of(error: Exception) -> str:

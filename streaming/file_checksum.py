@@ -29,10 +29,6 @@ def remove_stale_checksums(directory: Path) -> None:
 def check_file(path: Path, remedy: str = RESTORE) -> None:
     """Check a file that Spark has written.
 
-    Args:
-        path: The file.
-        remedy: What the operator can do if it is damaged.
-
     Raises:
         DamagedCheckpoint: It is missing, empty, cannot be read, or does not have the
             checksum that is stored beside it.

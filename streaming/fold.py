@@ -43,10 +43,8 @@ _OUTPUT_COLUMNS = pd.Index(OutputRow._fields)
 class Fold:
     """The function for ``applyInPandasWithState``.
 
-    Args:
-        settings: Settings of the rules in docs/figures.md.
-        with_details: Whether events for `Outlet.DETAILS` leave the job.
-        protocols: Registered protocols.
+    The settings are those of the rules in docs/figures.md; `with_details` says whether
+    events for `Outlet.DETAILS` leave the job.
     """
 
     def __init__(
@@ -64,20 +62,20 @@ class Fold:
     ) -> Iterator[pd.DataFrame]:
         """Yield the one row of a group, as Spark calls it."""
         packed, clock_ms = _rows(frames)
-        yield _frame(self.row(key[0], packed, clock_ms, state))
+        # An array of objects: to look for the types of four columns takes four times as
+        # long.
+        row = np.empty((1, len(_OUTPUT_COLUMNS)), dtype=object)
+        row[0] = self.row(key[0], packed, clock_ms, state)
+        yield pd.DataFrame(row, columns=_OUTPUT_COLUMNS)
 
     @hand_over
     def row(
         self, key: str, packed: Sequence[bytes], clock_ms: int, state: GroupState
     ) -> OutputRow:
-        """Bring the view of a group up to date.
+        """Bring the view of a group up to date by its digests and requests.
 
-        Args:
-            key: Key of the group.
-            packed: Its digests and requests.
-            clock_ms: Admission time T of the batch, Unix ms; does not matter if the
-                group's deadline has passed.
-            state: State of the group.
+        `clock_ms` is the admission time T of the batch, Unix ms; it does not matter if
+        the group's deadline has passed.
 
         Raises:
             DamagedCheckpoint: The state is damaged.
@@ -107,16 +105,9 @@ class Fold:
             state.update((kind.blob_version, data))
             _set_timeout(view, state)
         if not self._with_details:
-            events = _without_details(events, kind)
+            outlets = kind.outlets
+            events = [e for e in events if outlets[type(e)] is not Outlet.DETAILS]
         return OutputRow(key, totals, msgspec.msgpack.encode(list(events)))
-
-
-def _frame(output: OutputRow) -> pd.DataFrame:
-    # An array of objects: to look for the types of four columns takes four times as
-    # long.
-    row = np.empty((1, len(_OUTPUT_COLUMNS)), dtype=object)
-    row[0] = output
-    return pd.DataFrame(row, columns=_OUTPUT_COLUMNS)
 
 
 def _restored(
@@ -136,10 +127,6 @@ def _row_totals(kind: AnyKind, view: View[Any, Any, Any], data: bytes) -> bytes:
     if kind.grouping is None or kind.grouping.changed is None:
         return blob.totals_part(data)
     return blob.pack_totals(kind.grouping.changed(view))
-
-
-def _without_details(events: Sequence[Any], kind: AnyKind) -> Sequence[Any]:
-    return [one for one in events if kind.outlets[type(one)] is not Outlet.DETAILS]
 
 
 def _rows(frames: Iterable[pd.DataFrame]) -> tuple[list[bytes], int]:

@@ -11,9 +11,6 @@ class GroupParts:
     """The newest totals of each group in each view.
 
     Totals are absolute, so setting a part twice changes nothing.
-
-    Args:
-        grouping: How the views are joined into groups.
     """
 
     def __init__(self, grouping: Grouping[Any, Any]) -> None:

@@ -11,16 +11,10 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import (
-    AbstractContextManager,
-    ExitStack,
-    contextmanager,
-    nullcontext,
-)
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
 from connectors.history.errors import DamagedHistory
@@ -39,13 +33,12 @@ from connectors.history.schema import (
 from connectors.history.topics import HistoryTopics
 from connectors.kafka.settings import (
     InvalidTopic,
-    KafkaSettings,
     SecurityUnusable,
 )
-from connectors.lock import locked
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from streaming.board import Board
 from streaming.damage import DamagedCheckpoint
+from streaming.directories import DirectoryUnwritable, locked_directory
 from streaming.ledger.findings import Destination, Findings, OutboxRow
 from streaming.ledger.stores import Stores
 from streaming.settings import HistorySettings, JobSettings
@@ -96,56 +89,9 @@ _NOT_MAINTAINED = "the history cannot be put in order"
 _log = logging.getLogger("sds-monitor")
 
 
-class HistoryInUse(RuntimeError):
-    """Another job writes to the history.
-
-    Attributes:
-        directory: Directory of the history.
-    """
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        super().__init__(
-            f"another job writes to history {directory}: end it, or use another "
-            "--history"
-        )
-
-
-class HistoryUnwritable(OSError):
-    """The directory of the history cannot be made or written to.
-
-    Attributes:
-        directory: Directory of the history.
-    """
-
-    def __init__(self, directory: Path, reason: str) -> None:
-        self.directory = directory
-        super().__init__(
-            f"history {directory} cannot be written to ({reason}): use a directory of "
-            "your own as --history"
-        )
-
-
-@contextmanager
-def locked_history(directory: Path) -> Iterator[None]:
-    """Lock a history while the block runs.
-
-    Raises:
-        HistoryInUse: Another job writes to the history.
-        HistoryUnwritable: The directory of the history cannot be written to.
-    """
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(locked(directory / LOCK))
-        except BlockingIOError:
-            raise HistoryInUse(directory) from None
-        except OSError as error:
-            raise HistoryUnwritable(directory, _reason(error)) from error
-        yield
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or str(error)
+def locked_history(directory: Path) -> AbstractContextManager[None]:
+    """Lock a history while the block runs; see `locked_directory`."""
+    return locked_directory("history", directory, LOCK)
 
 
 class Outbox(NamedTuple):
@@ -165,11 +111,9 @@ class Outbox(NamedTuple):
     def rows(
         self, pending: Sequence[OutboxRow], observer: ObserverSettings
     ) -> tuple[list[Row], list[Row], list[Row]]:
-        """Return the rows of all tables: incidents, minutes and verdicts.
+        """Return pending rows of all tables: incidents, minutes and verdicts.
 
-        Args:
-            pending: Rows of the outbox.
-            observer: Settings of the model, which explanations of incidents name.
+        Explanations of incidents name settings of the model.
         """
         kind = self.tables.kind
         incidents = [one for one in pending if isinstance(one, NumberedIncident)]
@@ -183,11 +127,9 @@ class Outbox(NamedTuple):
 
 
 class HistoryExporter:
-    """Empties the outboxes into its destinations while the block runs, and at its end.
+    """Empties the outboxes into its destinations while it is `running`.
 
     Args:
-        settings: Settings of the history.
-        outboxes: The outboxes of all kinds of view.
         clock_ms: Gives the event time of the job, Unix ms; 0 before it is known.
         observer: Settings of the model, which explanations of incidents name.
     """
@@ -206,37 +148,29 @@ class HistoryExporter:
         self._ending = threading.Event()
         self._deadline_s = float("inf")
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
-        self._lock = ExitStack()
 
-    def __enter__(self) -> HistoryExporter:
-        """Lock the history and start the thread.
+    @contextmanager
+    def running(self) -> Iterator[HistoryExporter]:
+        """Lock the history, and export until the block ends; then the remaining rows.
 
         Raises:
-            HistoryInUse: Another job writes to the history.
-            HistoryUnwritable: The directory of the history cannot be written to.
+            DirectoryInUse: Another job writes to the history.
+            DirectoryUnwritable: The directory of the history cannot be written to.
         """
         directory = self._settings.directory
         tables = [table for one in self._outboxes for table in one.tables[1:]]
-        with ExitStack() as stack:
-            stack.enter_context(locked_history(directory))
+        with locked_history(directory):
             try:
                 self._parquet = ParquetHistory(directory, tables=tables)
             except OSError as error:
-                raise HistoryUnwritable(directory, _reason(error)) from error
-            self._lock = stack.pop_all()
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Export the remaining rows, end the thread, and unlock the history."""
-        self._ending.set()
-        self._thread.join()
-        self._lock.close()
+                reason = error.strerror or str(error)
+                raise DirectoryUnwritable("history", directory, reason) from error
+            self._thread.start()
+            try:
+                yield self
+            finally:
+                self._ending.set()
+                self._thread.join()
 
     def limit_remaining_time(self) -> None:
         """Limit further exports to about ten seconds."""
@@ -278,16 +212,9 @@ class HistoryExporter:
             if time.monotonic() >= self._deadline_s:
                 return
 
-    def _write_files(
-        self,
-        outbox: Outbox,
-        incidents: list[Row],
-        minutes: list[Row],
-        verdicts: list[Row],
-    ) -> None:
-        self._parquet.write(outbox.tables.incidents, incidents)
-        self._parquet.write(outbox.tables.minutes, minutes)
-        self._parquet.write(outbox.tables.verdicts, verdicts)
+    def _write_files(self, outbox: Outbox, *rows: list[Row]) -> None:
+        for table, some in zip(outbox.tables[1:], rows, strict=True):
+            self._parquet.write(table, some)
 
     def _maintain(self) -> None:
         """Delete days that are too old, here and in the files; merge small files."""
@@ -304,25 +231,17 @@ _Write = Callable[[Outbox, list[Row], list[Row], list[Row]], None]
 """Writes the incidents, minutes and verdicts of an outbox to a destination."""
 
 
-def _write_records(
-    outbox: Outbox, incidents: list[Row], minutes: list[Row], verdicts: list[Row]
-) -> None:
+def _write_records(outbox: Outbox, *rows: list[Row]) -> None:
     # Without topics the rows are confirmed all the same, so that they are deleted.
     if outbox.topics is not None:
-        outbox.topics.write(incidents, minutes, verdicts)
+        outbox.topics.write(*rows)
 
 
 class _Task:
     """A piece of work that is repeated, and whose failure does not end the thread.
 
-    Args:
-        work: Function that does it.
-        every_s: Seconds from its end until it is due again.
-        trouble: Start of the log line for a failure, which explains its effect.
-
-    Attributes:
-        due_s: Time of the next attempt, in seconds of the monotonic clock.
-        failed: Whether the last attempt failed.
+    The log line for a failure starts with `trouble`, which explains its effect. Times
+    are seconds of the monotonic clock.
     """
 
     def __init__(self, work: Callable[[], None], every_s: float, trouble: str) -> None:
@@ -349,7 +268,7 @@ def exporting(
     settings: JobSettings, stores: Stores, board: Board
 ) -> AbstractContextManager[HistoryExporter | None]:
     """Exports findings to the history while the block runs, if there is a history."""
-    history = settings.history
+    history, kafka = settings.history, settings.source.kafka
     if history is None:
         return nullcontext()
 
@@ -360,13 +279,13 @@ def exporting(
         kind = tables.kind
         end = "" if kind.at_root else f".{kind.published.names.many}"
         return HistoryTopics(
-            _with_timeout(settings.source.kafka, _HISTORY_TIMEOUT_S),
+            replace(kafka, timeout_s=min(kafka.timeout_s, _HISTORY_TIMEOUT_S)),
             [
                 f"{history.incidents_topic}{end}",
                 f"{history.minutes_topic}{end}",
                 f"{history.verdicts_topic}{end}",
             ],
-            retention_ms=history.days * 86_400_000,
+            retention_ms=history.days * _DAY_MS,
             tables=tables,
         )
 
@@ -378,9 +297,4 @@ def exporting(
         ],
         lambda: board.snapshot.clock_ms,
         board.snapshot.observer,
-    )
-
-
-def _with_timeout(kafka: KafkaSettings, longest_s: float) -> KafkaSettings:
-    """The same cluster with a timeout of at most so many seconds."""
-    return replace(kafka, timeout_s=min(kafka.timeout_s, longest_s))
+    ).running()

@@ -6,11 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import (
-    ExitStack,
-    closing,
-    contextmanager,
-)
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
@@ -30,7 +26,6 @@ from sds_core.observer.kinds import AnyProtocol, Kinds
 from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND, kinds_of
 from sds_core.observer.report import build_report
 from sds_core.observer.settings_table import settings_of
-from sds_core.observer.snapshot import Snapshot
 from streaming.board import Board
 from streaming.checkpoint import locked_checkpoint, own_files
 from streaming.chunk import REVIEW
@@ -68,17 +63,7 @@ committed by then is repeated at the next start."""
 
 @dataclass
 class Job:
-    """A running job.
-
-    Attributes:
-        settings: Settings of the job.
-        board: The newest figures.
-        query: Spark's query.
-        progress: Progress of the query.
-        stores: What is stored beside the checkpoint.
-        restart: Starts the query again; only before its first batch.
-        verdicts: Stores the verdicts that are shown.
-    """
+    """A running job; `restart` starts the query again, only before its first batch."""
 
     settings: JobSettings
     board: Board
@@ -97,17 +82,10 @@ class Job:
             for prefix, store in self.stores.by_kind.items()
         }
 
-    @property
-    def has_begun(self) -> bool:
-        """True: incidents and minutes can be found."""
-        return True
-
     def wait(self, seconds: float, ending: threading.Event | None = None) -> bool:
         """Wait for the end, at most so long; returns whether the job has ended.
 
-        Args:
-            seconds: Longest wait, seconds.
-            ending: An event that ends the wait soon after it is set.
+        The event ends the wait soon after it is set.
 
         Raises:
             JobFailed: It ended with an error.
@@ -148,10 +126,6 @@ class Job:
         # Any number of seconds, whatever its type says.
         return bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]
 
-    def look(self, snapshot: Snapshot, now_ms: int, wall_ms: int | None = None) -> None:
-        """Store the verdicts that are shown now; see `VerdictRecorder.look`."""
-        self.verdicts.look(snapshot, now_ms, wall_ms)
-
     def report(self, generated_at_ms: int) -> dict[str, Any]:
         """The report as of now; see `build_report`."""
         details = incidents = None
@@ -187,10 +161,10 @@ def running_job(
             for one of this job's own.
 
     Raises:
-        streaming.checkpoint.CheckpointInUse: Another job runs on the checkpoint.
+        streaming.directories.DirectoryInUse: Another job has checkpoint or history.
+        streaming.directories.DirectoryUnwritable: One of them cannot be written to.
         streaming.checkpoint.CheckpointMismatch: The checkpoint was begun for another
             topic, without ``--report-detail``, or with other settings of the model.
-        streaming.checkpoint.CheckpointUnwritable: The checkpoint cannot be written to.
         streaming.damage.DamagedCheckpoint: The checkpoint is damaged.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote its state.
         sds_core.observer.kinds.UnknownKind: It has views of an unregistered kind.
@@ -198,8 +172,6 @@ def running_job(
             a cluster cannot work.
         connectors.kafka.settings.KafkaUnreachable: No broker answered.
         connectors.kafka.settings.TopicMissing: The topic does not exist.
-        streaming.history.HistoryInUse: Another job writes to its history.
-        streaming.history.HistoryUnwritable: The history cannot be written to.
     """
     board = Board(protocols) if board is None else board
     kinds = kinds_of(protocols)
@@ -211,8 +183,9 @@ def running_job(
         stores = checkpoint.stores
         stack.callback(stores.ledger.close)
         _show(spark, settings, board, checkpoint)
-        dead_letters = _dead_letters(settings)
-        if dead_letters is not None:
+        dead_letters, source = None, settings.source
+        if (topic := settings.dead_letter_topic) is not None:
+            dead_letters = DeadLetterWriter(source.kafka, source.client, topic)
             stack.callback(dead_letters.close)
         sink = Sink(
             board,
@@ -231,7 +204,13 @@ def running_job(
             totals = board.snapshot.views[prefix].totals
             store.recent.begin(totals, board.snapshot.clock_ms)
         exporter = stack.enter_context(exporting(settings, stores, board))
-        verdicts = _verdicts(settings, stores, board)
+        verdicts = VerdictRecorder(
+            {
+                prefix: VerdictStore(store.findings, settings.history is not None)
+                for prefix, store in stores.by_kind.items()
+            },
+            board,
+        )
 
         def start() -> StreamingQuery:
             return _start(spark, settings, checkpoint, sink, protocols)
@@ -259,13 +238,7 @@ def running_job(
 
 @contextmanager
 def _watched(settings: JobSettings, board: Board) -> Iterator[TopicWatch]:
-    """Watch the topic while the block runs.
-
-    Raises:
-        connectors.kafka.settings.KafkaUnreachable: No broker answered: a wrong address
-            ends in a plain error.
-        connectors.kafka.settings.TopicMissing: The topic does not exist.
-    """
+    """Watch the topic while the block runs; a wrong address ends in a plain error."""
     kafka = settings.source.kafka
     with closing(TopicOffsets(kafka)) as first:
         first.partitions()
@@ -284,8 +257,8 @@ def _show(
     log, identity, stores = checkpoint[:3]
     if not board.snapshot.primed:
         check_executors(spark, settings.source.kafka, settings.checkpoint)
-        board.set_table(settings.channel_table)
-    board.set_observer(settings_of(identity.observer))
+        board.set(table=settings.channel_table)
+    board.set(observer=settings_of(identity.observer))
     board.set_job(
         restarts=identity.starts - 1,
         version=version("sds-monitor"),
@@ -306,7 +279,6 @@ def _prime(
     checkpoint: OpenCheckpoint,
     kinds: Kinds,
 ) -> None:
-    """Show the totals of the checkpoint's views."""
     stores = checkpoint.stores
     views = read_views(spark, settings.checkpoint, checkpoint.log, kinds)
     sink.publish({key: view.totals for key, view in views.items()})
@@ -315,24 +287,6 @@ def _prime(
     stores.register.set_keys(key for key in views if kinds.split(key)[0].remains)
     unreviewed = find_unreviewed(views, kinds, settings.forget_ms)
     stores.register.request((key, REVIEW) for key in unreviewed)
-
-
-def _verdicts(settings: JobSettings, stores: Stores, board: Board) -> VerdictRecorder:
-    with_history = settings.history is not None
-    return VerdictRecorder(
-        {
-            prefix: VerdictStore(store.findings, with_history)
-            for prefix, store in stores.by_kind.items()
-        },
-        board,
-    )
-
-
-def _dead_letters(settings: JobSettings) -> DeadLetterWriter | None:
-    if settings.dead_letter_topic is None:
-        return None
-    source = settings.source
-    return DeadLetterWriter(source.kafka, source.client, settings.dead_letter_topic)
 
 
 def _start(

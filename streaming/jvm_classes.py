@@ -85,16 +85,7 @@ def use_files_as_made(spark: SparkSession) -> None:
 
 
 def _compiled(jvm: Any, name: str, source: str) -> Any:
-    """Compile a class for the JVM of the driver, which runs a local session's tasks.
-
-    Args:
-        jvm: The JVM, as py4j gives it.
-        name: The class; it is in no package.
-        source: Java, as far as Janino takes it.
-
-    Returns:
-        The `java.lang.Class`.
-    """
+    """Return a class that is in no package, compiled for the driver's JVM from Java."""
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(jvm.Thread.currentThread().getContextClassLoader())
     compiler.cook(source)

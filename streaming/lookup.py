@@ -26,10 +26,6 @@ class Stored:
 
     What is written of channels holds for all kinds.
 
-    Attributes:
-        store: What is stored beside the checkpoint.
-        history: The history; None if the job has none.
-
     Raises:
         connectors.history.errors.DamagedHistory: Raised by methods: a file of the
             history cannot be read.
@@ -76,12 +72,8 @@ class Stored:
     ) -> list[Row]:
         """Minutes of a channel that begin in [since_ms, until_ms), in order.
 
-        Args:
-            channel: Channel id, or the name of a view or group of another kind.
-            since_ms: Event time, Unix ms.
-            until_ms: Event time, Unix ms.
-            fields: Names of fields that each row must have, besides key and ``told``;
-                None for all. Without a history, rows have the figures that grow.
+        Each row must have the fields, besides key and ``told``; None for all. Without a
+        history, rows have the figures that grow.
         """
         findings, recent, tables = self.store
         if self.history is None:
@@ -115,12 +107,9 @@ class Stored:
     def find_verdicts(
         self, channels: Collection[str], since_ms: int, until_ms: int
     ) -> Mapping[str, Sequence[ShownVerdict]]:
-        """Rows that tell which verdicts were shown between two times, in order.
+        """Rows that tell which verdicts were shown between two wall times, in order.
 
-        Args:
-            channels: Channel ids, or names of views or groups of another kind.
-            since_ms: Wall time, Unix ms; rows are those from the begin of its day on.
-            until_ms: Wall time, Unix ms.
+        Times are Unix ms; rows are those from the begin of the first day on.
         """
         findings, _, tables = self.store
         verdicts = VerdictStore(findings)

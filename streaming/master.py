@@ -50,10 +50,8 @@ def check_master(master: str) -> None:
 def find_unreachable(master: str) -> str | None:
     """Return why no process listens at a standalone master; None if one does.
 
-    Spark itself would try for a minute. Masters of other kinds are not asked.
-
-    Args:
-        master: A checked address. One of several masters is enough.
+    Spark itself would try for a minute. Masters of other kinds are not asked. The
+    address is a checked one; one of several masters is enough.
     """
     if not master.startswith(_STANDALONE):
         return None

@@ -19,13 +19,9 @@ from streaming.unfinished import next_unfinished, plan_again
 
 
 class OpenCheckpoint(NamedTuple):
-    """An opened checkpoint.
+    """An opened checkpoint, with this start counted.
 
-    Attributes:
-        log: Its newest batches.
-        identity: Its identity, with this start counted.
-        stores: What is stored beside it.
-        position_of: Returns all that decides the rows of a planned batch.
+    `position_of` returns all that decides the rows of a planned batch.
     """
 
     log: BatchLog
@@ -71,12 +67,10 @@ def check_start(settings: JobSettings) -> None:
     """Check what a job needs of the disk, as far as that is quick.
 
     Raises:
-        streaming.checkpoint.CheckpointInUse: Another job runs on the checkpoint.
-        streaming.checkpoint.CheckpointMismatch: See `open_checkpoint`.
-        streaming.checkpoint.CheckpointUnwritable: The checkpoint cannot be written to.
+        streaming.checkpoint.CheckpointMismatch: See `check_identity`.
         streaming.damage.DamagedCheckpoint: The checkpoint is damaged.
-        streaming.history.HistoryInUse: Another job writes to its history.
-        streaming.history.HistoryUnwritable: The history cannot be written to.
+        streaming.directories.DirectoryInUse: Another job has checkpoint or history.
+        streaming.directories.DirectoryUnwritable: One of them cannot be written to.
     """
     with locked_checkpoint(settings.checkpoint):
         _identity_of(settings, read_batch_log(settings.checkpoint))
@@ -86,17 +80,7 @@ def check_start(settings: JobSettings) -> None:
 
 
 def _identity_of(settings: JobSettings, log: BatchLog) -> CheckpointIdentity:
-    """Return the identity of a job's checkpoint, which is locked by the caller.
-
-    Args:
-        settings: Settings of the job.
-        log: The checkpoint's log of batches.
-
-    Raises:
-        streaming.checkpoint.CheckpointMismatch: The checkpoint was begun for another
-            topic, without ``--report-detail``, or with other settings of the model.
-        streaming.damage.DamagedCheckpoint: A file is missing or has the wrong content.
-    """
+    """Return the identity of a job's checkpoint, which the caller has locked."""
     return check_identity(
         settings.checkpoint,
         settings.source.kafka.topic,

@@ -106,9 +106,7 @@ class Position:
     def with_requests(self, number: int, start: Position) -> Position:
         """Return the position after a batch that takes requests up to a number too.
 
-        Args:
-            number: Number of the newest request; 0 if there is none.
-            start: Position at which the batch begins. The batch may be empty otherwise.
+        The batch begins at `start`, and may be empty otherwise.
         """
         if number <= start.requests:
             return self
@@ -124,9 +122,7 @@ class Position:
     def last_look(self, partition: int, quiet_ms: int) -> Look:
         """The last look at a partition's end before the batch that begins here.
 
-        Args:
-            partition: The partition.
-            quiet_ms: `quiet_ms` of the end of the batch.
+        `quiet_ms` is that of the end of the batch.
         """
         if quiet_ms:
             here = self.partitions.get(partition)

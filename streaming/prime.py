@@ -36,13 +36,7 @@ _DAMAGE = re.compile(
 
 
 class StoredView(NamedTuple):
-    """The part of a view's state that a start needs.
-
-    Attributes:
-        totals: Its packed totals.
-        timeout_ms: Event time after which Spark calls the view, Unix ms; None for
-            never.
-    """
+    """Packed totals of a view, and when Spark calls it, Unix ms; None for never."""
 
     totals: bytes
     timeout_ms: int | None
@@ -54,12 +48,7 @@ def find_unreviewed(
     """Return keys of silent views that Spark would call too late to forget them.
 
     A job of a release before 0.8.0, or with more days until a view is forgotten, has
-    set their timeouts.
-
-    Args:
-        views: The views by key.
-        kinds: Registered kinds of view.
-        forget_ms: Silence after which a view is forgotten; 0 for never.
+    set their timeouts. With 0 ms of silence, no view is forgotten.
     """
     if not forget_ms:
         return []
@@ -80,12 +69,6 @@ def read_views(
     spark: SparkSession, checkpoint: Path, log: BatchLog, kinds: Kinds
 ) -> dict[str, StoredView]:
     """Return all views by key as of the last committed batch; empty without one.
-
-    Args:
-        spark: Reads the checkpoint.
-        checkpoint: Directory of the checkpoint.
-        log: Its newest batches.
-        kinds: Kinds of view that this job knows.
 
     Raises:
         sds_core.observer.kinds.UnknownKind: The checkpoint has views of an unregistered
@@ -133,9 +116,6 @@ def _verify(spark: SparkSession, table: Path) -> None:
     """Check a table of RocksDB by the checksums in it.
 
     Spark would end at the first wrong block, and the views after it would be gone.
-
-    Raises:
-        DamagedCheckpoint: It is damaged.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - no public way to RocksDB
     rocksdb = jvm.org.rocksdb
@@ -189,7 +169,6 @@ def _number(binary: str) -> str:
 
 
 def _totals(row: Row, kinds: Kinds) -> bytes:
-    """The packed totals of one view."""
     kind, _ = kinds.split(row.key)
     blob.check_version(row.version, kind.blob_version)
     packed = blob.totals_part(bytes(row.head))

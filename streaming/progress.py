@@ -32,7 +32,6 @@ class Progress:
         pending: Counts the rows that wait for the history; None without a history.
 
     Attributes:
-        position: End of the newest batch; None before the first.
         fired_ms: Event time, Unix ms, before which every deadline has fired.
         batches: Batches that this query has finished.
         works: Whether it had finished a batch since the update before, or waited for
@@ -135,6 +134,5 @@ def _warn_of_another_topic(before: Position | None, after: Position) -> None:
 
 
 def _watermark_ms(progress: dict[str, Any]) -> int:
-    """The watermark with which a batch fired deadlines, Unix ms."""
     text = progress.get("eventTime", {}).get("watermark", "1970-01-01T00:00:00.000Z")
     return round(datetime.fromisoformat(text).timestamp() * 1000)

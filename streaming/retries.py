@@ -50,10 +50,7 @@ class Retries:
     ) -> float | None:
         """Return how long to wait before another start, seconds; None for no start.
 
-        Args:
-            failure: How the query has ended.
-            has_worked: Whether it has finished a batch since its start.
-            now_s: Time in seconds of the monotonic clock.
+        `has_worked` says whether the query has finished a batch since its start.
         """
         if failure.too_large:
             # Few starts lead to a batch that is not: no limit of time applies.

@@ -44,9 +44,7 @@ def archive_of_spark(java: Path) -> ClassArchive:
 def record_archive(archive: ClassArchive, use: Callable[[SparkSession], None]) -> None:
     """Make the archive of the classes of Spark's JVM; takes about 30 s.
 
-    Args:
-        archive: The archive to make.
-        use: Does what a job does: only classes that it loads are in the archive.
+    `use` does what a job does: only classes that it loads are in the archive.
 
     Raises:
         connectors.java.JavaMissing: Java is missing or too old.
@@ -66,8 +64,7 @@ def record_archive(archive: ClassArchive, use: Callable[[SparkSession], None]) -
 def exit_status_of_jvm(patience_s: float = 0.0) -> int | None:
     """Return the exit status of Spark's JVM, negative for a signal; None if it runs.
 
-    Args:
-        patience_s: How long to wait for its end, seconds.
+    Waits for its end for some seconds.
     """
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - Spark has no other name for it
     # The JVM of spark-submit is not ours: it has started this process.
@@ -92,11 +89,7 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
 def make_session(
     settings: SessionSettings, jvm_options: Sequence[str] = ()
 ) -> SparkSession:
-    """Start Spark, or return the session that already runs.
-
-    Args:
-        settings: Settings of Spark.
-        jvm_options: Further options of the JVM.
+    """Start Spark, with further options of the JVM, or return the running session.
 
     Raises:
         connectors.java.JavaMissing: Java is missing or too old.
@@ -128,21 +121,17 @@ def make_session(
         "org.apache.spark.sql.execution.streaming.checkpointing."
         "FileSystemBasedCheckpointFileManager"
     )
-    builder = (
-        SparkSession.builder.appName("sds-monitor")
-        .config("spark.api.mode", "classic")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.streaming.stateStore.providerClass", rocksdb)
-        .config(
-            "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
-            True,
-        )
+    options: dict[str, bool | float | int | str | None] = {
+        "spark.api.mode": "classic",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.streaming.stateStore.providerClass": rocksdb,
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": True,
         # A batch has few rows for the JVM. Spark would generate Java code for them in
         # each task, and compile some of it again in each batch.
-        .config("spark.sql.codegen.wholeStage", False)
-        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        .config("spark.python.worker.faulthandler.enabled", True)
-        .config("spark.ui.showConsoleProgress", False)
+        "spark.sql.codegen.wholeStage": False,
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.python.worker.faulthandler.enabled": True,
+        "spark.ui.showConsoleProgress": False,
         # TieredStopAtLevel=1: only the quick compiler, since batches are short and the
         # work is in Python.
         # UseSerialGC, Xms: with two cores and some ten MB of objects in a batch, the
@@ -151,40 +140,38 @@ def make_session(
         # The archive does not fit the class path of a cluster's settings.
         # Xss8m: when a query is stopped, Spark redacts its plan with regular
         # expressions that need a deep stack.
-        .config(
-            "spark.driver.extraJavaOptions",
-            shlex.join(
-                (
-                    "-XX:TieredStopAtLevel=1",
-                    "-XX:+UseSerialGC",
-                    "-Xms128m",
-                    "-Xss8m",
-                    f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
-                    f"-Djava.io.tmpdir={scratch}",
-                    *([] if settings.is_cluster else archive_of_spark(java).options),
-                    *jvm_options,
-                )
-            ),
-        )
-    )
-    if master is not None:
-        builder = builder.master(master)
+        "spark.driver.extraJavaOptions": shlex.join(
+            (
+                "-XX:TieredStopAtLevel=1",
+                "-XX:+UseSerialGC",
+                "-Xms128m",
+                "-Xss8m",
+                f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
+                f"-Djava.io.tmpdir={scratch}",
+                *([] if settings.is_cluster else archive_of_spark(java).options),
+                *jvm_options,
+            )
+        ),
+    }
     if not settings.is_cluster:
         # On a cluster these are for Spark's own settings to say; and its workers have
         # no code of ours yet when their daemon starts.
-        builder = (
-            builder.config("spark.ui.enabled", False)
+        options |= {
+            "spark.ui.enabled": False,
             # Without that page nothing shows the plan, which Spark writes out for each
             # batch.
-            .config("spark.sql.ui.explainMode", "simple")
-            .config("spark.driver.host", "127.0.0.1")
-            .config("spark.driver.bindAddress", "127.0.0.1")
-            .config("spark.local.dir", str(scratch))
-            .config("spark.python.daemon.module", "streaming.worker_daemon")
+            "spark.sql.ui.explainMode": "simple",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.local.dir": str(scratch),
+            "spark.python.daemon.module": "streaming.worker_daemon",
             # Spark's default renames files through Hadoop's FileContext, which runs
             # `readlink` several times for each: 100 ms of processor time in a batch.
-            .config("spark.sql.streaming.checkpointFileManagerClass", file_manager)
-        )
+            "spark.sql.streaming.checkpointFileManagerClass": file_manager,
+        }
+    builder = SparkSession.builder.appName("sds-monitor").config(map=options)
+    if master is not None:
+        builder = builder.master(master)
     spark = _started(builder, master)
     partitions = settings.shuffle_partitions or spark.sparkContext.defaultParallelism
     spark.conf.set("spark.sql.shuffle.partitions", partitions)

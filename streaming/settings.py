@@ -115,9 +115,6 @@ class SourceSettings:
     """Settings of the reader, on the driver and in the workers.
 
     Attributes:
-        kafka: Cluster and topic.
-        client: Library that reads.
-        limits: Upper limits of one batch.
         start: ``earliest``, ``latest`` or a Unix time in ms: where a job with a new
             checkpoint starts to read.
         tasks: Number of workers that read at the same time; 0 for as many as the
@@ -188,13 +185,9 @@ class SessionSettings:
 
 @dataclass(frozen=True, slots=True)
 class HistorySettings:
-    """Settings of the history of incidents and minutes.
+    """Settings of the history of incidents and minutes, in Parquet files and topics.
 
-    Attributes:
-        directory: Directory of the Parquet files.
-        days: Days of event time after which a row is deleted.
-        has_topics: Whether rows are written to Kafka too.
-        incidents_topic, minutes_topic, verdicts_topic: Names of the topics in Kafka.
+    After so many days of event time, a row is deleted.
     """
 
     directory: Path
@@ -210,14 +203,12 @@ class JobSettings:
     """Settings of one job.
 
     Attributes:
-        source: Settings of the reader.
         checkpoint: Directory of the checkpoint. Files of sds-monitor itself are in
             its subdirectory ``monitor/``.
         trigger_s: Shortest time between two batches, seconds.
         until_caught_up: Whether the job ends when it has read all that the topic
             holds at the start.
         report_detail: Whether every definite acknowledgement is stored for the report.
-        label_budget: Number of channels that have a metric label of their own.
         dead_letter_topic: Topic for undecodable records; None to only count them.
         group: Consumer group to which offsets are committed; None for no commits.
         history: Settings of the history; None to store only incidents, and those

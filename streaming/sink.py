@@ -59,7 +59,6 @@ class Sink:
         with_history: Whether there is a history, and so minutes are recorded.
         position_of: Returns all that decides the rows of a planned batch; see
             `Ledger.batch`.
-        protocols: Registered protocols.
 
     Raises:
         ValueError: A kind has no store.
@@ -98,7 +97,7 @@ class Sink:
         self.take(output.collect(), batch_id)
 
     def take(self, rows: Sequence[Row], batch_id: int) -> None:
-        """Commit a batch.
+        """Commit a batch of rows of `fold.OUTPUT_SCHEMA`.
 
         1. Undecodable records are copied to the dead-letter topic.
         2. One transaction of the ledger stores incidents, minutes for the page, both
@@ -110,10 +109,6 @@ class Sink:
         Spark repeats the batch if the process ends before Spark has noted that it was
         committed. That does no harm: dead letters carry the offset of their record, the
         ledger knows the batch, and the board is absolute.
-
-        Args:
-            rows: All rows of the batch, see `fold.OUTPUT_SCHEMA`.
-            batch_id: Number of the batch.
         """
         output = self._sorted(rows)
         position = self._position_of(batch_id)
@@ -162,7 +157,6 @@ class Sink:
         return output._replace(clock_ms=clock_ms)
 
     def _store(self, output: _Output) -> None:
-        """Store what must not be stored twice."""
         stores = self._stores
         for prefix, store in stores.by_kind.items():
             kind, leaving = self._kinds.of(prefix), output.leaving[prefix]
@@ -212,33 +206,24 @@ class Sink:
         self, fresh: Mapping[str, Mapping[str, Any]], gone: Iterable[str]
     ) -> FollowingViews:
         """Give labels to new views, and return what is published."""
-        for kind in self._kinds:
-            if kind.prefix in self._stores.labels:
-                self._admit(kind.prefix, fresh[kind.prefix], kind.in_channel_table)
+        table = self._board.snapshot.table
+        for prefix, ledger in self._stores.labels.items():
+            # A view in `other` stays there while the process lives, even if the channel
+            # table changes: no counter that is exported may fall.
+            known = self._board.names(prefix)
+            new = sorted({name for name in fresh[prefix] if name not in known})
+            if self._kinds.of(prefix).in_channel_table:
+                ledger.admit(new, lambda name: table.of(name).label)
+            else:
+                ledger.admit(new)
         labels = {prefix: one.labels for prefix, one in self._stores.labels.items()}
         remainders = self._stores.register.remainders(self._kinds)
         return self._board.following(fresh, labels, remainders, gone)
 
-    def _admit(self, prefix: str, names: Iterable[str], in_channel_table: bool) -> None:
-        """Give labels to the views of one kind that are new."""
-        # A view in `other` stays there while the process lives, even if the channel
-        # table changes: no counter that is exported may fall.
-        known = self._board.names(prefix)
-        new = sorted({name for name in names if name not in known})
-        ledger = self._stores.labels[prefix]
-        if in_channel_table:
-            table = self._board.snapshot.table
-            ledger.admit(new, lambda name: table.of(name).label)
-        else:
-            ledger.admit(new)
-
     def _mark_incidents(self, views: Mapping[str, Views[Any]], clock_ms: int) -> None:
-        """Mark incidents that taps may have caused.
+        """Mark incidents that taps may have caused, by the views after the batch.
 
-        Args:
-            views: Views after the batch.
-            clock_ms: T of the batch, Unix ms: the taps' totals include all earlier
-                records.
+        The taps' totals include all records before T, Unix ms.
         """
         settings, taps = self._board.snapshot.observer, views[TAPS.prefix].totals
 
@@ -261,7 +246,6 @@ class Sink:
 
 
 def _sort(event: Any, kind: AnyKind, name: str, output: _Output) -> None:
-    """Add an event of one view to its outlet."""
     by_outlet = output.leaving[kind.prefix]
     outlet = kind.outlets[type(event)]
     if outlet is Outlet.FORGOTTEN:

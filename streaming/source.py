@@ -57,8 +57,7 @@ class ReadRange:
     """One partition's share of a batch.
 
     Attributes:
-        offsets: Offsets to read.
-        clock_ms: The partition's clock before them, Unix ms.
+        clock_ms: The partition's clock before the offsets, Unix ms.
         held: Where the partition ended at the admission.
         look: An earlier look at its end.
     """
@@ -76,6 +75,7 @@ class ReadRange:
         return OffsetRange(self.offsets.partition, end, max(end, last))
 
 
+@dataclass(frozen=True)
 class ReadTask(InputPartition):
     """The part of a batch that one worker reads.
 
@@ -88,20 +88,11 @@ class ReadTask(InputPartition):
         requests: Rows that it yields in addition; see `streaming.ledger.view_register`.
     """
 
-    def __init__(
-        self,
-        ranges: Sequence[ReadRange],
-        clock_ms: int,
-        admitted_ms: int,
-        carries_clock: bool,
-        requests: Sequence[DigestRow] = (),
-    ) -> None:
-        super().__init__(None)
-        self.ranges = ranges
-        self.clock_ms = clock_ms
-        self.admitted_ms = admitted_ms
-        self.carries_clock = carries_clock
-        self.requests = requests
+    ranges: Sequence[ReadRange]
+    clock_ms: int
+    admitted_ms: int
+    carries_clock: bool
+    requests: Sequence[DigestRow] = ()
 
 
 def make_source(protocols: Iterable[AnyProtocol] = PROTOCOLS) -> type[DataSource]:
@@ -167,19 +158,14 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         start = self._settings.start if window is None else window.first_ms
         if start != EARLIEST:
             ends = offsets.latest(partitions)
-            found = (
-                {}
-                if isinstance(start, str)
-                else offsets.first_at_or_after(partitions, start)
-            )
+            found: Mapping[int, TimedOffset] = {}
+            if not isinstance(start, str):
+                found = offsets.first_at_or_after(partitions, start)
             firsts = {p: found[p].offset if p in found else ends[p] for p in partitions}
         return Position(
             # A window has no records before its first time.
             clock_ms=0 if window is None else window.first_ms,
-            partitions={
-                partition: PartitionPosition(first)
-                for partition, first in firsts.items()
-            },
+            partitions={p: PartitionPosition(first) for p, first in firsts.items()},
             topic_id=topic.id,
         ).to_json()
 
@@ -235,8 +221,8 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @hand_over
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read and digest one worker's share."""
+        assert isinstance(partition, ReadTask)  # noqa: S101 - one of `partitions`
         task = partition
-        assert isinstance(task, ReadTask)  # noqa: S101 - Spark passes `partitions` back
         if task.carries_clock:
             row = DigestRow(CLOCK_KEY, b"")
             yield _record_batch([row, *task.requests], task.clock_ms)
@@ -296,7 +282,6 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield from records
 
     def _is_wanted(self, record: RawRecord, chunk: Chunk, written_ms: int) -> bool:
-        """Whether a record lies in the window, if there is one."""
         window = self._settings.window
         if window is None or record.timestamp_ms in window:
             return True
@@ -354,11 +339,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             OffsetRange(p, start, min(ends[p], start + _SAMPLE_RECORDS))
             for p, start in starts.items()
         ]
-        sizes = [
-            record.size_bytes
-            for records in fetch(self._settings.client, self._settings.kafka, sample)
-            for record in records
-        ]
+        sizes = [record.size_bytes for record in self._fetched(sample)]
         return sum(sizes) // len(sizes) if sizes else 0
 
 

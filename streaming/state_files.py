@@ -54,10 +54,6 @@ class _SnapshotMetadata(msgspec.Struct, rename="camel"):
 def check_state(checkpoint: Path, log: BatchLog) -> None:
     """Check what can be checked quickly: that nothing is missing, and changelogs.
 
-    Args:
-        checkpoint: Directory of the checkpoint.
-        log: Its newest batches.
-
     Raises:
         DamagedCheckpoint: A file is missing or damaged. For a missing partition Spark
             has no error: its views would be gone.
@@ -133,11 +129,7 @@ def _newest_snapshot(directory: Path, version: int) -> int:
 
 
 def _needed_changelogs(directory: Path, version: int) -> Iterator[Path]:
-    """The changelogs from the newest snapshot to a version.
-
-    Raises:
-        DamagedCheckpoint: There is no snapshot, and no changelog of the first batch.
-    """
+    """The changelogs from the newest snapshot to a version."""
     if not directory.is_dir():
         raise DamagedCheckpoint(directory, "is missing")
     snapshot = _newest_snapshot(directory, version)
@@ -156,11 +148,7 @@ def _versions(directory: Path, ending: str) -> list[int]:
 
 
 def _check_no_more_partitions(operator: Path, log: BatchLog) -> None:
-    """Check that there are no partitions that Spark would not read.
-
-    Raises:
-        DamagedCheckpoint: There are. Spark has no error for it either.
-    """
+    """Refuse partitions that Spark would not read, without an error of its own."""
     for directory in operator.glob("[0-9]*"):
         if directory.name.isdigit() and int(directory.name) >= log.state_partitions:
             problem = (

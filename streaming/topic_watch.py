@@ -121,11 +121,7 @@ class TopicWatch:
         self._thread.join(_END_S)
 
     def follow(self, position: Position | None) -> None:
-        """Measure the lag from a position, and commit its offsets soon.
-
-        Args:
-            position: End of the newest batch; None before the first.
-        """
+        """Measure the lag from the end of a batch, and commit its offsets soon."""
         self._position = position
         self._board.set_job(**self._lag())
 
@@ -161,10 +157,8 @@ class TopicWatch:
     def _attempt(self, step: Callable[[], None], failed: str) -> bool:
         """Take a step; returns whether it succeeded. A failure goes to the board.
 
-        Args:
-            step: The step.
-            failed: What its failure means, for the log. An error that is not Kafka's
-                answer is logged once until the step succeeds.
+        An error that is not Kafka's answer is logged once until the step succeeds, with
+        what the failure means.
         """
         try:
             step()
@@ -229,7 +223,6 @@ class TopicWatch:
             self._board.set_job(clock=self._clock.figures)
 
     def _sample(self) -> None:
-        """Compare clocks with the records that came since the last time."""
         if len(self._reached) <= _SAMPLE_ANSWERS:
             return
         reached = list(self._reached)
@@ -267,13 +260,7 @@ class TopicWatch:
 def watched_topic(
     kafka: KafkaSettings, board: Board, group: str | None
 ) -> Iterator[TopicWatch]:
-    """Watch a topic while the block runs.
-
-    Args:
-        kafka: Cluster and topic.
-        board: See `TopicWatch`.
-        group: See `TopicWatch`.
-    """
+    """Watch a topic while the block runs; arguments as of `TopicWatch`."""
     brief = replace(kafka, timeout_s=min(kafka.timeout_s, _ANSWER_S))
     watch = TopicWatch(TopicOffsets(brief), TopicTail(brief), board, group)
     watch.start()

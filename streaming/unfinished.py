@@ -30,7 +30,6 @@ class Unfinished(msgspec.Struct, frozen=True):
     """The batch that the newest start found planned and not committed.
 
     Attributes:
-        batch: Its number.
         starts: Number of starts in a row that found it so.
         parts: Records that are read in small batches since one was planned again; None
             if none was.
@@ -44,9 +43,7 @@ class Unfinished(msgspec.Struct, frozen=True):
 def next_unfinished(log: BatchLog, before: Unfinished | None) -> Unfinished | None:
     """Return what a start has to know of a batch that was not committed.
 
-    Args:
-        log: Newest batches of the checkpoint.
-        before: What the start before has stored.
+    The start before has stored the same of its own.
     """
     if log.planned is None or log.planned == log.committed:
         return before
@@ -66,10 +63,7 @@ def next_unfinished(log: BatchLog, before: Unfinished | None) -> Unfinished | No
 def plan_again(checkpoint: Path, log: BatchLog, unfinished: Unfinished | None) -> None:
     """Remove the plan of a batch that was repeated in vain, if it can be made smaller.
 
-    Args:
-        checkpoint: Directory of the checkpoint, locked by the caller.
-        log: Its newest batches.
-        unfinished: What `next_unfinished` returned for them; it is stored already.
+    The caller has locked the checkpoint, and stored the result of `next_unfinished`.
     """
     if log.planned == log.committed or unfinished is None or unfinished.starts < 2:
         return

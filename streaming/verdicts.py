@@ -27,14 +27,11 @@ _log = logging.getLogger("sds-monitor")
 
 
 class VerdictRecorder:
-    """Stores the verdicts that are shown while a job runs.
+    """Stores the verdicts that are shown while a job runs, by prefix of their kind.
 
     A look at them costs what has changed: all views are gone through only if the taps
-    or the job have changed what is shown of all.
-
-    Args:
-        stores: What is stored of each kind, by prefix.
-        board: Has the figures before blindness is judged.
+    or the job have changed what is shown of all. The board has the figures before
+    blindness is judged.
     """
 
     def __init__(self, stores: Mapping[str, VerdictStore], board: Board) -> None:
@@ -115,7 +112,6 @@ class VerdictRecorder:
                 self._waiting[prefix] = []
 
     def _attempt(self, work: Callable[[], None]) -> bool:
-        """Do some work with the files; returns whether it succeeded."""
         try:
             work()
         except (sqlite3.Error, OSError, DamagedCheckpoint) as error:

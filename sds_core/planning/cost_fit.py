@@ -12,12 +12,7 @@ import numpy as np
 
 
 class Fit(NamedTuple):
-    """Coefficients, and the rows that they were fitted to.
-
-    Attributes:
-        coefficients: Of the features, in their order.
-        rows: Name, measured value and the model's value of each row.
-    """
+    """Coefficients of features; name, measured and modelled value of each row."""
 
     coefficients: tuple[float, ...]
     rows: tuple[tuple[str, float, float], ...]

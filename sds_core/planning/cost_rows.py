@@ -16,13 +16,14 @@ twice (with and without filter), and participants; each class has a third of the
 """
 USUAL = 5
 """Participants of the data sets, unless a row says otherwise."""
-_LIVE_S = 50.0
-"""Seconds of traffic that a live row's channels remember in the middle of it."""
+_LIVE_HOURS = 50 / 3_600
+"""Traffic that a live row's channels remember in the middle of it."""
 _LIVE = re.compile(
     r"([\d,]+) (?:(big|small) )?(?:frames|messages)/s(?: on|,) ([\d,]+) channels, CPU"
 )
 _DRAIN_BATCHES = 8
 """Batches in which the rows of `drain` read their topic."""
+_CATCH_UP = "catch-up of 60 min of 200 channels"
 
 
 class BatchRow(NamedTuple):
@@ -32,52 +33,41 @@ class BatchRow(NamedTuple):
     loads: list[Load]
     cpu_s: float
     batch_s: float
-    memory_bytes: float
+    memory_bytes: float = 0.0
 
 
 class CostRows:
-    """Rows that a cost model is fitted to; iterators raise `NotMeasured`.
-
-    Args:
-        performance: A full run of `make bench`.
-        scaling: Figures of the other benchmarks.
-    """
+    """Rows that a cost model is fitted to; methods raise `NotMeasured`."""
 
     def __init__(self, performance: Performance, scaling: Scaling) -> None:
         self._performance, self._scaling = performance, scaling
 
-    def frames(self) -> Iterator[FitRow]:
-        """Yield the cost of a frame by participants, microseconds."""
-        for count in (10, 100, 1_000):
-            what = f"read and apply a frame: {count:,} participants"
-            cost_us = self._performance.median("growth of one channel", what)
-            yield what, [count], cost_us
+    def frames(self) -> list[FitRow]:
+        """Return the cost of a frame by participants, microseconds."""
+        row, what = "growth of one channel", "read and apply a frame: {:,} participants"
+        return [
+            (what.format(n), [n], self._performance.median(row, what.format(n)))
+            for n in (10, 100, 1_000)
+        ]
 
-    def states(self) -> Iterator[FitRow]:
-        """Yield the state of a channel by messages and participants, bytes."""
+    def states(self) -> list[FitRow]:
+        """Return the state of a channel by messages and participants, bytes."""
+        rows: list[FitRow] = []
         for count in (100, 3_650, 20_000):
             kilobytes = self._performance.median("state", f"blob: {count:,} messages")
-            yield f"{count:,} messages", [count, USUAL], kilobytes * 1e3
+            rows.append((f"{count:,} messages", [count, USUAL], kilobytes * 1e3))
         for state in self._scaling.states:
-            hour = state.messages_a_day / 24
+            values = [state.messages_a_day / 24, state.participants]
             name = f"{state.participants} participants"
-            yield name, [hour, state.participants], float(state.blob_bytes)
-
-    def batches(self) -> Iterator[BatchRow]:
-        """Yield the rows of whole jobs."""
-        yield from self._live_rows()
-        yield from self._drain_rows()
-        yield from self._run_rows()
+            rows.append((name, values, float(state.blob_bytes)))
+        return rows
 
     @property
     def local_runs(self) -> list[Run]:
         """Runs on the whole machine with the default partitions of the state."""
-        cores = max(run.cores for run in self._scaling.runs.sizes)
-        return [
-            run
-            for run in self._scaling.runs.sizes
-            if (run.cores, run.state_partitions, run.executors) == (cores, 2, 0)
-        ]
+        runs = self._scaling.runs.sizes
+        local = max(run.cores for run in runs), 2, 0
+        return [r for r in runs if (r.cores, r.state_partitions, r.executors) == local]
 
     def run_load(self, run: Run, batches: float = 0.0) -> Load:
         """Return a batch of a run, after so many; by default the middle of the run."""
@@ -86,54 +76,41 @@ class CostRows:
         size = self._performance.data_set("small")[2]
         return Load(run.channels, runs.participants, runs.batch_records, hours, size)
 
-    def _live_rows(self) -> Iterator[BatchRow]:
-        """Yield the rows that follow traffic with a trigger of a second."""
-        performance = self._performance
-        big, small = (performance.data_set(name)[2] for name in ("big", "small"))
-        idle = "heartbeats only"
-        yield self._live("little to do", idle, [])
-        for measure in performance.measures:
+    def batches(self) -> Iterator[BatchRow]:
+        """Yield the rows of whole jobs, batches of a second if not said otherwise."""
+        median = self._performance.median
+        data = {name: self._performance.data_set(name) for name in ("big", "small")}
+        big, small = (size for _, _, size in data.values())
+
+        yield self._live("little to do", "heartbeats only", [])
+        for measure in self._performance.measures:
             if not (match := _LIVE.fullmatch(measure.what)):
                 continue
             rate, channels = (float(match[n].replace(",", "")) for n in (1, 3))
-            hours = _LIVE_S / 3_600
+            size = small if match[2] == "small" else big
+            loads = [Load(channels, USUAL, rate, _LIVE_HOURS, size)]
             if measure.row == "what operators have":
                 loads = [
-                    Load(share * rate / 10, members, rate / 6, hours, size)
+                    Load(share * rate / 10, members, rate / 6, _LIVE_HOURS, size)
                     for share, members in MIX
                     for size in (big, small)
                 ]
-            else:
-                size = small if match[2] == "small" else big
-                loads = [Load(channels, USUAL, rate, hours, size)]
             yield self._live(measure.row, measure.what.removesuffix(", CPU"), loads)
-        what = "catch-up of 60 min of 200 channels"
-        frames = performance.median("an hour", what)
-        frames *= performance.median("an hour", f"{what}, with the start")
+
+        frames = median("an hour", _CATCH_UP)
+        frames *= median("an hour", f"{_CATCH_UP}, with the start")
         load = Load(200, self._scaling.runs.participants, frames / 3_600, 1.0, small)
         what = "200 channels at one message/s, 60 min remembered"
         yield self._live("an hour", what, [load])
 
-    def _live(self, row: str, what: str, loads: list[Load]) -> BatchRow:
-        cpu, batch, memory = (
-            self._performance.median(row, f"{what}, {figure}")
-            for figure in ("CPU", "batch", "memory")
-        )
-        return BatchRow(what, loads, cpu, batch, memory * 2**20)
-
-    def _drain_rows(self) -> Iterator[BatchRow]:
-        for name in ("big", "small"):
-            channels, frames, size = self._performance.data_set(name)
+        for name, (channels, frames, size) in data.items():
             row = f"drain {name}"
-            cpu_us = self._performance.median(f"{row}, CPU", "this job")
-            rate = self._performance.median(row, "this job")
+            cpu_us, rate = (median(one, "this job") for one in (f"{row}, CPU", row))
             frames /= _DRAIN_BATCHES
             # In the middle of the run, half of the frames are remembered.
-            hours = _DRAIN_BATCHES / 2 / 3_600
-            load = Load(channels, USUAL, frames, hours, size)
-            yield BatchRow(row, [load], cpu_us * frames / 1e6, frames / rate, 0.0)
+            load = Load(channels, USUAL, frames, _DRAIN_BATCHES / 2 / 3_600, size)
+            yield BatchRow(row, [load], cpu_us * frames / 1e6, frames / rate)
 
-    def _run_rows(self) -> Iterator[BatchRow]:
         frames = self._scaling.runs.batch_records
         for run in self.local_runs:
             yield BatchRow(
@@ -143,3 +120,10 @@ class CostRows:
                 frames / run.frames_per_s,
                 run.memory_mb * 1e6,
             )
+
+    def _live(self, row: str, what: str, loads: list[Load]) -> BatchRow:
+        cpu, batch, memory = (
+            self._performance.median(row, f"{what}, {figure}")
+            for figure in ("CPU", "batch", "memory")
+        )
+        return BatchRow(what, loads, cpu, batch, memory * 2**20)

@@ -13,7 +13,6 @@ class Load:
     """The traffic to follow.
 
     Attributes:
-        channels: Channels.
         participants: Participants of each channel.
         frames_per_s: Frames per second of all channels, each channel the same.
         hours: Hours for which a channel remembers messages.

@@ -9,15 +9,11 @@ import msgspec
 
 
 class NotMeasured(ValueError):
-    """A file of the benchmarks does not have what the model needs.
+    """A file of the benchmarks does not have what the model needs."""
 
-    Attributes:
-        what: What is missing.
-    """
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-        super().__init__(f"the measurements lack {what}: a full `make bench` has it")
+    def __init__(self, *what: str) -> None:
+        missing = ": ".join(what)
+        super().__init__(f"the measurements lack {missing}: a full `make bench` has it")
 
 
 class Measure(msgspec.Struct):
@@ -29,15 +25,7 @@ class Measure(msgspec.Struct):
 
 
 class Performance(msgspec.Struct):
-    """A run of `make bench`: streaming/cli/measured/performance.json.
-
-    Attributes:
-        version: Version of sds-monitor.
-        date: Day, ISO 8601.
-        machine: Processor, cores and memory.
-        data: Data sets in words, by name.
-        measures: What was measured.
-    """
+    """A run of `make bench`; `data` describes the data sets in words, by name."""
 
     version: str
     date: str
@@ -54,8 +42,7 @@ class Performance(msgspec.Struct):
         for measure in self.measures:
             if (measure.row, measure.what) == (row, what) and measure.values:
                 return statistics.median(measure.values)
-        missing = f"{row}: {what}"
-        raise NotMeasured(missing)
+        raise NotMeasured(row, what)
 
     def data_set(self, name: str) -> tuple[float, float, float]:
         """Return channels, frames, and mean bytes of a frame of a data set.
@@ -132,8 +119,6 @@ class HistoryCost(msgspec.Struct):
     """Bytes per channel and day of `benchmarks.history`.
 
     Attributes:
-        messages_a_day: Messages of the channel.
-        files_bytes: Compacted files.
         running_bytes: Files of the day before they are compacted.
         pending_bytes: Rows in the ledger if a destination is unreachable all day.
     """

@@ -8,8 +8,7 @@ negative. docs/planning.md has the definitions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sds_core.planning.cost_fit import Fit, FitRow, fit, fit_power
 from sds_core.planning.cost_rows import USUAL, BatchRow, CostRows
@@ -21,7 +20,6 @@ KEPT_BATCHES = 100
 MOST_CORES = 1_024
 """More cores than any machine that is looked for."""
 
-_MOST = 1e12
 _DAY_S = 86_400
 
 
@@ -37,38 +35,12 @@ class Size(NamedTuple):
     """What the monitor needs.
 
     Attributes:
-        cpu_cores: Cores that are busy on average, of one machine.
-        batch_s: Time of a batch on a machine with the measured number of cores.
-        machine_cores: Cores with which batches take at most `trigger_s`; None if no
-            number of cores is enough.
-        memory_bytes: Memory of all processes of one machine.
-        channel_state_bytes: State of a channel.
-        state_bytes: States of all channels.
-        written_bytes_per_s: Bytes that the checkpoint's states grow by.
-        checkpoint_bytes: Files of the states in the checkpoint.
-        history_bytes_per_day: Files of the history, complete days.
-        history_bytes: The same over the retention, with the running day.
-        ledger_bytes_per_day: Rows that wait if a destination is unreachable.
-        disk_bytes: Checkpoint, history, and a day of waiting rows.
-        executors: Executors of a cluster, with a core each.
-        executor_memory_bytes: Memory of an executor.
+        needs: Figures by name, which docs/planning.md defines: bytes, seconds, counts.
+            `machine_cores` is None if no number of cores is enough.
         limits: Measured machine, and any number of cores.
     """
 
-    cpu_cores: float
-    batch_s: float
-    machine_cores: int | None
-    memory_bytes: float
-    channel_state_bytes: float
-    state_bytes: float
-    written_bytes_per_s: float
-    checkpoint_bytes: float
-    history_bytes_per_day: float
-    history_bytes: float
-    ledger_bytes_per_day: float
-    disk_bytes: float
-    executors: int
-    executor_memory_bytes: float
+    needs: dict[str, Any]
     limits: tuple[Limit, ...]
 
 
@@ -90,26 +62,34 @@ class CostModel:
 
     def __init__(self, performance: Performance, scaling: Scaling) -> None:
         self._scaling, self._rows = scaling, CostRows(performance, scaling)
-        runs = scaling.runs
-        self._frame = fit_power(list(self._rows.frames()))
-        self._state = fit_power(list(self._rows.states()))
+        self._frame = fit_power(self._rows.frames())
+        self._state = fit_power(self._rows.states())
         rows = list(self._rows.batches())
         self._loads = [row.loads for row in rows]
         self.fits = {
-            "cpu": fit(self._features(rows, lambda row: row.cpu_s)),
-            "batch": fit(self._features(rows, lambda row: row.batch_s)),
-            "memory": fit(self._features(rows, lambda row: row.memory_bytes)),
+            "cpu": fit(self._features(rows, "cpu_s")),
+            "batch": fit(self._features(rows, "batch_s")),
+            "memory": fit(self._features(rows, "memory_bytes")),
             "state": self._state,
-            "written": fit(
-                [
-                    (f"{run.channels} channels", [self._touched_bytes(load)], bytes_)
-                    for run in self._rows.local_runs
-                    for load in [self._rows.run_load(run)]
-                    for bytes_ in [run.written_kb * runs.batch_records]
-                ]
-            ),
         }
-        self.fits["checkpoint"] = Fit((), tuple(self._checkpoints()))
+        runs = scaling.runs
+        local = [(f"{run.channels} channels", run) for run in self._rows.local_runs]
+        self.fits["written"] = fit(
+            [
+                (name, [self._touched(load)], run.written_kb * runs.batch_records)
+                for name, run in local
+                for load in [self._rows.run_load(run)]
+            ]
+        )
+        batches = range(1, runs.batches + 1)
+        self.fits["checkpoint"] = Fit(
+            (),
+            tuple(
+                (name, run.checkpoint_mb * 1e6, sum(map(self._written, loads)))
+                for name, run in local
+                for loads in [[self._rows.run_load(run, batch) for batch in batches]]
+            ),
+        )
         one, both = runs.run(1_000, 1), runs.run(1_000, 2)
         self.measured_cores = both.cores
         # Wall time of a batch is s + p / cores: s + p and s + p / 2 were measured.
@@ -127,9 +107,7 @@ class CostModel:
 
     def batch_s(self, load: Load, cores: float) -> float:
         """Return the wall time of a batch; measured for the cores of the machine."""
-        measured_s = self.fits["batch"].of(self._costs(load))
-        spread = (1 - self._serial) * self.measured_cores / cores
-        return measured_s * (self._serial + spread)
+        return self.fits["batch"].of(self._costs(load)) * self._spread(cores)
 
     def extrapolated(self, load: Load) -> list[str]:
         """Return what of a load is greater than in all measured rows."""
@@ -146,100 +124,83 @@ class CostModel:
         }
         return [name for name, (value, most) in greatest.items() if value > most]
 
-    def state_bytes(self, load: Load) -> float:
-        """Return the state of a channel."""
-        return self._state.power_of([max(load.remembered, 1.0), load.participants])
-
-    def limit(self, load: Load, cores: float) -> Limit:
-        """Return how many channels a machine follows, in batches of this length."""
-
-        def follows(factor: float) -> bool:
-            return self.batch_s(load.times(factor), cores) <= load.trigger_s
-
-        low, high = 0.0, 1.0
-        while high < _MOST and follows(high):
-            low, high = high, 2 * high
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if follows(middle) else (low, middle)
-        channels = math.floor(load.channels * low)
-        return Limit(cores, channels, load.frames_per_s * low)
-
     def size(self, load: Load, *, history_days: int) -> Size:
-        """Return what a load needs.
-
-        Args:
-            load: The traffic.
-            history_days: Days that the history keeps.
-        """
+        """Return what a load needs if the history keeps so many days."""
         cpu_cores = self.cpu_s(load) / load.trigger_s
         enough = (
             cores
             for cores in range(1, MOST_CORES + 1)
             if self.batch_s(load, cores) <= load.trigger_s
         )
-        states = self.state_bytes(load) * load.channels
+        state = self._state_bytes(load)
+        states = state * load.channels
         written = self._written(load)
-        checkpoint = KEPT_BATCHES * written + self.fits["written"].coefficients[0] * (
-            states
-        )
+        kept = self.fits["written"].of([states])
+        checkpoint = KEPT_BATCHES * written + kept
         history = self._scaling.history
         minutes = _minutes(load.frames_per_s / load.channels)
         days = load.channels * minutes / _minutes(history.messages_a_day / _DAY_S)
         files = days * history.files_bytes
-        kept = history_days * files + days * history.running_bytes
+        stored = history_days * files + days * history.running_bytes
         waiting = days * history.pending_bytes
-        return Size(
-            cpu_cores,
-            self.batch_s(load, self.measured_cores),
-            next(enough, None),
-            self.fits["memory"].of(self._costs(load)),
-            self.state_bytes(load),
-            states,
-            written / load.trigger_s,
-            checkpoint,
-            files,
-            kept,
-            waiting,
-            checkpoint + kept + waiting,
-            math.ceil(cpu_cores * self._cluster_factor / self._busy),
-            self._executor_bytes,
-            tuple(self.limit(load, n) for n in (self.measured_cores, math.inf)),
-        )
+        needs = {
+            "cpu_cores": cpu_cores,
+            "batch_s": self.batch_s(load, self.measured_cores),
+            "machine_cores": next(enough, None),
+            "memory_bytes": self.fits["memory"].of(self._costs(load)),
+            "channel_state_bytes": state,
+            "state_bytes": states,
+            "written_bytes_per_s": written / load.trigger_s,
+            "checkpoint_bytes": checkpoint,
+            "history_bytes_per_day": files,
+            "history_bytes": stored,
+            "ledger_bytes_per_day": waiting,
+            "disk_bytes": checkpoint + stored + waiting,
+            "executors": math.ceil(cpu_cores * self._cluster_factor / self._busy),
+            "executor_memory_bytes": self._executor_bytes,
+        }
+        limits = (self._limit(load, n) for n in (self.measured_cores, math.inf))
+        return Size(needs, tuple(limits))
+
+    def _limit(self, load: Load, cores: float) -> Limit:
+        """Return how many channels a machine follows, in batches of this length."""
+        spread, fit_ = self._spread(cores), self.fits["batch"]
+        fixed_s = fit_.coefficients[0] * spread
+        growing_s = self.batch_s(load, cores) - fixed_s
+        # All costs but the fixed one grow with the number of channels.
+        factor = max(0.0, load.trigger_s - fixed_s) / max(growing_s, 1e-12)
+        channels = math.floor(load.channels * factor)
+        return Limit(cores, channels, load.frames_per_s * factor)
+
+    def _spread(self, cores: float) -> float:
+        """Return the wall time of a batch as a share of that on the measured cores."""
+        return self._serial + (1 - self._serial) * self.measured_cores / cores
+
+    def _state_bytes(self, load: Load) -> float:
+        return self._state.power_of([max(load.remembered, 1.0), load.participants])
+
+    def _touched(self, load: Load) -> float:
+        """Return the bytes of the states that a batch changes."""
+        return load.touched * self._state_bytes(load)
+
+    def _written(self, load: Load) -> float:
+        return self.fits["written"].of([self._touched(load)])
 
     def _costs(self, load: Load) -> list[float]:
         _, exponent = self._frame.coefficients
         frames = load.frames * (load.participants / USUAL) ** exponent
         sizes = load.frames * load.frame_bytes
-        touched = self._touched_bytes(load)
-        return [1.0, load.touched, touched, frames, sizes, load.channels]
+        return [1.0, load.touched, self._touched(load), frames, sizes, load.channels]
 
-    def _touched_bytes(self, load: Load) -> float:
-        return load.touched * self.state_bytes(load)
-
-    def _written(self, load: Load) -> float:
-        return self.fits["written"].of([self._touched_bytes(load)])
-
-    def _features(
-        self, rows: Sequence[BatchRow], value: Callable[[BatchRow], float]
-    ) -> list[FitRow]:
-        """Return the rows that have a value, with the costs of all their loads."""
+    def _features(self, rows: list[BatchRow], figure: str) -> list[FitRow]:
+        """Return the rows that have a figure, with the costs of all their loads."""
         features: list[FitRow] = []
         for row in rows:
-            if value(row):
-                loads = [self._costs(load) for load in row.loads]
-                sums = [1.0, *(sum(costs[n] for costs in loads) for n in range(1, 6))]
-                features.append((row.name, sums, value(row)))
+            if value := getattr(row, figure):
+                costs = [self._costs(load)[1:] for load in row.loads] or [[0.0] * 5]
+                sums = [1.0, *map(sum, zip(*costs, strict=True))]
+                features.append((row.name, sums, value))
         return features
-
-    def _checkpoints(self) -> Iterator[tuple[str, float, float]]:
-        """Yield name, measured and modelled bytes of the checkpoints of the runs."""
-        for run in self._rows.local_runs:
-            batches = range(1, self._scaling.runs.batches + 1)
-            sums = sum(
-                self._written(self._rows.run_load(run, number)) for number in batches
-            )
-            yield f"{run.channels} channels", run.checkpoint_mb * 1e6, sums
 
 
 def _minutes(frames_per_s: float) -> float:

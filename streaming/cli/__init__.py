@@ -27,6 +27,13 @@ FINDING = 1
 WRONG_USE = 2
 UNREACHABLE = 3
 
+
+class Unreachable(click.ClickException):
+    """Something that a command needs does not answer."""
+
+    exit_code = UNREACHABLE
+
+
 _COMMANDS = {
     "prepare": "Make later starts of other commands faster.",
     "demo": "Run everything on this machine, and compare truth and findings.",

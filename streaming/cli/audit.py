@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from connectors.kafka.settings import KafkaSettings
-from connectors.sync_tcp.address import Address, BadAddress, parse_address
+from connectors.sync_tcp.address import Address, parse_address
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.node_options import (
     NodeOptions,
@@ -17,11 +17,7 @@ from streaming.cli.node_options import (
 )
 from streaming.cli.serving_options import Address as WebAddress
 from streaming.cli.serving_options import serving_options
-from streaming.cli.settings import (
-    config_option,
-    log_option,
-    setting,
-)
+from streaming.cli.settings import Parsed, config_option, log_option, setting
 from streaming.cli.window_options import AuditSpan, span_options
 
 SYNC_PORT = 9111
@@ -37,24 +33,6 @@ class _CompareByDefault(click.Group):
         if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
             args = [_COMPARE, *args]
         return super().parse_args(ctx, args)
-
-
-class _PeerAddress(click.ParamType["Address"]):
-    name = "HOST:PORT"
-
-    def convert(
-        self,
-        value: object,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> Address:
-        """Parse the address."""
-        if isinstance(value, Address):
-            return value
-        try:
-            return parse_address(str(value))
-        except BadAddress as error:
-            self.fail(str(error), param, ctx)
 
 
 @click.group(
@@ -80,7 +58,7 @@ def command() -> None:
 @node_options(required=False)
 @setting(
     "--peer",
-    type=_PeerAddress(),
+    type=Parsed("HOST:PORT", parse_address),
     help="Another mirror: where its `sds-monitor audit serve` listens.",
 )
 @traffic_options

@@ -44,11 +44,7 @@ def channel_table(path: Path | None) -> ChannelTable:
 
 
 class ChannelTableFile:
-    """A file of channels that is read again on request.
-
-    Args:
-        path: Path of the file.
-    """
+    """A file of channels that is read again on request."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -14,7 +14,7 @@ from connectors.kafka.settings import (
 from sds_core.reason import Reason
 from sds_core.text import shown
 from streaming.cli.kafka_options import kafka_options
-from streaming.cli.settings import Time, config_option, setting
+from streaming.cli.settings import Parsed, Time, config_option, setting
 
 if TYPE_CHECKING:
     # At run time they would import a Kafka client, which --help does not need.
@@ -52,26 +52,18 @@ _reason_option = setting(
 )
 
 
-class _Source(click.ParamType["RecordSource"]):
-    """A place as ``topic:partition:offset``, as header `dead-letter-source` has it."""
+def _parse_place(text: str) -> RecordSource:
+    """Parse ``topic:partition:offset``, as header `dead-letter-source` has it."""
+    from connectors.kafka.record_source import parse_source
 
-    name = "TOPIC:PARTITION:OFFSET"
+    source = parse_source(text)
+    if source is None:
+        message = f"{shown(text)} is no TOPIC:PARTITION:OFFSET"
+        raise ValueError(message)
+    return source
 
-    def convert(
-        self,
-        value: object,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> RecordSource:
-        """Parse the place."""
-        from connectors.kafka.record_source import RecordSource, parse_source
 
-        if isinstance(value, RecordSource):
-            return value
-        source = parse_source(str(value))
-        if source is None:
-            self.fail(f"{shown(value)} is no TOPIC:PARTITION:OFFSET", param, ctx)
-        return source
+_PLACE = Parsed("TOPIC:PARTITION:OFFSET", _parse_place)
 
 
 @command.command(
@@ -125,7 +117,7 @@ def list_command(
 @click.argument(
     "source",
     metavar="SOURCE",
-    type=_Source(),
+    type=_PLACE,
     envvar="SDS_MONITOR_SOURCE",
 )
 def show_command(
@@ -165,7 +157,7 @@ def show_command(
     "sources",
     metavar="[SOURCE]...",
     nargs=-1,
-    type=_Source(),
+    type=_PLACE,
     envvar="SDS_MONITOR_SOURCES",
 )
 def replay_command(

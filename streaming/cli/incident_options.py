@@ -22,16 +22,11 @@ _NEAREST_FIRST = (
 class IncidentSource(NamedTuple):
     """Source of incidents; at most one of the first three attributes is set.
 
-    Attributes:
-        report: File with a report.
-        api: URL of a monitor.
-        history: Directory of a history.
-        views: Prefix of the kind of view whose incidents are meant; None for channels
-            of SDS.
+    `views` is the prefix of the kind of view that is meant; None for channels of SDS.
     """
 
     report: Path | None = None
-    api: str | None = None
+    api: str = DEFAULT_API
     history: Path | None = None
     views: str | None = None
 
@@ -54,11 +49,7 @@ class IncidentFilter(NamedTuple):
 def _source(
     report: Path | None, api: str | None, history: Path | None, views: str | None
 ) -> IncidentSource:
-    """Return the source that is given nearest: by option, environment or file.
-
-    Raises:
-        click.UsageError: Two are given equally near.
-    """
+    """Return the source that is given nearest: by option, environment or file."""
     places: dict[str, Any] = {"report": report, "api": api, "history": history}
     context = click.get_current_context()
     for nearest in _NEAREST_FIRST:

@@ -38,12 +38,7 @@ Inspection = dict[str, Any]
 
 
 def inspect_record(record: RawRecord, wall_ms: int) -> Inspection:
-    """Decode a record as far as possible.
-
-    Args:
-        record: The record; for bare bytes a record without key, headers and offset.
-        wall_ms: Wall time, Unix ms.
-    """
+    """Decode a record as far as possible; bare bytes have no key, headers, offset."""
     value = record.value or b""
     judged = judge(record, wall_ms)
     dead = judged if isinstance(judged, Dead) else None

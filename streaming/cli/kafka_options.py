@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import click
 from connectors.kafka.settings import (
     FRAMES_TOPIC,
     MAX_PARTITIONS,
-    InvalidTopic,
     KafkaSecurity,
     KafkaSettings,
     Mechanism,
@@ -21,7 +19,14 @@ from connectors.kafka.settings import (
     check_topic,
 )
 from sds_core.text import shown
-from streaming.cli.settings import MemberOf, option_group, secret_setting, setting
+from streaming.cli.settings import (
+    Decorator,
+    MemberOf,
+    Parsed,
+    option_group,
+    secret_setting,
+    setting,
+)
 
 _HOST_AND_PORT = re.compile(r"\S+:\d{1,5}")
 
@@ -36,7 +41,7 @@ partitions_option = setting(
 
 def kafka_options(
     *, required: bool = True, topic_help: str | None = "Topic of frames."
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+) -> Decorator:
     """Add the options of a cluster; the command gets ``kafka``, a `KafkaSettings`.
 
     Args:
@@ -44,9 +49,22 @@ def kafka_options(
             ``--bootstrap`` is given.
         topic_help: Help text of ``--topic``; None for a command without this option.
     """
-    options = [_bootstrap_option(required), *_OPTIONS]
+    bootstrap = setting(
+        "--bootstrap",
+        required=required,
+        type=Parsed("HOST:PORT", _checked_bootstrap),
+        help="Kafka brokers, separated by commas.",
+    )
+    options: list[Decorator] = [bootstrap, *_OPTIONS]
     if topic_help is not None:
-        options.append(_topic_option(topic_help))
+        options.append(
+            setting(
+                "--topic",
+                default=FRAMES_TOPIC,
+                type=Parsed("text", _checked_topic),
+                help=topic_help,
+            )
+        )
     return option_group("kafka", options, _kafka_settings)
 
 
@@ -66,54 +84,23 @@ def _kafka_settings(
     return KafkaSettings(bootstrap, topic, kafka_timeout, checked)
 
 
-def _topic_option(
-    help_text: str,
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    return setting(
-        "--topic", default=FRAMES_TOPIC, callback=_checked_topic, help=help_text
-    )
+def _checked_topic(topic: str) -> str:
+    check_topic(topic)
+    return topic
 
 
-def _checked_topic(
-    context: click.Context, parameter: click.Parameter, value: str
-) -> str:
-    try:
-        check_topic(value)
-    except InvalidTopic as error:
-        raise click.BadParameter(str(error), param=parameter) from error
-    return value
-
-
-def _bootstrap_option(
-    required: bool,
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    return setting(
-        "--bootstrap",
-        required=required,
-        callback=_checked_bootstrap,
-        metavar="HOST:PORT",
-        help="Kafka brokers, separated by commas.",
-    )
-
-
-def _checked_bootstrap(
-    context: click.Context, parameter: click.Parameter, value: str | None
-) -> str | None:
-    if value is not None and not all(
-        _HOST_AND_PORT.fullmatch(part) for part in value.split(",")
-    ):
-        message = f"{shown(value)} is not HOST:PORT, or several separated by commas"
-        raise click.BadParameter(message, param=parameter)
-    return value
+def _checked_bootstrap(brokers: str) -> str:
+    if not all(_HOST_AND_PORT.fullmatch(part) for part in brokers.split(",")):
+        message = f"{shown(brokers)} is not HOST:PORT, or several separated by commas"
+        raise ValueError(message)
+    return brokers
 
 
 def _absolute(_: click.Context, __: click.Parameter, value: Path | None) -> str | None:
     return None if value is None else str(value.absolute())
 
 
-_FILE = click.Path(path_type=Path)
-
-_OPTIONS: tuple[Callable[[Callable[..., None]], Callable[..., None]], ...] = (
+_OPTIONS: tuple[Decorator, ...] = (
     setting(
         "--kafka-timeout",
         type=click.FloatRange(1),
@@ -126,23 +113,18 @@ _OPTIONS: tuple[Callable[[Callable[..., None]], Callable[..., None]], ...] = (
         default=Protocol.PLAINTEXT.value,
         help="Security protocol of the brokers.",
     ),
-    setting(
-        "--kafka-ca-file",
-        type=_FILE,
-        callback=_absolute,
-        help="PEM file of the authorities to trust; by default those of the system.",
-    ),
-    setting(
-        "--kafka-certificate-file",
-        type=_FILE,
-        callback=_absolute,
-        help="PEM file of the client's certificate.",
-    ),
-    setting(
-        "--kafka-key-file",
-        type=_FILE,
-        callback=_absolute,
-        help="PEM file of the key of the client's certificate.",
+    *(
+        setting(
+            f"--kafka-{name}-file",
+            type=click.Path(path_type=Path),
+            callback=_absolute,
+            help=f"PEM file of {content}.",
+        )
+        for name, content in (
+            ("ca", "the authorities to trust; by default those of the system"),
+            ("certificate", "the client's certificate"),
+            ("key", "the key of the client's certificate"),
+        )
     ),
     secret_setting("--kafka-key-password", help="Password of the key file."),
     setting(
@@ -157,11 +139,7 @@ _OPTIONS: tuple[Callable[[Callable[..., None]], Callable[..., None]], ...] = (
 
 
 def _check(security: KafkaSecurity) -> None:
-    """Check that the settings fit together and that the files can be read.
-
-    Raises:
-        click.UsageError: They do not; says what to do.
-    """
+    """Check that the settings fit together and that the files can be read."""
     protocol = security.protocol.value
     if security.has_user and not (security.username and security.password):
         message = (

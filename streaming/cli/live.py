@@ -52,13 +52,8 @@ def progress_display(
 ) -> AbstractContextManager[Display]:
     """Display progress as a live table on a terminal, else as log lines.
 
-    With a log in JSON, which programs read, there are only log lines.
-
-    Args:
-        console: Console of standard output.
-        log_format: Format of the log.
-        url: URL of the page, without a slash at its end.
-        line: Makes a log line from a snapshot.
+    With a log in JSON, which programs read, there are only log lines. The URL of the
+    page has no slash at its end; `line` makes a log line from a snapshot.
     """
     if log_format is LogFormat.JSON or not console.is_interactive:
         return logged_progress(line)
@@ -84,11 +79,9 @@ def _live_table(console: Console, url: str) -> Iterator[Display]:
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A column of the live table.
+    """A column of the live table, with the text of a channel's cell from its totals.
 
     Attributes:
-        heading: Heading of the column.
-        text: Makes the text of a channel's cell from its totals.
         from_width: Characters in a line of the narrowest terminal with this column.
         grave: Whether any value but zero is a fault.
     """
@@ -125,11 +118,7 @@ _NO_CHANNEL = "no channel has been seen yet"
 def live_view(snapshot: Snapshot, url: str, width: int, height: int) -> RenderableType:
     """Render the overall verdict, the channels with the worst ones, and the page's URL.
 
-    Args:
-        snapshot: Figures to render.
-        url: URL of the page, without a slash at its end.
-        width: Characters in a line of the terminal.
-        height: Lines of the terminal.
+    Width and height are characters and lines of the terminal.
     """
     views = snapshot.views[ROOT_KIND.prefix]
     channels = names_by_trouble(views)

@@ -91,10 +91,6 @@ def requested_format(
     """Return the format that option or environment selects; text without a valid one.
 
     Used for log lines from before a command has read its options, and if it cannot.
-
-    Args:
-        arguments: Arguments of the program.
-        environment: Environment of the program.
     """
     requested = environment.get("SDS_MONITOR_LOG_FORMAT", "")
     for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
 from connectors.waku_rest.settings import Listen, MirrorSettings
-from streaming.cli.settings import MemberOf, option_group, secret_setting, setting
+from streaming.cli.settings import (
+    Decorator,
+    MemberOf,
+    option_group,
+    secret_setting,
+    setting,
+)
 
 _DEFAULTS = MirrorSettings((), {})
 
 
 class NodeOptions(NamedTuple):
-    """Which Waku nodes to read from.
+    """Which Waku nodes to read from, by the URLs of their REST APIs.
 
-    Attributes:
-        urls: URLs of REST APIs.
-        timeout_s: Seconds to wait for a node.
-        ca_file: PEM file of the authorities to trust; None for well-known ones.
-        authorization: Header `Authorization`; None to send none.
+    Without a file of authorities, well-known ones are trusted.
     """
 
     urls: tuple[str, ...]
@@ -33,11 +34,8 @@ class NodeOptions(NamedTuple):
 class TrafficOptions(NamedTuple):
     """Which traffic to mirror.
 
-    Attributes:
-        pubsub_topics: Pubsub topics; none to compute them from the content topics.
-        content_topics: Content topics; none for all of the pubsub topics.
-        cluster: Cluster id for autosharding.
-        shards: Number of shards of the cluster, for autosharding.
+    Without pubsub topics they are computed from the content topics, by autosharding;
+    without content topics, all of the pubsub topics are mirrored.
     """
 
     pubsub_topics: tuple[str, ...]
@@ -53,14 +51,8 @@ def _mirroring(listen: Listen, store: bool, **others: Any) -> MirrorSettings:
     return MirrorSettings((), {}, listen, store, **others)
 
 
-def node_options(
-    *, required: bool = True
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options of Waku nodes; the command gets ``nodes``, a `NodeOptions`.
-
-    Args:
-        required: Whether the command needs at least one node.
-    """
+def node_options(*, required: bool = True) -> Decorator:
+    """Add the options of Waku nodes; the command gets ``nodes``, a `NodeOptions`."""
     options = (
         setting(
             "--rest",

@@ -29,13 +29,8 @@ _Timed = TypeVar("_Timed", bound=_HasTime)
 def write_json(document: Any, path: Path, what: str) -> None:
     """Write a document with sorted keys, completely or not at all, and print where.
 
-    Args:
-        document: Values that JSON knows.
-        path: File to write.
-        what: Name of the document, for messages.
-
     Raises:
-        click.ClickException: The file cannot be written.
+        click.ClickException: The file cannot be written; names it as `what`.
     """
     text = json.dumps(document, indent=2, sort_keys=True)
     try:

@@ -41,12 +41,14 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @config_option
 @setting(
     "--channel-count",
+    "channels",
     type=click.IntRange(1, 1_000_000),
     required=True,
     help="Channels, each with the same traffic.",
 )
 @setting(
     "--messages-per-second",
+    "frames_per_s",
     type=_Amount(100_000),
     required=True,
     help="Frames that the topic gets, of all channels, sync messages included.",
@@ -59,6 +61,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @setting(
     "--memory-hours",
+    "hours",
     type=_Amount(24 * 31),
     default=1.0,
     help="Hours for which a channel remembers messages: the horizon.",
@@ -70,6 +73,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @setting(
     "--trigger",
+    "trigger_s",
     type=_Amount(3_600),
     default=1.0,
     help="Seconds between two batches, as of `run`.",
@@ -94,16 +98,11 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @format_option
 def size_command(
-    channel_count: int,
-    messages_per_second: float,
-    participants: int,
-    memory_hours: float,
-    frame_bytes: float | None,
-    trigger: float,
     history_days: int,
     performance: Path | None,
     scaling: Path | None,
     form: str,
+    **traffic: Any,
 ) -> None:
     """Say what the monitor itself needs: cores, memory, state and disk.
 
@@ -111,15 +110,6 @@ def size_command(
     The figures come from a cost model that is fitted to the project's benchmarks; each
     has the greatest error of the fit.
     """
-    from streaming.cli.actions.plan_size import Request, print_size
+    from streaming.cli.actions.plan_size import print_size
 
-    request = Request(
-        channel_count,
-        participants,
-        messages_per_second,
-        memory_hours,
-        frame_bytes,
-        trigger,
-        history_days,
-    )
-    print_size(request, performance, scaling, form == "json")
+    print_size(traffic, history_days, performance, scaling, form == "json")

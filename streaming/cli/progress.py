@@ -24,11 +24,7 @@ def logged_progress(
 ) -> Iterator[Display]:
     """Log the progress of a job every 10 seconds, and once more when the block ends.
 
-    In JSON the figures stand beside the message.
-
-    Args:
-        line: Makes the message from a snapshot.
-        monotonic_s: Monotonic clock, seconds.
+    In JSON the figures stand beside the message, which `line` makes from a snapshot.
     """
     logged_s = float("-inf")
     pending: Snapshot | None = None

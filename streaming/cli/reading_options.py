@@ -20,14 +20,7 @@ from streaming.settings import (
 
 @dataclass(frozen=True, slots=True)
 class ReadingSettings:
-    """How a job reads a topic.
-
-    Attributes:
-        client: Library that reads frames.
-        limits: Upper limits of one batch.
-        session: Settings of Spark.
-        tasks: See `SourceSettings`.
-    """
+    """How a job reads a topic; `tasks` is as in `SourceSettings`."""
 
     client: Client
     limits: BatchLimits
@@ -35,12 +28,7 @@ class ReadingSettings:
     tasks: int
 
     def source(self, kafka: KafkaSettings, **others: Any) -> SourceSettings:
-        """Return the settings of the reader of a topic.
-
-        Args:
-            kafka: Cluster and topic.
-            **others: Further attributes of `SourceSettings`.
-        """
+        """Return the settings of the reader of a topic, with further attributes."""
         return SourceSettings(
             kafka, client=self.client, limits=self.limits, tasks=self.tasks, **others
         )

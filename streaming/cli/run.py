@@ -18,6 +18,7 @@ from streaming.cli.run_options import (
 )
 from streaming.cli.serving_options import serving_options
 from streaming.cli.settings import (
+    Parsed,
     config_option,
     log_option,
     option_group,
@@ -41,14 +42,12 @@ from streaming.cli.settings import (
 @serving_options("page and metrics", 9108)
 @setting(
     "--prometheus",
-    metavar="URL",
-    callback=checked_url,
+    type=Parsed("URL", checked_url),
     help="List on the page the alerts that fire in this Prometheus.",
 )
 @setting(
     "--audit",
-    metavar="URL",
-    callback=checked_url,
+    type=Parsed("URL", checked_url),
     help="Where `sds-monitor audit --every` serves its metrics: channels of which the "
     "mirror lacks a recent message are blind.",
 )

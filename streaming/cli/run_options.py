@@ -44,11 +44,7 @@ def _history_settings(
     checkpoint: Path,
     **topics: str,
 ) -> HistorySettings:
-    """Build the settings; the history is in the checkpoint unless the user moves it.
-
-    Raises:
-        click.UsageError: Two of the four topics are the same.
-    """
+    """Build the settings; the history is in the checkpoint unless the user moves it."""
     flags = {"topic": kafka.topic, **dict(sorted(topics.items()))}
     if len(set(flags.values())) < len(flags):
         *first, last = (
@@ -107,12 +103,12 @@ Stands below the options that give ``kafka`` and ``checkpoint``.
 """
 
 
-def checked_url(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+def checked_url(text: str) -> str | None:
     """Return a URL, or None for an empty text, by which a file is overridden."""
-    if value and not value.startswith(("http://", "https://")):
-        message = f"{shown(value)} is no URL such as http://127.0.0.1:9090"
-        raise click.BadParameter(message)
-    return value or None
+    if text and not text.startswith(("http://", "https://")):
+        message = f"{shown(text)} is no URL such as http://127.0.0.1:9090"
+        raise ValueError(message)
+    return text or None
 
 
 def checked_checkpoint(_: click.Context, __: click.Parameter, value: Path) -> Path:
@@ -205,10 +201,7 @@ class RunSettings:
     """Settings of a monitor that runs.
 
     Attributes:
-        job: Settings of the job.
-        reading: Has those of Spark too.
-        address: Address of page and metrics.
-        log_format: Format of the log.
+        reading: Has the settings of Spark too.
         retry_for: Seconds as given; see `retry_for_s`.
         prometheus: URL of the Prometheus that evaluates the alerts; None if there is
             none.

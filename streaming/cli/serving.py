@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Protocol
 
 import click
 from prometheus_client import CollectorRegistry
-from starlette.applications import Starlette
 
 from connectors.prometheus.collector import SnapshotCollector
 from connectors.prometheus.firing import FiringPoll
@@ -39,35 +39,21 @@ class JobView(Protocol):
         """The newest figures of the job."""
 
     @property
-    def has_begun(self) -> bool:
-        """Whether incidents and minutes can be queried."""
-
-    @property
-    def stored(self) -> Mapping[str, StoredViews]:
-        """See `Sources.stored`."""
+    def stored(self) -> Mapping[str, StoredViews] | None:
+        """See `Sources.stored`; None before incidents and minutes can be queried."""
 
 
 class PendingJob:
-    """A job that is served before it runs; until then it has no incidents or minutes.
-
-    Attributes:
-        board: Board for the figures of the job.
-        job: The job; None before it runs.
-    """
+    """A job that is served before it runs; before, it has no incidents and minutes."""
 
     def __init__(self) -> None:
         self.board = Board()
         self.job: Job | None = None
 
     @property
-    def has_begun(self) -> bool:
-        """Whether the job runs, or has run."""
-        return self.job is not None
-
-    @property
-    def stored(self) -> Mapping[str, StoredViews]:
-        """See `Job`; empty before the job runs."""
-        return {} if self.job is None else self.job.stored
+    def stored(self) -> Mapping[str, StoredViews] | None:
+        """See `Job`."""
+        return None if self.job is None else self.job.stored
 
 
 def current_snapshot(
@@ -84,7 +70,7 @@ def current_snapshot(
 
     Args:
         board: Has the figures.
-        clock: Returns wall time.
+        clock: Returns wall time, Unix ms.
         monotonic_s: Monotonic clock, seconds.
         played: Whether the traffic is played from the past and ends: its silence and
             its distance from wall time say nothing of taps.
@@ -102,13 +88,7 @@ class CurrentSnapshot:
     """Returns the newest figures to all threads of a server.
 
     What depends on wall time is judged once a second and snapshot, because that takes
-    a while with thousands of channels.
-
-    Args:
-        job: Has the figures.
-        clock: Returns wall time.
-        monotonic_s: Monotonic clock, seconds.
-        played: See `current_snapshot`.
+    a while with thousands of channels. Arguments are as of `current_snapshot`.
     """
 
     def __init__(
@@ -119,10 +99,11 @@ class CurrentSnapshot:
         *,
         played: bool = False,
     ) -> None:
-        self._played = played
         self._job = job
-        self._clock = clock
-        self._monotonic_s = monotonic_s
+        self._clock, self._monotonic_s = clock, monotonic_s
+        self._judge = partial(
+            current_snapshot, job.board, clock, monotonic_s, played=played
+        )
         self._lock = threading.Lock()
         self._judged: tuple[Snapshot, tuple[int, int], Snapshot] | None = None
 
@@ -130,24 +111,19 @@ class CurrentSnapshot:
         """Return the figures; not primed before incidents can be queried."""
         snapshot = self._newest()
         # Counters without their incidents would look as if there were no incidents.
-        return snapshot if self._job.has_begun else replace(snapshot, primed=False)
+        has_begun = self._job.stored is not None
+        return snapshot if has_begun else replace(snapshot, primed=False)
 
     def _newest(self) -> Snapshot:
         with self._lock:
-            board = self._job.board
+            unjudged = self._job.board.snapshot
             # Each clock has seconds of its own.
             second = self._clock() // 1000, int(self._monotonic_s())
             match self._judged:
-                case (unjudged, at, judged) if (
-                    unjudged is board.snapshot and at == second
-                ):
+                case (before, at, judged) if before is unjudged and at == second:
                     return judged
-            unjudged = board.snapshot
-            judged = current_snapshot(
-                board, self._clock, self._monotonic_s, played=self._played
-            )
-            self._judged = unjudged, second, judged
-            return judged
+            self._judged = unjudged, second, self._judge()
+            return self._judged[2]
 
 
 @contextmanager
@@ -161,13 +137,8 @@ def status_server(
 ) -> Iterator[str]:
     """Serve page, API and metrics while the block runs; gives their URL.
 
-    Args:
-        job: The job to serve.
-        host: Address to listen on.
-        port: Port to listen on; 0 for any free one.
-        prometheus: URL of the Prometheus that evaluates the alerts, so that the page
-            lists those that fire; None if there is none.
-        played: See `current_snapshot`.
+    With port 0, it is any free one. The page lists the alerts that fire in a Prometheus
+    with the given URL. If the traffic is `played`, see `current_snapshot`.
 
     Raises:
         connectors.web.server.AddressUnusable: This machine does not have the address.
@@ -178,11 +149,7 @@ def status_server(
     registry.register(SnapshotCollector(current))
     with FiringPoll(prometheus) as firing:
         runbooks = files("dashboards") / "runbooks"
-        sources = Sources(current, lambda: job.stored, runbooks, firing)
-        yield from _served(create_app(sources, registry), host, port)
-
-
-def _served(app: Starlette, host: str, port: int) -> Iterator[str]:
-    with WebServer(app, host, port) as server:
-        click.echo(f"status page {server.url}/   metrics {server.url}/metrics")
-        yield server.url
+        sources = Sources(current, lambda: job.stored or {}, runbooks, firing)
+        with WebServer(create_app(sources, registry), host, port) as server:
+            click.echo(f"status page {server.url}/   metrics {server.url}/metrics")
+            yield server.url

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 import click
 
-from streaming.cli.settings import option_group, setting
+from streaming.cli.settings import Decorator, option_group, setting
 
 LOOPBACK = "127.0.0.1"
 
 
 class Address(NamedTuple):
-    """Address on which a server listens.
-
-    Attributes:
-        host: Address of a network interface of this machine.
-        port: Port; 0 for any free one.
-    """
+    """Host and port on which a server listens; port 0 for any free one."""
 
     host: str
     port: int
 
 
-def serving_options(
-    content: str, port: int, *, with_host: bool = True
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def serving_options(content: str, port: int, *, with_host: bool = True) -> Decorator:
     """Add the options of a server; the command gets ``address``, an `Address`.
 
     Args:

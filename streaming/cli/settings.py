@@ -17,6 +17,7 @@ import inspect
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -76,11 +77,7 @@ class _Setting(click.Option):
 
 
 def log_option(*, exposed: bool = False) -> Callable[[_Command], _Command]:
-    """Add ``--log-format`` to a command.
-
-    Args:
-        exposed: Whether the command gets the format too, as ``log_format``.
-    """
+    """Add ``--log-format`` to a command, which gets it if `exposed`."""
     return setting(
         LOG_FLAG,
         type=MemberOf(LogFormat),
@@ -154,24 +151,35 @@ def _read_config(
     if path is None:
         return
     try:
-        given = read_toml(path)
+        _use_file(context, path)
     except UnreadableToml as error:
         message = f"{path}: {error}"
         raise click.BadParameter(message, param=parameter) from None
+    except _BadFile as error:
+        raise click.BadParameter(str(error), param=parameter) from None
+
+
+class _BadFile(ValueError):
+    """The file sets what it must not set; the message names the file."""
+
+
+def _use_file(context: click.Context, path: Path) -> None:
+    """Let a file set options of a command."""
+    given = read_toml(path)
     try:
         if _TABLE in given:
             context.meta[_OBSERVER] = _observer(given.pop(_TABLE))
     except ValueError as error:
         message = f"{path}: {printable(shorten(str(error), _LONGEST_ERROR))}"
-        raise click.BadParameter(message, param=parameter) from None
+        raise _BadFile(message) from None
     options = _options(context.command)
-    values = _values(path, given, context, parameter)
+    values = _values(path, given, context)
     if any(isinstance(options.get(name), _Secret) for name in values):
         # The warning waits: the file may set the format of the log.
         context.meta[_FILE_WITH_SECRETS] = path
     context.meta[_FILE] = path
     context.default_map = {
-        str(option.name): _given(path, name, option, values[name], parameter)
+        str(option.name): _given(path, name, option, values[name])
         for name, option in options.items()
         if name in values
     }
@@ -194,7 +202,6 @@ def _observer(table: Any) -> Values:
 
 
 def _options(command: click.Command) -> dict[str, click.Option]:
-    """Return the options of a command by name, without dashes."""
     return {
         p.opts[0].removeprefix("--"): p
         for p in command.params
@@ -203,23 +210,16 @@ def _options(command: click.Command) -> dict[str, click.Option]:
 
 
 def _values(
-    path: Path,
-    given: Mapping[str, Any],
-    context: click.Context,
-    parameter: click.Parameter,
+    path: Path, given: Mapping[str, Any], context: click.Context
 ) -> dict[str, Any]:
-    """Return the values that a file sets for a command, from all its tables.
-
-    Raises:
-        click.BadParameter: A table has a name that its command does not know.
-    """
+    """Return the values that a file sets for a command, from all its tables."""
     path_of_command = [context]
     while (outer := path_of_command[0].parent) is not None:
         path_of_command.insert(0, outer)
     if len(path_of_command) > 1:
         # The program itself has no table: settings for all stand at the top.
         program = path_of_command.pop(0)
-        _check_top(path, given, program, parameter)
+        _check_top(path, given, program)
     values = {name: one for name, one in given.items() if not isinstance(one, dict)}
     table: Any = given
     full_name = ""
@@ -229,7 +229,7 @@ def _values(
         table = table.get(name, {})
         if not isinstance(table, dict):
             message = f"{path} sets {full_name} to {shown(table)}: it must be a table"
-            raise click.BadParameter(message, param=parameter)
+            raise _BadFile(message)
         command = inner.command
         commands = command.commands if isinstance(command, click.Group) else {}
         known = {o for one in (command, *commands.values()) for o in _options(one)}
@@ -241,22 +241,13 @@ def _values(
                 f"{path} sets {name} for {full_name}, which it does not know"
                 f"{did_you_mean(unknown[0], names)}: it knows {', '.join(names)}"
             )
-            raise click.BadParameter(message, param=parameter)
+            raise _BadFile(message)
         values |= {n: one for n, one in table.items() if n not in commands}
     return values
 
 
-def _check_top(
-    path: Path,
-    given: Mapping[str, Any],
-    program: click.Context,
-    parameter: click.Parameter,
-) -> None:
-    """Check each name at the top of a file: a command's table, or a known setting.
-
-    Raises:
-        click.BadParameter: No command has this setting or this name.
-    """
+def _check_top(path: Path, given: Mapping[str, Any], program: click.Context) -> None:
+    """Check each name at the top of a file: a command's table, or a known setting."""
     group = program.command
     if not isinstance(group, click.Group):
         return
@@ -272,11 +263,10 @@ def _check_top(
                 f"{'command' if is_table else 'setting'} of this name exists"
                 f"{did_you_mean(name, known)}"
             )
-            raise click.BadParameter(message, param=parameter)
+            raise _BadFile(message)
 
 
 def _all_options(command: click.Command, context: click.Context) -> set[str]:
-    """Return the options of a command and of all commands below it."""
     known = set(_options(command))
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
@@ -285,15 +275,8 @@ def _all_options(command: click.Command, context: click.Context) -> set[str]:
     return known
 
 
-def _given(
-    path: Path, name: str, option: click.Option, value: Any, parameter: click.Parameter
-) -> Any:
-    """Return a value of the file in the form that an option would give.
-
-    Raises:
-        click.BadParameter: It is a table, a list for an option with one value, true or
-            false for an option that is no flag, or a text with a null character.
-    """
+def _given(path: Path, name: str, option: click.Option, value: Any) -> Any:
+    """Return a value of the file in the form that an option would give."""
     kind = "no list of single values" if option.multiple else "no single value"
     if option.is_flag and isinstance(value, bool):
         return value
@@ -307,7 +290,7 @@ def _given(
         return [str(item) for item in given] if option.multiple else str(value)
     quoted = "something" if isinstance(option, _Secret) else shown(value)
     message = f"{path} sets {name} to {quoted}, which is {kind}"
-    raise click.BadParameter(message, param=parameter)
+    raise _BadFile(message)
 
 
 def _warn_if_others_can_read(path: Path) -> None:
@@ -336,53 +319,62 @@ class MemberOf(click.Choice[str]):
         return self._kind(super().convert(value, param, ctx))
 
 
-class Time(click.ParamType[str | int]):
-    """A time, converted to Unix ms; or one of some words.
+class Parsed(click.ParamType[Any]):
+    """A text that a function parses, which raises ValueError with what is wrong."""
 
-    Args:
-        words: Words that are allowed in place of a time.
-    """
-
-    def __init__(self, *words: str) -> None:
-        self._words = words
-        self.name = "|".join([*words, "TIME"])
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name = name
+        self._parse = parse
 
     def convert(
-        self,
-        value: object,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> str | int:
-        """Return the word, or the time in Unix ms."""
-        text = str(value)
-        if text in self._words:
-            return text
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Return the value; one that was parsed already stays as it is."""
+        if not isinstance(value, str):
+            return value
         try:
-            if text.isdigit():
-                time = datetime.fromtimestamp(int(text) / 1000, UTC)
-            else:
-                time = datetime.fromisoformat(text).astimezone()
-            unix_ms = round(time.timestamp() * 1000)
-        except (ValueError, OverflowError, OSError):
-            unix_ms = -1
-        # No record has a time before 1970.
-        if unix_ms < 0:
-            known = ", ".join([*self._words, "a time such as 2026-11-21T08:00:00Z"])
-            message = f"{shown(text)} is neither {known}, nor Unix milliseconds"
-            self.fail(message, param, ctx)
-        return unix_ms
+            return self._parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
-_Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+class Time(Parsed):
+    """A time, converted to Unix ms; or one of some words in its place."""
+
+    def __init__(self, *words: str) -> None:
+        super().__init__("|".join([*words, "TIME"]), partial(_parse_time, words))
+
+
+def _parse_time(words: Sequence[str], text: str) -> str | int:
+    if text in words:
+        return text
+    try:
+        if text.isdigit():
+            time = datetime.fromtimestamp(int(text) / 1000, UTC)
+        else:
+            time = datetime.fromisoformat(text).astimezone()
+        unix_ms = round(time.timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        unix_ms = -1
+    # No record has a time before 1970.
+    if unix_ms < 0:
+        known = ", ".join([*words, "a time such as 2026-11-21T08:00:00Z"])
+        message = f"{shown(text)} is neither {known}, nor Unix milliseconds"
+        raise ValueError(message)
+    return unix_ms
+
+
+Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+"""Adds options to a command."""
 
 
 def option_group(
     argument: str,
-    options: Sequence[_Decorator],
+    options: Sequence[Decorator],
     build: Callable[..., Any],
     *,
     shared: Collection[str] = (),
-) -> _Decorator:
+) -> Decorator:
     """Return a decorator that adds options and passes on what `build` makes of them.
 
     `build` gets the values of `options`, and those of decorators above this one that
@@ -416,7 +408,7 @@ def option_group(
     return add
 
 
-def _names_of(options: Sequence[_Decorator]) -> set[str]:
+def _names_of(options: Sequence[Decorator]) -> set[str]:
     """Return the names under which a command gets the values of some options."""
 
     @click.command

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class EndedBySignal(SystemExit):
@@ -14,11 +18,7 @@ class EndedBySignal(SystemExit):
 
 
 class DeferredHangup:
-    """Handler that only records SIGHUP, until the program knows what it means.
-
-    Attributes:
-        received: Whether SIGHUP was received.
-    """
+    """Handler that only records SIGHUP, until the program knows what it means."""
 
     def __init__(self) -> None:
         self.received = False
@@ -42,9 +42,7 @@ def end_on_signals(*, defer_hangup: bool = False) -> None:
     """Raise `EndedBySignal` on SIGINT, SIGTERM and SIGHUP from now on.
 
     SIGINT and SIGHUP that are ignored stay ignored: `nohup` and a shell's ``&`` do so.
-
-    Args:
-        defer_hangup: Whether SIGHUP is only recorded at first; see `DeferredHangup`.
+    SIGHUP may be deferred; see `DeferredHangup`.
     """
     signal.signal(signal.SIGTERM, _end)
     hangup = DeferredHangup() if defer_hangup else _end
@@ -71,11 +69,8 @@ def end_requested(
     """Give an event that the `ending_signals` set while the block runs.
 
     Nothing is raised: an exception in the middle of a call to the JVM would leave its
-    connection unusable. Enter it again after Spark has started, because Spark installs
-    a handler of SIGINT.
-
-    Args:
-        event: Event of a block around this one; None for a new event.
+    connection unusable. Enter it again, with its event, after Spark has started,
+    because Spark installs a handler of SIGINT.
     """
     ending = threading.Event() if event is None else event
 
@@ -88,6 +83,27 @@ def end_requested(
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def run_until_signal(ending: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine, which ends when the event is set: the `ending_signals` do so."""
+    # Most commands do not need it.
+    import asyncio
+
+    # The block replaces the handler of SIGHUP.
+    signals = ending_signals()
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        for number in signals:
+            loop.add_signal_handler(number, ending.set)
+        if early.is_set():
+            ending.set()
+        await work
+
+    # A signal while asyncio starts would interrupt it.
+    with end_requested() as early:
+        asyncio.run(run())
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -29,9 +29,7 @@ class SilenceLog:
     def observe(self, kafka: Freshness, missing: MissingTopic | None = None) -> None:
         """Take notice of the newest answer, as of now; to be called every second.
 
-        Args:
-            kafka: The newest answer.
-            missing: The topic if it does not exist.
+        A topic that does not exist is `missing`.
         """
         self._observe_topic(missing)
         before = self._silent_since
@@ -62,11 +60,8 @@ the first has passed, the silence is long enough to be reported, with its cause.
 def wait_for_kafka(kafka: KafkaSettings, board: Board) -> None:
     """Wait until Kafka answers a question about the topic.
 
-    Meanwhile the board has since when Kafka is asked, and why it does not answer.
-
-    Args:
-        kafka: Cluster, topic, and how long to wait.
-        board: Its figures of Kafka are empty again at the end.
+    Meanwhile the board has since when Kafka is asked, and why it does not answer. At
+    the end its figures of Kafka are empty again.
 
     Raises:
         connectors.kafka.settings.KafkaUnreachable: No broker answered in time.

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
 from sds_core import compiled
 from streaming.board import Board
-from streaming.cli import UNREACHABLE
+from streaming.cli import Unreachable
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms, write_json
 from streaming.cli.signals import end_requested
@@ -50,12 +50,8 @@ def started_job(
 ) -> Iterator[tuple[Job, threading.Event]]:
     """Start Spark and a job, and stop both at the end of the block.
 
-    Gives the job, and an event that Ctrl-C and SIGTERM set.
-
-    Args:
-        session: Settings of Spark.
-        settings: Settings of the job.
-        board: Board for its figures; None for a new one.
+    Gives the job, and an event that Ctrl-C and SIGTERM set. Without a board it gets a
+    new one.
 
     Raises:
         Exception: See `started_spark` and `streaming.job.running_job`.
@@ -74,18 +70,12 @@ def started_spark(
 ) -> Iterator[tuple[SparkSession, threading.Event]]:
     """Wait for Kafka, start Spark, and stop it at the end of the block.
 
-    Gives the session, and an event that Ctrl-C and SIGTERM set.
-
-    Args:
-        session: Settings of Spark.
-        kafka: Cluster and topic.
-        board: See `wait_for_kafka`.
+    Gives the session, and an event that Ctrl-C and SIGTERM set. For the board see
+    `wait_for_kafka`, which raises further errors.
 
     Raises:
         click.Abort: A signal came before the block, or ended the JVM too.
         click.ClickException: Spark's JVM has ended otherwise.
-        connectors.kafka.settings.KafkaUnreachable: No broker answered.
-        connectors.kafka.settings.TopicMissing: The topic does not exist.
     """
     # Before Spark starts, because this may wait minutes for Kafka, and before Spark
     # starts a signal can end the program immediately.
@@ -142,11 +132,7 @@ def _end_of_jvm_explained(ending: threading.Event) -> Iterator[None]:
 
 
 def _explain(error: Exception) -> None:
-    """Raise an error in one line if the JVM has ended.
-
-    Raises:
-        click.ClickException: It has.
-    """
+    """Raise an error in one line if the JVM has ended."""
     if isinstance(error, KafkaUnreachable):
         return
     broke_off = isinstance(error, Py4JNetworkError | ConnectionError)
@@ -159,11 +145,7 @@ def _explain(error: Exception) -> None:
 
 
 def end_of_jvm(status: int) -> str:
-    """Say how Spark's JVM has ended, and what to do.
-
-    Args:
-        status: See `streaming.session.exit_status_of_jvm`.
-    """
+    """Say how Spark's JVM has ended, by `exit_status_of_jvm`, and what to do."""
     if status == _OUT_OF_MEMORY:
         how, then = "for lack of memory", MORE_MEMORY
     else:
@@ -198,17 +180,13 @@ def _has_ended(job: Job, ending: threading.Event) -> bool:
     return has_ended
 
 
-class _KafkaUnreachable(click.ClickException):
-    exit_code = UNREACHABLE
-
-
 def as_click_error(error: JobFailed) -> click.ClickException:
     """Return the error with its exit code.
 
     3 if Kafka was unreachable, 2 if another start fails in the same way, else 1.
     """
     if error.unreachable:
-        return _KafkaUnreachable(str(error))
+        return Unreachable(str(error))
     return (click.UsageError if error.final else click.ClickException)(str(error))
 
 

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import click
 
 from sds_core.text import iso_time
-from streaming.cli.settings import Time, option_group, setting
+from streaming.cli.settings import Decorator, Time, option_group, setting
 from streaming.settings import Window
 
 ALL_TIMES = Window(-(2**63), 2**63 - 1)
 """Every time that a record of Kafka can have."""
 
 
-def window_options(
-    *, required: bool
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def window_options(*, required: bool) -> Decorator:
     """Add ``--from`` and ``--to``; the command gets ``window``, a `Window`.
 
-    Args:
-        required: Whether both must be given; else the window has no bound where one
-            is left out.
+    If they are not required, the window has no bound where one is omitted.
     """
     options = (
         setting(
@@ -82,11 +77,7 @@ class AuditSpan(NamedTuple):
         return self.from_ms is None and self.to_ms is None
 
     def bounds_ns(self, now_ms: int) -> tuple[int, int]:
-        """Return begin and end, Unix ns, from inclusive to exclusive.
-
-        Args:
-            now_ms: Wall time, Unix ms.
-        """
+        """Return begin and end at a wall time, Unix ns, from inclusive to exclusive."""
         to_ms = self.to_ms
         if to_ms is None:
             to_ms = now_ms - round(self.settle_s * 1000)

@@ -25,11 +25,7 @@ class Acknowledgement(Protocol):
 
 
 class DetailStore:
-    """A table of acknowledgements, one row for each view and message id.
-
-    Args:
-        ledger: The file.
-    """
+    """A table of acknowledgements, one row for each view and message id."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger

@@ -111,13 +111,8 @@ class Destination(enum.StrEnum):
 class Findings:
     """Incidents, and the outbox of incidents and minutes, of one kind of view.
 
-    Args:
-        ledger: The file.
-        kind: The kind; what is written of channels holds for all kinds.
-
-    Attributes:
-        ledger: The file, to which `streaming.ledger.verdicts` writes as well.
-        prefix: That of the kind.
+    What is written of channels holds for all kinds. `streaming.ledger.verdicts` writes
+    to the ledger as well.
 
     Raises:
         streaming.damage.DamagedCheckpoint: Raised by methods: the file is damaged.
@@ -163,11 +158,7 @@ class Findings:
     def mark_incidents(self, coincides: Coincides, since_ms: int) -> None:
         """Mark incidents that coincide with a tap hole, and add them to the outbox.
 
-        A mark is never removed.
-
-        Args:
-            coincides: Judges one incident. Not called for a marked one.
-            since_ms: Incidents found before this event time, Unix ms, are skipped.
+        A mark is never removed. Those found before an event time, Unix ms, are skipped.
         """
         with self.ledger.transaction():
             unmarked = self.ledger.rows(
@@ -313,12 +304,8 @@ class Findings:
         ]
 
     def _decode(self, packed: bytes, type_: Any) -> Any:
-        try:
+        with self.ledger.decoding("a finding"):
             return msgspec.msgpack.decode(packed, type=type_)
-        # An error of msgspec, or one of bytes that are no text, is a ValueError too.
-        except (ValueError, TypeError) as error:
-            reason = f"a finding cannot be decoded: {error}"
-            raise self.ledger.damaged(reason) from error
 
 
 def _outbox_row(

@@ -34,10 +34,6 @@ _EMITTED = tuple[str, GroupMinute[Any]]
 class GroupMinutes:
     """The parts of the minutes of one checkpoint.
 
-    Args:
-        ledger: The file.
-        kinds: Registered kinds of view.
-
     Raises:
         streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise it too.
     """
@@ -56,32 +52,25 @@ class GroupMinutes:
     ) -> dict[str, list[GroupMinute[Any]]]:
         """Return the minutes of groups, of each group in order, that a batch has ended.
 
-        Args:
-            kind: Kind of the views.
-            emitted: Minutes by the name of the view that has emitted them.
+        Those that views of one kind have emitted are given by the name of the view.
         """
         found = [(view, one) for view, minutes in emitted.items() for one in minutes]
         if not found:
             return {}
         found.sort(key=_minute_of)
         joined: dict[str, dict[int, GroupMinute[Any]]] = {}
-        newest_ms = self._newest_ms[kind.prefix]
+        parts, newest_ms = self._parts[kind.prefix], self._newest_ms[kind.prefix]
         for minute_ms, some in groupby(found, key=_minute_of):
-            for name, one in self._set(kind, list(some)).items():
+            emitted_now = list(some)
+            for view, one in emitted_now:
+                parts.set(one.group, view, one.totals)
+            for name, one in {one.group: one for _, one in emitted_now}.items():
                 at_ms = newest_ms[name] = max(minute_ms, newest_ms.get(name, 0))
                 joined.setdefault(name, {})[at_ms] = msgspec.structs.replace(
-                    one, minute_ms=at_ms, totals=self._parts[kind.prefix].join(name)
+                    one, minute_ms=at_ms, totals=parts.join(name)
                 )
         self._store(kind, found)
         return {name: list(minutes.values()) for name, minutes in joined.items()}
-
-    def _set(
-        self, kind: AnyKind, emitted: Sequence[_EMITTED]
-    ) -> dict[str, GroupMinute[Any]]:
-        """Set the parts of one minute; returns a minute of each of their groups."""
-        for view, one in emitted:
-            self._parts[kind.prefix].set(one.group, view, one.totals)
-        return {one.group: one for _, one in emitted}
 
     def _store(self, kind: AnyKind, emitted: Sequence[_EMITTED]) -> None:
         # Of the parts that a view has emitted in one batch, the last one is needed.
@@ -100,15 +89,11 @@ class GroupMinutes:
     def _load(self, kind: AnyKind, grouping: Grouping[Any, Any]) -> None:
         parts = self._parts[kind.prefix] = GroupParts(grouping)
         newest_ms = self._newest_ms[kind.prefix] = {}
-        try:
+        with self._ledger.decoding("a part"):
             for name, view, minute_ms, packed in self._ledger.rows(_LOAD, kind.prefix):
                 part = msgspec.msgpack.decode(packed, type=grouping.totals)
                 parts.set(name, view, part)
                 newest_ms[name] = max(minute_ms, newest_ms.get(name, 0))
-        # An error of msgspec, or one of bytes that are no text, is a ValueError too.
-        except (ValueError, TypeError) as error:
-            reason = f"a part cannot be decoded: {error}"
-            raise self._ledger.damaged(reason) from error
 
 
 def _minute_of(emitted: _EMITTED) -> int:

@@ -93,15 +93,9 @@ def open_ledger(
 ) -> tuple[CheckpointIdentity, Ledger]:
     """Open the ledger of a checkpoint, make it if it is missing, and count a start.
 
-    Args:
-        checkpoint: Directory of the checkpoint, locked by the caller.
-        identity: See `streaming.checkpoint.check_identity`.
-        kinds: Registered kinds of view.
-        committed: Number of the newest batch that Spark has committed; None before the
-            first.
-        first_sequence: Sequence number of the first row of a new outbox. It must exceed
-            every number that another job has written to the same history, so that this
-            job's rows count.
+    The caller has locked the checkpoint. The first sequence number is that of a new
+    outbox. It must exceed every number that another job has written to the same
+    history, so that this job's rows count.
 
     Returns:
         The identity with this start counted, and the ledger.
@@ -128,7 +122,6 @@ def open_ledger(
 
 
 def _remove(path: Path) -> None:
-    """Remove a file of SQLite, or of another kind, if it exists."""
     for end in ("", "-wal", "-shm"):
         path.with_name(path.name + end).unlink(missing_ok=True)
 
@@ -151,14 +144,7 @@ def _path(directory: Path, prefix: str, name: str) -> Path:
 
 
 class _OlderFiles:
-    """Copies older files in a transaction of the ledger.
-
-    Args:
-        directory: Directory of the files.
-        known: Names of those that must be as a job left them.
-        kinds: Registered kinds of view.
-        connection: Connection to the ledger.
-    """
+    """Copies older files, of which the known ones must be as a job left them."""
 
     def __init__(
         self,
@@ -173,10 +159,10 @@ class _OlderFiles:
         self._connection = connection
 
     def copy(self, committed: int, first_sequence: int) -> None:
-        """Copy all that there is, up to the newest committed batch."""
-        prefixes = [kind.prefix for kind in self._kinds if kind.has_findings]
         paths = {
-            prefix: _path(self._directory, prefix, _INCIDENTS) for prefix in prefixes
+            kind.prefix: _path(self._directory, kind.prefix, _INCIDENTS)
+            for kind in self._kinds
+            if kind.has_findings
         }
         newest = [first_sequence - 1]
         for path in paths.values():
@@ -195,8 +181,12 @@ class _OlderFiles:
         for one in _OF_ALL:
             self._rows(self._directory / one.file, one, committed=committed)
         for kind in self._kinds:
-            if kind.label_file:
-                self._labels(self._directory / kind.label_file, kind.prefix)
+            path = self._directory / kind.label_file
+            if kind.label_file and path.exists():
+                self._connection.execute(
+                    "INSERT INTO labels VALUES (?, ?)",
+                    (kind.prefix, json.dumps(read_labels(path))),
+                )
 
     def _rows(
         self, path: Path, one: _Copy, first: tuple[str, ...] = (), committed: int = 0
@@ -252,13 +242,6 @@ class _OlderFiles:
             if path.name in self._known:
                 check_database(connection, path)
             yield connection
-
-    def _labels(self, path: Path, prefix: str) -> None:
-        if path.exists():
-            names = json.dumps(read_labels(path))
-            self._connection.execute(
-                "INSERT INTO labels VALUES (?, ?)", (prefix, names)
-            )
 
 
 def read_labels(path: Path) -> list[str]:

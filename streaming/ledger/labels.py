@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
-from sds_core.observer.kinds import Kinds
 from streaming.ledger.ledger import Ledger
 
 MAX_LABEL_CHARACTERS = 200
@@ -26,12 +25,7 @@ because a pattern of the channel table may match more channels than expected."""
 
 
 class LabelLedger:
-    """The labels given so far to the views of one kind.
-
-    Args:
-        ledger: The file.
-        prefix: That of the kind.
-        budget: Number of names that may have a label.
+    """The labels given so far to the views of one kind, of which so many may have one.
 
     Raises:
         streaming.damage.DamagedCheckpoint: The file has another content.
@@ -46,11 +40,8 @@ class LabelLedger:
         self._vacant: dict[str, None] = {}
         stored = ledger.value("SELECT names FROM labels WHERE prefix = ?", prefix)
         if stored is not None:
-            try:
+            with ledger.decoding("labels"):
                 names = msgspec.json.decode(stored, type=list[str])
-            except (ValueError, TypeError) as error:
-                reason = f"labels cannot be decoded: {error}"
-                raise ledger.damaged(reason) from error
             self._labels = dict.fromkeys(names)
 
     @property
@@ -89,44 +80,19 @@ class LabelLedger:
             if len(self._labels) < room[wishes[name]]:
                 self._labels[name] = None
         if self._labels != before:
-            self._write()
+            self._ledger.write(
+                "INSERT OR REPLACE INTO labels VALUES (?, ?)",
+                self._prefix,
+                json.dumps(list(self._labels)),
+            )
 
     def vacate(self, known: Collection[str]) -> None:
-        """Let new names take the places of those that are forgotten.
+        """Let new names take the places of forgotten ones, which are not known.
 
         A forgotten name that returns before has its label again. To be called at a
         start, after the names that there are were admitted: those in ``other`` stay
         there.
-
-        Args:
-            known: Names that are not forgotten.
         """
         self._vacant = dict.fromkeys(
             name for name in reversed(self._labels) if name not in known
         )
-
-    def _write(self) -> None:
-        self._ledger.write(
-            "INSERT OR REPLACE INTO labels VALUES (?, ?)",
-            self._prefix,
-            json.dumps(list(self._labels)),
-        )
-
-
-def open_labels(ledger: Ledger, kinds: Kinds, budget: int) -> dict[str, LabelLedger]:
-    """Return the labels of all kinds whose views may have them, by prefix.
-
-    Args:
-        ledger: The file.
-        kinds: Registered kinds of view.
-        budget: Number of labels for each kind that has no `Kind.label_budget`.
-    """
-    return {
-        kind.prefix: LabelLedger(
-            ledger,
-            kind.prefix,
-            budget if kind.label_budget is None else kind.label_budget,
-        )
-        for kind in kinds
-        if kind.label_file
-    }

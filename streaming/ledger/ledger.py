@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from sds_core.text import one_line, printable
-from streaming.checkpoint import CheckpointUnwritable
 from streaming.damage import DamagedCheckpoint, do_without
+from streaming.directories import DirectoryUnwritable
 from streaming.ledger import schema
 
 _log = logging.getLogger("sds-monitor")
@@ -57,7 +57,7 @@ class Ledger:
         expected: Whether the file was made before, and must have its tables.
 
     Raises:
-        CheckpointUnwritable: The file or its directory cannot be written to.
+        DirectoryUnwritable: The file or its directory cannot be written to.
         DamagedCheckpoint: The file is damaged. Methods raise it too, where they find
             damage.
     """
@@ -200,15 +200,11 @@ class Ledger:
     def begin(self, committed: int | None, position: str | None) -> None:
         """Undo the newest batch if Spark does not repeat it as it was; at a start.
 
-        To be called before what is stored is read into memory.
+        To be called before what is stored is read into memory, with the newest batch
+        that Spark has committed, and the position of the next one, if it is planned.
 
         It is undone too if it has forgotten views: until Spark repeats it, they are in
         the state, and must not be in the sums over forgotten ones as well.
-
-        Args:
-            committed: Number of the newest batch that Spark has committed; None before
-                the first.
-            position: Position of the batch after it, if that is planned; else None.
         """
         following = 0 if committed is None else committed + 1
         with self.transaction() as connection:
@@ -237,6 +233,20 @@ class Ledger:
             self._has_failed = True
             return
         self._has_grown = self._has_failed = False
+
+    @contextmanager
+    def decoding(self, what: str) -> Iterator[None]:
+        """Turn an error of decoding something of the file into one with a remedy.
+
+        Raises:
+            DamagedCheckpoint: The block raised it.
+        """
+        try:
+            yield
+        # An error of msgspec, or one of bytes that are no text, is a ValueError too.
+        except (ValueError, TypeError) as error:
+            reason = f"{what} cannot be decoded: {error}"
+            raise self.damaged(reason) from error
 
     def damaged(self, reason: object) -> DamagedCheckpoint:
         """Return the error for a file that cannot be read."""
@@ -285,7 +295,7 @@ def told_damage(path: Path) -> Iterator[None]:
     """Turn an error of SQLite that means damage into one with a remedy.
 
     Raises:
-        CheckpointUnwritable: The file or its directory cannot be written to.
+        DirectoryUnwritable: The file or its directory cannot be written to.
         DamagedCheckpoint: The file is damaged.
     """
     try:
@@ -296,7 +306,8 @@ def told_damage(path: Path) -> Iterator[None]:
         if code in _DAMAGE:
             raise damaged_database(path, error) from error
         if code in _UNUSABLE and not _is_writable(path):
-            raise CheckpointUnwritable(path.parent.parent, str(error)) from error
+            checkpoint = path.parent.parent
+            raise DirectoryUnwritable("checkpoint", checkpoint, str(error)) from error
         raise
     except UnicodeDecodeError as error:
         raise damaged_database(path, error) from error

@@ -71,12 +71,8 @@ ORDER BY end_ms
 class RecentMinutes:
     """The figures of each channel at the end of each minute in which they changed.
 
-    What is said of channels holds for the views, or groups, of any kind.
-
-    Args:
-        ledger: The file.
-        kind: The kind. If a release stored other figures of it, its minutes are
-            dropped.
+    What is said of channels holds for the views, or groups, of any kind. If a release
+    stored other figures of the kind, its minutes are dropped.
 
     Raises:
         streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise it too.
@@ -119,18 +115,11 @@ class RecentMinutes:
             self._ledger.after_commit(partial(self._drop_answers_without, rows))
 
     def begin(self, totals: Mapping[str, Any], clock_ms: int) -> None:
-        """Store the figures of channels of which no minute is stored, as of now.
-
-        Args:
-            totals: Figures by channel.
-            clock_ms: Event time of the figures, Unix ms.
-        """
+        """Store figures of channels without a stored minute, as of a time, Unix ms."""
         end_ms = clock_ms // MINUTE_MS * MINUTE_MS
         with self._ledger.transaction():
-            known = {
-                channel
-                for (channel,) in self._ledger.rows(_NAMES, self._prefix, self._prefix)
-            }
+            rows = self._ledger.rows(_NAMES, self._prefix, self._prefix)
+            known = {channel for (channel,) in rows}
             self._ledger.write_all(
                 "INSERT INTO baseline VALUES (?, ?, ?, ?)",
                 [
@@ -154,13 +143,10 @@ class RecentMinutes:
             self._ledger.after_commit(self._drop_answers)
 
     def at(self, at_ms: int) -> Mapping[str, Recorded]:
-        """Return the figures of all channels at a moment in the last hour.
+        """Return the figures of all channels at a moment in the last hour, Unix ms.
 
         The answer for one moment is kept, because the page asks for the same one for
         five minutes. A minute that is stored after T has passed it drops the answer.
-
-        Args:
-            at_ms: The moment, Unix ms of event time.
 
         Returns:
             By channel, the last minute that ended at the moment or before. For a
@@ -176,14 +162,8 @@ class RecentMinutes:
     ) -> dict[str, list[Recorded]]:
         """Return the last minute in each step between two moments, in order.
 
-        Answers are kept like those of `at`.
-
-        Args:
-            channels: Channel ids.
-            since_ms: Begin of the first step, Unix ms of event time.
-            until_ms: End of the last step; both are ends of minutes.
-            step_ms: Length of a step; a minute belongs to the step in which it ended,
-                the end of a step included.
+        Answers are kept like those of `at`. Moments are ends of minutes, Unix ms of
+        event time. A minute belongs to the step in which it ended, its end included.
         """
         asked = since_ms, until_ms, step_ms
         with self._lock:
@@ -277,11 +257,8 @@ class RecentMinutes:
         return msgspec.msgpack.encode(counted_values(self._table, totals))
 
     def _recorded(self, end_ms: int, packed: bytes) -> Recorded:
-        try:
+        with self._ledger.decoding("figures"):
             values = self._values.decode(packed)
-        except (ValueError, TypeError) as error:
-            reason = f"figures cannot be decoded: {error}"
-            raise self._ledger.damaged(reason) from error
         if len(values) != len(self._table.counted):
             reason = f"{len(values)} figures instead of {len(self._table.counted)}"
             raise self._ledger.damaged(reason)

@@ -11,7 +11,7 @@ from sds_core.observer.kinds import Kinds
 from streaming.ledger.details import DetailStore
 from streaming.ledger.findings import Findings
 from streaming.ledger.group_minutes import GroupMinutes
-from streaming.ledger.labels import LabelLedger, open_labels
+from streaming.ledger.labels import LabelLedger
 from streaming.ledger.ledger import Ledger
 from streaming.ledger.recent import RecentMinutes
 from streaming.ledger.view_register import ViewRegister
@@ -36,7 +36,6 @@ class Stores:
     """All that a job stores beside its checkpoint.
 
     Attributes:
-        ledger: The file.
         by_kind: What is stored of each kind that has incidents or minutes, by prefix.
         labels: Metric labels given so far, by prefix.
         register: Names of views, and what forgotten ones had counted.
@@ -57,11 +56,7 @@ class Stores:
     ) -> Stores:
         """Return the stores of a ledger.
 
-        Args:
-            ledger: The file.
-            kinds: Registered kinds of view.
-            label_budget: See `open_labels`.
-            report_detail: Whether the checkpoint stores definite acknowledgements.
+        The budget of labels is that of each kind without a `Kind.label_budget`.
         """
         return cls(
             ledger,
@@ -72,7 +67,15 @@ class Stores:
                 for kind in kinds
                 if kind.has_findings
             },
-            open_labels(ledger, kinds, label_budget),
+            {
+                kind.prefix: LabelLedger(
+                    ledger,
+                    kind.prefix,
+                    label_budget if kind.label_budget is None else kind.label_budget,
+                )
+                for kind in kinds
+                if kind.label_file
+            },
             ViewRegister(ledger),
             GroupMinutes(ledger, kinds),
             DetailStore(ledger) if report_detail else None,

@@ -37,9 +37,7 @@ def kept_since_ms(observed_ms: int) -> int:
 class VerdictStore:
     """The verdicts that were shown of the views, or groups, of one kind.
 
-    Args:
-        findings: The findings of the kind, whose outbox is used.
-        with_history: Whether rows are added to the outbox.
+    With a history, rows are added to the outbox of the findings.
     """
 
     def __init__(self, findings: Findings, with_history: bool = False) -> None:
@@ -79,11 +77,7 @@ class VerdictStore:
     ) -> dict[str, list[ShownVerdict]]:
         """Return the rows of some views that tell what was shown in a time, in order.
 
-        Args:
-            names: The views.
-            since_ms: Begin of the time, Unix ms: rows are those from the begin of its
-                day on.
-            until_ms: End of the time, Unix ms.
+        Begin and end are Unix ms; rows are those from the begin of the first day on.
         """
         begin_ms = day_begin_ms(since_ms)
         with self._ledger.transaction():

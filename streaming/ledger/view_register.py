@@ -35,12 +35,9 @@ _Rows = TypeVar("_Rows")
 
 
 class ForgottenView(NamedTuple):
-    """A view that a batch has forgotten.
+    """The last figures of a view that a batch has forgotten.
 
-    Attributes:
-        kind: Its kind.
-        totals: Its last figures.
-        in_other: Whether it had no metric label of its own.
+    `in_other` says whether it had no metric label of its own.
     """
 
     kind: AnyKind
@@ -53,9 +50,6 @@ class ViewRegister:
 
     A running job and a command may use it at the same time.
 
-    Args:
-        ledger: The file.
-
     Raises:
         streaming.damage.DamagedCheckpoint: Raised by methods: the file is damaged.
     """
@@ -64,12 +58,7 @@ class ViewRegister:
         self._ledger = ledger
 
     def begin(self, taken: int) -> None:
-        """Remove requests that were taken.
-
-        Args:
-            taken: Number of the last request up to the newest batch that was committed;
-                0 without one.
-        """
+        """Remove the requests up to a number, which committed batches have taken."""
         with self._ledger.transaction():
             self._ledger.write("DELETE FROM requests WHERE number <= ?", taken)
             # A new file must not give numbers that the position has passed already.
@@ -119,11 +108,7 @@ class ViewRegister:
         )
 
     def add_forgotten(self, forgotten: Iterable[ForgottenView]) -> None:
-        """Add what views had counted that a batch has forgotten.
-
-        Args:
-            forgotten: The views, whether or not they have returned.
-        """
+        """Add what forgotten views of a batch had counted, also if they returned."""
         by_prefix: dict[str, list[ForgottenView]] = {}
         for one in forgotten:
             by_prefix.setdefault(one.kind.prefix, []).append(one)
@@ -143,16 +128,12 @@ class ViewRegister:
         if not rows:
             return None
         views, totals, other = rows[0]
-        try:
+        with self._ledger.decoding("a remainder"):
             return Remainder(
                 int(views),
                 blob.unpack_totals(totals, kind.totals),
                 None if other is None else blob.unpack_totals(other, kind.totals),
             )
-        # An error of msgspec, or one of bytes that are no text, is a ValueError too.
-        except (ValueError, TypeError) as error:
-            reason = f"a remainder cannot be decoded: {error}"
-            raise self._ledger.damaged(reason) from error
 
     def _checked(self, rows: Any, type_: type[_Rows]) -> _Rows:
         """Return rows; a damaged page may give values of other types."""

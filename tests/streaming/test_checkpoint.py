@@ -10,15 +10,14 @@ from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.settings_table import values_of
 from streaming.checkpoint import (
     CheckpointIdentity,
-    CheckpointInUse,
     CheckpointMismatch,
-    CheckpointUnwritable,
     check_identity,
     locked_checkpoint,
     own_files,
     record_start,
 )
 from streaming.damage import DamagedCheckpoint
+from streaming.directories import DirectoryInUse, DirectoryUnwritable
 
 
 def start(
@@ -117,7 +116,7 @@ def test_checkpoint_is_locked_until_the_block_ends(tmp_path: Path) -> None:
     """A second job is refused meanwhile."""
     with (
         locked_checkpoint(tmp_path),
-        pytest.raises(CheckpointInUse, match="another job runs on checkpoint"),
+        pytest.raises(DirectoryInUse, match="another job runs on checkpoint"),
         locked_checkpoint(tmp_path),
     ):
         pass
@@ -129,7 +128,7 @@ def test_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     """The message has the reason."""
     (tmp_path / "file").write_text("")
     with (
-        pytest.raises(CheckpointUnwritable, match=r"file.a cannot be written to \(Not"),
+        pytest.raises(DirectoryUnwritable, match=r"file.a cannot be written to \(Not"),
         locked_checkpoint(tmp_path / "file" / "a"),
     ):
         pass

@@ -23,7 +23,7 @@ from connectors.history.topics import HistoryTopics
 from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.settings import Client, KafkaSettings
 from sds_core.observer.sds.totals import ChannelMinute, ChannelTotals
-from streaming.history import HistoryInUse, HistoryUnwritable
+from streaming.directories import DirectoryInUse, DirectoryUnwritable
 from streaming.ledger.findings import Destination
 from tests.support.kafka import NOBODY, refused_sockets_stay_open
 from tests.support.streaming.history import (
@@ -259,7 +259,7 @@ def test_history_has_one_writer(checkpoint: Checkpoint, tmp_path: Path) -> None:
     other = Checkpoint(tmp_path / "other", checkpoint.settings.directory)
     with (
         checkpoint.exporter(),
-        pytest.raises(HistoryInUse, match="another --history"),
+        pytest.raises(DirectoryInUse, match="another --history"),
     ):
         other.export()
     other.export()
@@ -269,7 +269,7 @@ def test_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     """Before the job begins."""
     (tmp_path / "file").write_text("")
     checkpoint = Checkpoint(tmp_path / "monitor", tmp_path / "file" / "history")
-    with pytest.raises(HistoryUnwritable, match=r"file.history cannot be written to"):
+    with pytest.raises(DirectoryUnwritable, match=r"file.history cannot be written to"):
         checkpoint.export()
 
 

@@ -149,7 +149,7 @@ def test_import_that_is_killed_is_done_by_the_next_start(
 
     with monkeypatch.context() as patches:
         if place == "copy":
-            name = "streaming.ledger.importing._OlderFiles._labels"
+            name = "streaming.ledger.importing.read_labels"
             patches.setattr(name, killed)
         elif place == "record_start":
             patches.setattr(importing, "record_start", killed)

@@ -11,10 +11,9 @@ from pyspark.sql import SparkSession
 
 from connectors.kafka.settings import KafkaSettings
 from streaming.checkpoint import (
-    CheckpointInUse,
     CheckpointMismatch,
-    CheckpointUnwritable,
 )
+from streaming.directories import DirectoryInUse, DirectoryUnwritable
 from streaming.job import running_job
 from tests.support.streaming.jobs import job_settings, wait_until
 from tests.support.streaming.records import T0, a_frame, produce
@@ -55,7 +54,7 @@ def test_checkpoint_is_for_one_job_and_one_topic(
     kafka, other = topic(), topic()
     produce(kafka, {"value": a_frame("a"), "timestamp_ms": T0})
     with live(kafka) as job:
-        with pytest.raises(CheckpointInUse):
+        with pytest.raises(DirectoryInUse):
             drain(kafka)
         wait_until(job, lambda: "town" in job.board.snapshot.views["sds"].totals)
     with pytest.raises(CheckpointMismatch, match=other.topic):
@@ -89,7 +88,7 @@ def test_a_checkpoint_that_cannot_be_written_is_named(
     (tmp_path / "file").write_text("")
     settings = job_settings(topic(), tmp_path / "file" / "checkpoint")
     with (
-        pytest.raises(CheckpointUnwritable, match="cannot be written to"),
+        pytest.raises(DirectoryUnwritable, match="cannot be written to"),
         running_job(spark, settings),
     ):
         pass

@@ -214,7 +214,7 @@ def test_history_has_tables_of_the_groups(tmp_path: Path) -> None:
         HistorySettings(directory, has_topics=False),
         [Outbox(store.findings, None, store.tables)],
         lambda: BEGIN_MS,
-    ):
+    ).running():
         pass
     rows = channel_minutes(directory, "north", 0, 1 << 50, tables=store.tables)
     assert [(row["league"], row["matches"]) for row in rows] == [

@@ -25,7 +25,7 @@ def test_table_decides_the_labels_of_channels_that_are_new(tmp_path: Path) -> No
     sink = Sink(board, stores, None, False, str)
     sink.publish(_totals("known"))
     assert board.snapshot.views["sds"].labels == ()
-    board.set_table(ChannelTable([ChannelEntry("*", label=True)]))
+    board.set(table=ChannelTable([ChannelEntry("*", label=True)]))
     sink.publish(_totals("known", "new"))
     assert board.snapshot.views["sds"].labels == ("new",)
 

@@ -22,6 +22,7 @@ from streaming.cli.serving import PendingJob, current_snapshot, status_server
 from streaming.cli.silence import SilenceLog
 from streaming.cli.supervising import Supervisor
 from streaming.failure import JobFailed
+from streaming.retries import Retries
 from tests.support.frames import FrameFactory, value_of
 from tests.support.kafka import KafkaTopic
 from tests.support.streaming.jobs import job_settings
@@ -73,7 +74,7 @@ def monitor(
         replace(settings, until_caught_up=False),
         pending,
         ending,
-        None,
+        Retries(),
         each_second,
     )
     with (

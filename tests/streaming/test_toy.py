@@ -141,7 +141,7 @@ def seen(
     last_ms = records()[-1].timestamp_ms
     with running_job(spark, settings, protocols=protocols) as job:
         wait_until(job, lambda: job.board.snapshot.clock_ms == last_ms, 240)
-        job.board.set_table(TABLE)
+        job.board.set(table=TABLE)
         with status_server(job, "127.0.0.1", 0) as url:
             metrics, home, page = (
                 httpx.get(f"{url}{path}").raise_for_status().text

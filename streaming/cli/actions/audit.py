@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 
 import click
 
@@ -21,6 +22,7 @@ from connectors.sync_tcp.address import Address, PeerUnreachable
 from connectors.sync_tcp.client import Peer
 from connectors.waku_rest.connection import BadSettings
 from connectors.waku_rest.errors import BadAnswer, NodeError, NodeRefused
+from connectors.waku_rest.pacing import Ending
 from connectors.waku_rest.store_query import in_parts
 from connectors.web.server import AddressUnusable, PortInUse, WebServer
 from connectors.web.side_apps import create_audit_app
@@ -29,14 +31,14 @@ from sds_core.audit.result import AuditedMessage, AuditResult
 from sds_core.prolly.errors import SyncError
 from sds_core.text import counted, iso_time, printable
 from sds_core.waku import BadContentTopic
-from streaming.cli import FINDING, UNREACHABLE
+from streaming.cli import FINDING, Unreachable
 from streaming.cli.actions.audit_sides import Copied, PeerSide, Side, StoreSide
 from streaming.cli.actions.mirror import node_settings, topics_to_mirror
 from streaming.cli.log import logger
 from streaming.cli.node_options import NodeOptions, TrafficOptions
 from streaming.cli.output import print_json, wall_ms
 from streaming.cli.serving_options import Address as WebAddress
-from streaming.cli.signals import end_requested, ending_signals
+from streaming.cli.signals import run_until_signal
 from streaming.cli.window_options import AuditSpan
 
 _NS = 1_000_000
@@ -55,10 +57,6 @@ _REPEATABLE = (
     TopicMissing,
 )
 """Errors after which a repeated audit goes on."""
-
-
-class _Unreachable(click.ClickException):
-    exit_code = UNREACHABLE
 
 
 def store_side(nodes: NodeOptions, traffic: TrafficOptions) -> Side:
@@ -93,23 +91,14 @@ def peer_side(address: Address, traffic: TrafficOptions) -> Side:
     return PeerSide(Peer(address), str(address))
 
 
+@dataclass(frozen=True, slots=True)
 class Audit:
-    """Compares a mirror with another side.
+    """Compares a mirror with another side; `fix` writes what the mirror lacks."""
 
-    Args:
-        kafka: Cluster and topic of the mirror.
-        side: The other side.
-        span: Which messages are compared.
-        fix: Whether to write what the mirror lacks to its topic.
-    """
-
-    def __init__(
-        self, kafka: KafkaSettings, side: Side, span: AuditSpan, fix: bool
-    ) -> None:
-        self._kafka = kafka
-        self._side = side
-        self._span = span
-        self._fix = fix
+    kafka: KafkaSettings
+    side: Side
+    span: AuditSpan
+    fix: bool
 
     def once(self, as_json: bool) -> None:
         """Audit, and print the result.
@@ -123,7 +112,7 @@ class Audit:
         except (BadAnswer, NodeRefused, RecordsLost, SyncError) as error:
             raise click.ClickException(_text(error)) from error
         except (NodeError, PeerUnreachable) as error:
-            raise _Unreachable(str(error)) from error
+            raise Unreachable(str(error)) from error
         if as_json:
             print_json(_document(result))
         else:
@@ -135,32 +124,22 @@ class Audit:
     def repeat(self, every_s: float, address: WebAddress) -> None:
         """Audit until a signal, and serve what was found.
 
-        Args:
-            every_s: Seconds between two audits.
-            address: Address of the metrics.
-
         Raises:
             click.UsageError: The address cannot be used.
         """
-        figures = AuditFigures()
+        figures, ending = AuditFigures(), Ending()
         try:
-            with (
-                WebServer(create_audit_app(figures), *address) as server,
-                end_requested() as early,
-            ):
+            with WebServer(create_audit_app(figures), *address) as server:
                 click.echo(f"metrics {server.url}/metrics")
-                if not early.is_set():
-                    asyncio.run(self._repeat(figures, every_s))
+                run_until_signal(ending, self._repeat(figures, every_s, ending))
         except (AddressUnusable, PortInUse) as error:
             raise click.UsageError(str(error)) from error
 
-    async def _repeat(self, figures: AuditFigures, every_s: float) -> None:
-        ending = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in ending_signals():
-            loop.add_signal_handler(number, ending.set)
+    async def _repeat(
+        self, figures: AuditFigures, every_s: float, ending: Ending
+    ) -> None:
         ended = asyncio.create_task(ending.wait())
-        while not ended.done():
+        while not ending.is_set():
             audit = asyncio.create_task(self._run())
             # A node that does not answer must not delay the end.
             await asyncio.wait((audit, ended), return_when=asyncio.FIRST_COMPLETED)
@@ -169,7 +148,7 @@ class Audit:
             await asyncio.wait((audit,))
             if not audit.cancelled():
                 self._note(audit, figures)
-            await asyncio.wait((ended,), timeout=every_s)
+            await ending.pause(every_s)
 
     def _note(self, audit: asyncio.Task[AuditResult], figures: AuditFigures) -> None:
         try:
@@ -183,20 +162,20 @@ class Audit:
         report("%s", result)
 
     async def _run(self) -> AuditResult:
-        start_ns, end_ns = self._span.bounds_ns(wall_ms())
+        start_ns, end_ns = self.span.bounds_ns(wall_ms())
         since_ms = max(0, start_ns // _NS - _AHEAD_MS)
-        mirror = await asyncio.to_thread(read_mirrored, self._kafka, since_ms)
-        differences = await self._side.compare(mirror, start_ns, end_ns)
+        mirror = await asyncio.to_thread(read_mirrored, self.kafka, since_ms)
+        differences = await self.side.compare(mirror, start_ns, end_ns)
         missing_here: list[AuditedMessage] = []
         skipped = remirrored = 0
-        for hashes in in_parts(differences.missing_here, self._side.part):
-            copied = await self._side.copy(hashes)
+        for hashes in in_parts(differences.missing_here, self.side.part):
+            copied = await self.side.copy(hashes)
             skipped += len(hashes) - len(copied)
             missing_here += [copy.message for copy in copied]
-            if self._fix:
+            if self.fix:
                 remirrored += await asyncio.to_thread(self._write, copied)
         return AuditResult(
-            self._side.name,
+            self.side.name,
             start_ns,
             end_ns,
             differences.here,
@@ -213,7 +192,7 @@ class Audit:
 
         They have the time of now, as every record has that of its receipt.
         """
-        with closing(TopicOffsets(self._kafka)) as offsets:
+        with closing(TopicOffsets(self.kafka)) as offsets:
             partitions = len(offsets.partitions())
         records = [
             TopicRecord(
@@ -226,7 +205,7 @@ class Audit:
             for copy in copied
             if copy.value is not None
         ]
-        return write(records, self._kafka)
+        return write(records, self.kafka)
 
 
 def _text(error: BaseException) -> str:

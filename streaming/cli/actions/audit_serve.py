@@ -26,6 +26,7 @@ from connectors.storage.errors import StorageError
 from connectors.storage.prolly import SqliteTree
 from connectors.sync_tcp.address import Address, ListenFailed
 from connectors.sync_tcp.server import SyncServer
+from connectors.waku_rest.pacing import Ending
 from sds_core.audit.mirrored import Unidentified, mirrored_message
 from sds_core.prolly.hashing import DEFAULT_FAN_OUT
 from sds_core.prolly.proto import batched_sync_pb2 as pb
@@ -33,7 +34,7 @@ from sds_core.prolly.tree import ProllyTree
 from sds_core.text import counted
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms
-from streaming.cli.signals import end_requested, ending_signals
+from streaming.cli.signals import run_until_signal
 
 _REFRESH_S = 2.0
 """Time between two looks for new records, seconds."""
@@ -52,12 +53,7 @@ _POSITION = "position"
 class MirrorIndex:
     """Which messages a topic has, and where; on disk.
 
-    All methods are called in one thread.
-
-    Args:
-        kafka: Cluster and topic.
-        path: File of the tree.
-        keep_days: Days of messages to keep, by sender's time.
+    All methods are called in one thread. Days to keep are by sender's time.
 
     Raises:
         StorageError: The file cannot be used.
@@ -111,21 +107,14 @@ class MirrorIndex:
                 continue
             if message is None:
                 continue
-            headers = [
-                pb.Header(name=name, value=value or b"")
-                for name, value in record.headers
-            ]
+            headers = [pb.Header(name=n, value=v or b"") for n, v in record.headers]
             by_hash[message.item.message_hash] = pb.Record(
                 message_hash=message.item.message_hash,
                 key=record.key,
                 value=record.value or b"",
                 headers=headers,
             )
-        return [
-            by_hash[message_hash]
-            for message_hash in message_hashes
-            if message_hash in by_hash
-        ]
+        return [by_hash[one] for one in message_hashes if one in by_hash]
 
     def close(self) -> None:
         """Close the file."""
@@ -149,21 +138,15 @@ class MirrorIndex:
 def serve(
     kafka: KafkaSettings, state: Path, address: Address, keep_days: float
 ) -> None:
-    """Serve until a signal.
-
-    Args:
-        kafka: Cluster and topic.
-        state: Directory of the tree; made if it is missing.
-        address: Where other mirrors connect.
-        keep_days: Days of messages to keep.
+    """Serve until a signal; the directory of the tree is made if it is missing.
 
     Raises:
         click.ClickException: It cannot start, or its state fails.
     """
     try:
         state.mkdir(parents=True, exist_ok=True)
-        with end_requested() as early:
-            asyncio.run(_serve(kafka, state, address, keep_days, early.is_set()))
+        ending = Ending()
+        run_until_signal(ending, _serve(kafka, state, address, keep_days, ending))
     except (ListenFailed, StorageError) as error:
         raise click.UsageError(str(error)) from error
     except TopicReplaced as error:
@@ -184,12 +167,9 @@ async def _serve(
     state: Path,
     address: Address,
     keep_days: float,
-    is_ended: bool,
+    ending: Ending,
 ) -> None:
     loop = asyncio.get_running_loop()
-    ending = asyncio.Event()
-    for number in ending_signals():
-        loop.add_signal_handler(number, ending.set)
     # SQLite allows a connection in one thread only.
     with ThreadPoolExecutor(1) as thread:
         index = await loop.run_in_executor(
@@ -202,17 +182,14 @@ async def _serve(
         server = SyncServer(lambda: index.tree, records)
         try:
             has_more = True
-            while has_more and not is_ended and not ending.is_set():
+            while has_more and not ending.is_set():
                 has_more = await loop.run_in_executor(thread, index.refresh)
             async with server.listening(address) as listening:
                 messages = counted(len(index.tree), "message")
                 click.echo(f"{messages} of {kafka.topic} served at {listening}")
-                while not (is_ended or ending.is_set()):
+                while not ending.is_set():
                     await _refreshed(loop, thread, index)
-                    try:
-                        await asyncio.wait_for(ending.wait(), _REFRESH_S)
-                    except TimeoutError:
-                        continue
+                    await ending.pause(_REFRESH_S)
         finally:
             await loop.run_in_executor(thread, index.close)
 

@@ -80,9 +80,7 @@ class Side(Protocol):
 class StoreSide:
     """Stores of Waku nodes; what any of them has counts.
 
-    Args:
-        nodes: The nodes.
-        topics: Pubsub topic -> its content topics, none for all.
+    Topics are pubsub topics with their content topics, none for all.
     """
 
     part = 500
@@ -166,12 +164,7 @@ class StoreSide:
 
 
 class PeerSide:
-    """Another mirror.
-
-    Args:
-        peer: Its server.
-        name: As the operator named it.
-    """
+    """Another mirror."""
 
     part = 50
 

@@ -33,11 +33,7 @@ def fetch() -> None:
 
 
 def run(port: int, directory: Path | None) -> None:
-    """Run the broker until a signal ends it.
-
-    Args:
-        port: Port on loopback; 0 for any free one.
-        directory: Directory of the records; None for a temporary one.
+    """Run the broker until a signal ends it; by default with a temporary directory.
 
     Raises:
         click.ClickException: The port is in use, or the broker ended by itself.

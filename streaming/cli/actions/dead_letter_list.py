@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
@@ -23,13 +23,7 @@ from streaming.cli.output import print_json
 
 
 class LetterFilter(NamedTuple):
-    """Which dead letters to list; None stands for all.
-
-    Attributes:
-        reason: Only those with this reason.
-        channel: Only those whose key is this channel.
-        since_ms: Only those whose record has this time, Unix ms, or a later one.
-    """
+    """Which dead letters to list, by the record's key and time; None stands for all."""
 
     reason: str | None
     channel: str | None
@@ -45,46 +39,17 @@ class LetterFilter(NamedTuple):
         )
 
 
-class _Listed(NamedTuple):
-    """A dead letter in a list, without its value.
-
-    Attributes:
-        source: Place of its record, TOPIC:PARTITION:OFFSET.
-        reason: Why it could not be decoded.
-        timestamp_ms: Time of the record, Unix ms.
-        key: Key of the record, bytes that are not UTF-8 as escapes; None if it has no
-            key.
-        size_bytes: Size of the value.
-        cut: Parts of the record that the dead letter does not hold whole, and their
-            sizes in bytes.
-    """
-
-    source: str
-    reason: str
-    timestamp_ms: int
-    key: str | None
-    size_bytes: int
-    cut: dict[str, int]
-
-
 def list_letters(
     kafka: KafkaSettings, topic: str, selection: LetterFilter, limit: int, as_json: bool
 ) -> None:
-    """Print dead letters, the one written last first.
-
-    Args:
-        kafka: Cluster.
-        topic: Topic of the dead letters.
-        selection: Selected dead letters.
-        limit: Most dead letters to print.
-        as_json: Whether to print JSON.
+    """Print dead letters, at most `limit` of them, the one written last first.
 
     Raises:
         click.exceptions.Exit: There are dead letters.
     """
     reader = DeadLetterReader(kafka, topic)
     counts: Counter[str] = Counter()
-    newest: deque[_Listed] = deque(maxlen=limit)
+    newest: deque[dict[str, Any]] = deque(maxlen=limit)
     try:
         for letter in reader:
             if selection.matches(letter):
@@ -105,33 +70,33 @@ def list_letters(
         raise click.exceptions.Exit(FINDING)
 
 
-def _listed(letter: StoredLetter) -> _Listed:
-    record = letter.record
-    key = record.key
-    return _Listed(
-        str(letter.source),
-        letter.reason,
-        record.timestamp_ms,
-        None if key is None else decode_text(key),
-        len(record.value or b"") if letter.size_bytes is None else letter.size_bytes,
-        letter.cut_sizes,
-    )
+def _listed(letter: StoredLetter) -> dict[str, Any]:
+    """Return what JSON says of a dead letter; its value may be large."""
+    record, size = letter.record, letter.size_bytes
+    return {
+        "source": str(letter.source),
+        "reason": letter.reason,
+        "timestamp_ms": record.timestamp_ms,
+        "key": None if record.key is None else decode_text(record.key),
+        "size_bytes": len(record.value or b"") if size is None else size,
+        "cut": letter.cut_sizes,
+    }
 
 
-def _print_list(listed: list[_Listed], as_json: bool) -> None:
+def _print_list(listed: list[dict[str, Any]], as_json: bool) -> None:
     console = Console()
     if as_json:
         for one in listed:
-            print_json(one._asdict())
+            print_json(one)
         return
     rows = [
         (
-            iso_time(one.timestamp_ms),
-            one.source,
-            printable(one.reason),
-            f"{one.size_bytes:,} bytes",
-            "no key" if one.key is None else f"key {printable(one.key)}",
-            *((f"cut: {described(one.cut)}",) if one.cut else ()),
+            iso_time(one["timestamp_ms"]),
+            one["source"],
+            printable(one["reason"]),
+            f"{one['size_bytes']:,} bytes",
+            "no key" if one["key"] is None else f"key {printable(one['key'])}",
+            *((f"cut: {described(one['cut'])}",) if one["cut"] else ()),
         )
         for one in listed
     ]

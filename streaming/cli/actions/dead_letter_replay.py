@@ -15,7 +15,7 @@ from connectors.kafka.dead_letter_reader import (
     described,
 )
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.producer import TopicRecord, target_partition, topic_record, write
+from connectors.kafka.producer import target_partition, topic_record, write
 from connectors.kafka.record_source import RecordSource
 from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.judgement import Dead, judge
@@ -37,11 +37,8 @@ class Replay:
     """One replay of dead letters.
 
     Attributes:
-        kafka: Cluster.
-        dead_letter_topic: Topic of the dead letters.
         topic: Topic to write to; None for the topic of each source.
         force: Whether to write records that still cannot be used.
-        dry_run: Whether to write nothing.
         found: Sources of the wanted dead letters that exist.
         refused: Number of records that were refused.
     """
@@ -116,7 +113,8 @@ class Replay:
         settings = replace(self.kafka, topic=topic)
         with closing(TopicOffsets(settings)) as offsets:
             partitions = len(offsets.partitions())
-        return write(_placed(printed, partitions), settings)
+        placed = (topic_record(r, target_partition(r, partitions)) for r in printed)
+        return write(placed, settings)
 
 
 def _marked(record: RawRecord) -> RawRecord:
@@ -132,8 +130,3 @@ def _printed(
     for source, record in records:
         click.echo(f"{source} {verb} to {topic}")
         yield record
-
-
-def _placed(records: Iterable[RawRecord], partitions: int) -> Iterator[TopicRecord]:
-    for record in records:
-        yield topic_record(record, target_partition(record, partitions))

@@ -53,12 +53,6 @@ def print_letter(
 ) -> None:
     """Print the dead letter of a source.
 
-    Args:
-        kafka: Cluster.
-        topic: Topic of the dead letters.
-        source: Place of the record.
-        as_json: Whether to print JSON.
-
     Raises:
         click.UsageError: There is no dead letter of the source.
         click.exceptions.Exit: The record still cannot be used.

@@ -62,12 +62,9 @@ _PATIENCE_S = 120
 
 
 class Traffic(NamedTuple):
-    """Traffic to play.
+    """Traffic to play, and the report that a correct monitor gives.
 
-    Attributes:
-        title: Name of the traffic, for the table at the end.
-        records: Records, roughly in order of time; the last one is about now.
-        truth: Report that a correct monitor gives.
+    Records are roughly in order of time; the last one is about now.
     """
 
     title: str
@@ -106,13 +103,9 @@ class Demo:
     """One demonstration.
 
     Attributes:
-        traffic: Traffic to play.
-        duration_s: Seconds over which it is played; 0 for as fast as possible.
+        duration_s: Seconds over which the traffic is played; 0 for as fast as possible.
         report: File for the report; None to write none.
-        address: Address of page and metrics.
         keep: Whether to serve the page after the end; None if on a terminal.
-        table: Names, objectives, labels and silences of channels.
-        log_format: Format of the log.
     """
 
     traffic: Traffic
@@ -192,14 +185,7 @@ class Demo:
     def _play(
         self, job: Job, opening: int, ending: threading.Event, display: Display
     ) -> None:
-        """Write the other records, and wait until the job has read them or the event.
-
-        Args:
-            job: The job.
-            opening: Number of records that are written already.
-            ending: Set to end early.
-            display: Displays the progress.
-        """
+        """Write the other records, and wait until they are read or the event is set."""
         records = self.traffic.records
         kafka = job.settings.source.kafka
         stop = threading.Event()
@@ -224,7 +210,7 @@ class Demo:
                 writing.result()
             snapshot = current_snapshot(job.board, played=True)
             # The page's time is that of the traffic, which may be played faster.
-            job.look(snapshot, snapshot.clock_ms, wall_ms())
+            job.verdicts.look(snapshot, snapshot.clock_ms, wall_ms())
             display(snapshot)
             all_read = snapshot.job.records >= len(records)
             if all_read and job.progress.fired_ms >= end_ms:
@@ -256,10 +242,7 @@ def lost_line(gaps: Mapping[str, int], url: str | None) -> str:
     """Return how many messages were lost and where their names are; "" for none.
 
     The numbers are those of the table: a message that came later was counted as lost.
-
-    Args:
-        gaps: Counts of gaps in the report's totals.
-        url: URL of the page, without a slash at its end; None if the page goes away.
+    Without a URL the page goes away.
     """
     lost, later = gaps["lost"], gaps["retracted"]
     if not lost:
@@ -282,16 +265,18 @@ def show_comparison(
 ) -> bool:
     """Print the table; returns whether every figure equals the truth."""
     table = Table(title=Text(f"{title}, all channels together", "table.title"))
-    for heading, justify in (
-        ("figure", "left"),
-        ("truth", "right"),
-        ("monitor", "right"),
-        ("same?", "left"),
-    ):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    table.add_column("figure")
+    table.add_column("truth", justify="right")
+    table.add_column("monitor", justify="right")
+    table.add_column("same?")
     for comparison in comparisons:
         if not comparison.channel:
-            table.add_row(*_row(comparison))
+            figures = (
+                f"{value:,}" if isinstance(value, int) else str(value)
+                for value in (comparison.truth, comparison.found)
+            )
+            same = "yes" if comparison.same else "[bold red]NO[/]"
+            table.add_row(comparison.figure, *figures, same)
     console.print(table)
     by_channel = [comparison for comparison in comparisons if comparison.channel]
     channels = {comparison.channel for comparison in by_channel}
@@ -308,12 +293,3 @@ def show_comparison(
                 markup=False,
             )
     return all(comparison.same for comparison in comparisons)
-
-
-def _row(comparison: Comparison) -> tuple[Any, ...]:
-    same = "yes" if comparison.same else "[bold red]NO[/]"
-    return comparison.figure, _number(comparison.truth), _number(comparison.found), same
-
-
-def _number(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)

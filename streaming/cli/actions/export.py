@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import click
@@ -22,7 +23,7 @@ from connectors.kafka.timeline import read_in_order_of_time
 from sds_core.observer.record import BadHeader, RawRecord, read_headers
 from sds_core.text import counted
 from sds_core.wire import UndecodableFrame, decode
-from streaming.admission import LATE_MS
+from streaming.admission import LATE_MS, ends_of_window
 from streaming.cli.output import with_progress
 from streaming.cli.signals import end_requested
 from streaming.cli.window_options import ALL_TIMES
@@ -34,11 +35,7 @@ def export(
 ) -> None:
     """Write the records of a window to a file, completely or not at all.
 
-    Args:
-        kafka: Cluster and topic.
-        channels: Only these channels, and all heartbeats; none for all channels.
-        window: Record times to export.
-        file: File to write.
+    Without channels it writes those of all; it always writes heartbeats.
 
     Raises:
         click.ClickException: The file cannot be written, a signal came, or Kafka
@@ -68,11 +65,6 @@ def export(
 def _until_ended(
     records: Iterable[RawRecord], ending: threading.Event
 ) -> Iterator[RawRecord]:
-    """Yield the records.
-
-    Raises:
-        click.ClickException: The event is set.
-    """
     for record in records:
         if ending.is_set():
             message = "ended before all was read: no file"
@@ -93,11 +85,7 @@ def _of_channels(
 def _records(
     kafka: KafkaSettings, offsets: TopicOffsets, window: Window
 ) -> Iterator[RawRecord]:
-    """Yield the records of a window.
-
-    Reads up to `LATE_MS` after the end of the window to find late ones, as a replay
-    does.
-    """
+    """Yield the records of a window, up to `LATE_MS` after it, as a replay does."""
     partitions = offsets.partitions()
     starts = offsets.earliest(partitions)
     ends = offsets.latest(partitions)
@@ -105,12 +93,7 @@ def _records(
         begins = offsets.first_at_or_after(partitions, window.first_ms)
         starts = {p: begins[p].offset if p in begins else ends[p] for p in starts}
     if window.last_ms < ALL_TIMES.last_ms - LATE_MS:
-        behind = offsets.first_at_or_after(partitions, window.last_ms + LATE_MS + 1)
-        for partition, at in behind.items():
-            # The marker of a transaction's end has the time of the commit, which says
-            # nothing about the records behind it.
-            if _holds_record(kafka, partition, at.offset):
-                ends[partition] = min(ends[partition], at.offset)
+        ends = ends_of_window(offsets, ends, window, partial(_holds_record, kafka))
     for record in read_in_order_of_time(Client.CONFLUENT, kafka, offsets, starts, ends):
         if record.timestamp_ms in window:
             yield record

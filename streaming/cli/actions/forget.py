@@ -9,9 +9,10 @@ import click
 
 from sds_core.observer.kinds import AnyKind
 from sds_core.text import did_you_mean, printable, shown
-from streaming.checkpoint import CheckpointUnwritable, own_files
+from streaming.checkpoint import own_files
 from streaming.chunk import FORGET
 from streaming.damage import LEDGER, DamagedCheckpoint
+from streaming.directories import DirectoryUnwritable
 from streaming.ledger.ledger import Ledger
 from streaming.ledger.view_register import ViewRegister
 
@@ -19,10 +20,7 @@ from streaming.ledger.view_register import ViewRegister
 def forget(checkpoint: Path, channels: Sequence[str], kind: AnyKind) -> None:
     """Add a request for each channel, or for none if one is unknown.
 
-    Args:
-        checkpoint: Directory of the checkpoint; a job may run on it.
-        channels: Names of views, of channels their ids.
-        kind: Their kind.
+    A job may run on the checkpoint. Channels are named by their ids.
 
     Raises:
         click.UsageError: A channel is unknown, or the checkpoint is damaged or has no
@@ -45,7 +43,7 @@ def forget(checkpoint: Path, channels: Sequence[str], kind: AnyKind) -> None:
                 message = f"no such channel: {shown(channel)}{similar}"
                 raise click.UsageError(message)
         register.request((kind.key(channel), FORGET) for channel in channels)
-    except (CheckpointUnwritable, DamagedCheckpoint) as error:
+    except (DamagedCheckpoint, DirectoryUnwritable) as error:
         raise click.UsageError(str(error)) from error
     for channel in channels:
         click.echo(f"channel {printable(channel)} is forgotten with the next batch")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import quote
 
 import click
@@ -21,12 +20,10 @@ from sds_core.observer.kinds import AnyKind, UnknownKind
 from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND, kinds_of
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.text import did_you_mean, printable, shown
-from streaming.cli import UNREACHABLE
+from streaming.cli import Unreachable
 from streaming.cli.incident_options import DEFAULT_API, IncidentFilter, IncidentSource
 from streaming.cli.log import logger
-
-if TYPE_CHECKING:
-    from connectors.history.schema import KindTables
+from streaming.cli.output import wall_ms
 
 _TIMEOUT_S = 30.0
 _EARLIEST_MS = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1000
@@ -129,16 +126,8 @@ class _Channels(msgspec.Struct):
     channels: list[_Channel]
 
 
-class _Unreachable(click.ClickException):
-    exit_code = UNREACHABLE
-
-
 def read_incidents(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
-    """Read incidents from the source, and its clock.
-
-    Args:
-        source: Source to read from; by default a monitor on this machine.
-        wanted: Selected incidents.
+    """Read incidents from the source, by default a monitor on this machine.
 
     Raises:
         click.ClickException: The source cannot be read, the monitor is unreachable, or
@@ -151,56 +140,27 @@ def read_incidents(source: IncidentSource, wanted: IncidentFilter) -> ReadIncide
 
 
 def _check_channel(source: IncidentSource, channel: str) -> None:
-    """Check that a channel without selected incidents exists.
-
-    Raises:
-        click.UsageError: The source does not know the channel.
-    """
+    """Check that a channel without selected incidents exists."""
     every = IncidentFilter(channel, since_ms=None, standing=False)
     if _selected(source, every).incidents:
         return
     if source.report is not None:
-        known = _channels_of_report(source.report, source.views)
+        _, section = _read_report(source.report, source.views)
+        known = [*section.views, *(one.channel for one in section.incidents or ())]
     elif source.history is not None:
-        known = _channels_of_history(source.history, source.views)
+        from connectors.history.query import channels
+        from connectors.history.schema import tables_of
+
+        with history_errors(source.history):
+            known = channels(source.history, tables_of(kind_of(source.views)))
     elif source.views is None:
-        known = _channels_of_monitor(source.api or DEFAULT_API, channel)
+        known = _channels_of_monitor(source.api, channel)
     else:
         # The monitor has refused an unknown kind; a view without incidents is no error.
         known = [channel]
     if channel not in known:
         message = f"no such channel: {shown(channel)}{did_you_mean(channel, known)}"
         raise click.UsageError(message)
-
-
-def _channels_of_report(path: Path, views: str | None) -> list[str]:
-    report = _read_report(path)
-    if views is not None:
-        return [*_section(report, path, views).views]
-    return [*report.channels, *(one.channel for one in report.incidents or ())]
-
-
-def _section(report: _Report, path: Path, views: str) -> _Section:
-    """Return the section of a protocol other than SDS."""
-    section = report.views.get(views)
-    if section is None:
-        message = f"--views: {path} has no views {shown(views)}"
-        raise click.UsageError(message)
-    return section
-
-
-def _channels_of_history(directory: Path, views: str | None) -> list[str]:
-    from connectors.history.query import channels
-
-    with history_errors(directory):
-        return channels(directory, _tables(views))
-
-
-def _tables(views: str | None) -> KindTables:
-    """Return the tables of the history for a kind of view."""
-    from connectors.history.schema import tables_of
-
-    return tables_of(kind_of(views))
 
 
 def kind_of(views: str | None) -> AnyKind:
@@ -256,14 +216,13 @@ def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
     if source.history is not None:
         query = IncidentQuery(channel, since_ms=since_ms, standing=standing)
         return ReadIncidents(
-            _read_history(source.history, query, source.views), {}, _now_ms()
+            _read_history(source.history, query, source.views), {}, wall_ms()
         )
     name = "channel" if source.views is None else "id"
     parameters = {name: channel, "since": since_ms, "standing": standing or None}
-    url = DEFAULT_API if source.api is None else source.api
-    page = _query_monitor(url, parameters, source.views)
+    page = _query_monitor(source.api, parameters, source.views)
     settings = _settings_of(page.observer)
-    clock_ms = page.clock or _now_ms()
+    clock_ms = page.clock or wall_ms()
     return ReadIncidents(page.incidents, page.causes, clock_ms, settings)
 
 
@@ -274,36 +233,34 @@ def _settings_of(values: dict[str, int | float]) -> ObserverSettings:
     return replace(DEFAULTS, **known)
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 def _incidents_of_report(path: Path, views: str | None) -> ReadIncidents:
-    report = _read_report(path)
-    found, of = report.incidents, report.channels
-    if views is not None:
-        section = _section(report, path, views)
-        found, of = section.incidents, section.views
-    if found is None:
+    report, section = _read_report(path, views)
+    if (found := section.incidents) is None:
         message = f"--report: {path} was written without --report-detail"
         raise click.UsageError(message)
     # Deadlines may have passed after the last record.
     times = [one.found if one.ended is None else one.ended for one in found]
     clock_ms = max([report.window.last_event or 0, *times])
-    causes = {name: one.causes for name, one in of.items() if one.causes}
+    causes = {name: one.causes for name, one in section.views.items() if one.causes}
     found.sort(key=lambda one: -one.found)
     return ReadIncidents(found, causes, clock_ms, _settings_of(report.observer))
 
 
-def _read_report(path: Path) -> _Report:
+def _read_report(path: Path, views: str | None) -> tuple[_Report, _Section]:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_Report)
+        report = msgspec.json.decode(path.read_bytes(), type=_Report)
     except OSError as error:
         message = f"--report: {path} cannot be read: {error.strerror}"
         raise click.UsageError(message) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         message = f"--report: {path} is no report of sds-monitor: {error}"
         raise click.UsageError(message) from error
+    if views is None:
+        return report, _Section(report.channels, report.incidents)
+    if (section := report.views.get(views)) is None:
+        message = f"--views: {path} has no views {shown(views)}"
+        raise click.UsageError(message)
+    return report, section
 
 
 def _read_history(
@@ -311,8 +268,9 @@ def _read_history(
 ) -> list[Incident]:
     # Imports DuckDB, which takes half a second and the other sources do not need.
     from connectors.history.query import incident_rows
+    from connectors.history.schema import tables_of
 
-    tables = _tables(views)
+    tables = tables_of(kind_of(views))
     with history_errors(directory):
         rows = incident_rows(directory, query, tables)
     # `why` is as it was stored, by the settings of the monitor that found it.
@@ -344,7 +302,6 @@ def history_errors(directory: Path) -> Iterator[None]:
 
 
 def _query_monitor(url: str, parameters: dict[str, Any], views: str | None) -> _Answer:
-    """Query a running monitor; a parameter of None is left out."""
     path = "incidents" if views is None else f"views/{quote(views, '')}/incidents"
     try:
         answer = httpx.get(
@@ -358,13 +315,13 @@ def _query_monitor(url: str, parameters: dict[str, Any], views: str | None) -> _
         message = f"--api: {url!r} is no URL such as {DEFAULT_API}: {error}"
         raise click.UsageError(message) from error
     except httpx.HTTPStatusError as error:
-        raise _Unreachable(_refusal(url, error.response)) from error
+        raise Unreachable(_refusal(url, error.response)) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         message = f"{url} gives no incidents ({error}): is it sds-monitor's?"
-        raise _Unreachable(message) from error
+        raise Unreachable(message) from error
     except httpx.RequestError as error:
         message = f"no monitor answers at {url} ({error}): is it running?"
-        raise _Unreachable(message) from error
+        raise Unreachable(message) from error
     if page.more:
         logger.warning(
             "only the %s found last are shown: narrow it by --channel or --since",
@@ -374,7 +331,6 @@ def _query_monitor(url: str, parameters: dict[str, Any], views: str | None) -> _
 
 
 def _refusal(url: str, answer: httpx.Response) -> str:
-    """Return an error message for an answer that has no incidents."""
     try:
         why = msgspec.json.decode(answer.content, type=_Refusal).error
     except (msgspec.DecodeError, UnicodeDecodeError):

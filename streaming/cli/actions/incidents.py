@@ -33,11 +33,7 @@ def list_incidents(
 ) -> None:
     """Print incidents, those found last first.
 
-    Args:
-        source: Source to read from.
-        selection: Selected incidents.
-        table: Names of channels, before those that the source gives.
-        as_json: Whether to print JSON.
+    Names of the table come before those that the source gives.
 
     Raises:
         click.exceptions.Exit: There are incidents.
@@ -61,7 +57,8 @@ def _print(incidents: list[Incident], as_json: bool) -> None:
         elif console.is_terminal:
             _print_block(console, incident)
         else:
-            click.echo(_line(incident))
+            facts = (f"{word} {value}" for word, value in _facts(incident).items())
+            click.echo("; ".join([_title(incident), *facts]))
     if not (incidents or as_json):
         click.echo("no incidents")
 
@@ -81,12 +78,6 @@ def _print_block(console: Console, incident: Incident) -> None:
     console.print()
 
 
-def _line(incident: Incident) -> str:
-    """Return an incident in one line."""
-    facts = (f"{word} {value}" for word, value in _facts(incident).items())
-    return "; ".join([_title(incident), *facts])
-
-
 def _title(incident: Incident) -> str:
     if incident.ended is None:
         return incident.kind.value
@@ -94,7 +85,6 @@ def _title(incident: Incident) -> str:
 
 
 def _facts(incident: Incident) -> dict[str, str]:
-    """Return the facts of an incident as word -> value, without empty ones."""
     facts = {
         "message": printable(incident.message_id),
         "channel": printable(incident.channel),

@@ -30,13 +30,7 @@ _BETWEEN_DIGITS = re.compile(r"0[xX]|[\s,:]+")
 def inspect(
     kafka: KafkaSettings | None, place: str, is_hex: bool, as_json: bool
 ) -> None:
-    """Print a record of a file or a topic.
-
-    Args:
-        kafka: Cluster; needed only for a record of a topic.
-        place: Path of a file, "-" for standard input, or TOPIC:PARTITION:OFFSET.
-        is_hex: Whether the file has hexadecimal digits.
-        as_json: Whether to print JSON.
+    """Print a record of a file, standard input ("-") or a topic, which needs Kafka.
 
     Raises:
         click.UsageError: The record cannot be read.

@@ -24,11 +24,7 @@ def list_lacks(
 ) -> None:
     """Print groups of unresolved incidents, the gravest first.
 
-    Args:
-        source: Source to read from.
-        wanted: Selected incidents; those that have ended are in no group.
-        table: Names of channels, before those that the source gives.
-        as_json: Whether to print JSON.
+    Names of the table come before those that the source gives.
 
     Raises:
         click.exceptions.Exit: There are unresolved incidents.

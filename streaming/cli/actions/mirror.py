@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
-import signal
 import sqlite3
-import threading
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,7 +25,7 @@ from streaming.cli.log import logger
 from streaming.cli.node_options import NodeOptions, TrafficOptions
 from streaming.cli.output import wall_ms
 from streaming.cli.serving_options import Address
-from streaming.cli.signals import end_requested, ending_signals
+from streaming.cli.signals import run_until_signal
 
 _FIRST_CONTACT_S = 1.0
 """How long to wait for each broker before the mirror reads from nodes, seconds."""
@@ -38,12 +34,7 @@ _FIRST_CONTACT_S = 1.0
 def mirror_settings(
     nodes: NodeOptions, traffic: TrafficOptions, mirroring: MirrorSettings
 ) -> MirrorSettings:
-    """Return the settings of a mirror.
-
-    Args:
-        nodes: Nodes to read from.
-        traffic: Traffic to mirror.
-        mirroring: How to mirror; its nodes and topics are replaced.
+    """Return how to mirror, with nodes and topics.
 
     Raises:
         click.UsageError: The settings are invalid or contradict one another.
@@ -112,20 +103,12 @@ def mirror(
     observer: str | None,
     address: Address,
 ) -> None:
-    """Mirror until a signal ends it.
-
-    Args:
-        settings: Settings of the mirror.
-        kafka: Cluster and topic.
-        partitions: Partitions of the topic, if it is created.
-        state: Directory of the state.
-        observer: Tap id in the records; None for that of the state, or a random one.
-        address: Address of the metrics.
+    """Mirror until a signal ends it; the tap id may be that of the state.
 
     Raises:
         click.ClickException: The mirror cannot start, or its state fails.
     """
-    figures = MirrorFigures()
+    figures, ending = MirrorFigures(), Ending()
     new_observer = f"mirror-{secrets.token_hex(4)}"
     try:
         _check_kafka(kafka)
@@ -136,7 +119,9 @@ def mirror(
             click.echo(f"observer {spool.observer}   metrics {server.url}/metrics")
             writer = FrameWriter(kafka, partitions, spool.observer)
             try:
-                _run_until_signal(Mirror(settings, spool, writer, figures, wall_ms))
+                # It finishes the work that it has begun.
+                running = Mirror(settings, spool, writer, figures, wall_ms).run(ending)
+                run_until_signal(ending, running)
             finally:
                 writer.close()
     except (
@@ -156,35 +141,10 @@ def mirror(
 
 
 def _check_kafka(kafka: KafkaSettings) -> None:
-    """Log a warning if Kafka is unreachable; the mirror can start without it.
-
-    Raises:
-        connectors.kafka.settings.KafkaRefused: A broker refuses this client, for
-            instance because of a wrong password.
-    """
+    """Log a warning if Kafka is unreachable; a refusal ends the mirror."""
     problem = check_admission(replace(kafka, timeout_s=_FIRST_CONTACT_S))
     if problem is not None:
         logger.warning(
             "%s; mirroring all the same, records wait in --state",
             KafkaUnreachable(kafka.bootstrap, problem),
         )
-
-
-def _run_until_signal(mirror: Mirror) -> None:
-    """Run the mirror until a signal, and let it finish the work that it has begun."""
-    signals = ending_signals()
-    # A signal while asyncio starts would interrupt it.
-    with end_requested() as early:
-        asyncio.run(_until(signals, early, mirror))
-
-
-async def _until(
-    signals: Iterable[signal.Signals], early: threading.Event, mirror: Mirror
-) -> None:
-    ending = Ending()
-    loop = asyncio.get_running_loop()
-    for number in signals:
-        loop.add_signal_handler(number, ending.set)
-    if early.is_set():
-        ending.set()
-    await mirror.run(ending)

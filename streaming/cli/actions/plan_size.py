@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import click
 import msgspec
@@ -20,53 +21,52 @@ from streaming.cli.output import print_json
 
 _Kind = TypeVar("_Kind", Performance, Scaling)
 
-
-class Request(NamedTuple):
-    """What is asked; None for the mean size of measured frames with filters."""
-
-    channels: int
-    participants: int
-    messages_per_s: float
-    hours: float
-    frame_bytes: float | None
-    trigger_s: float
-    history_days: int
+_ONE_CHANNEL = "one channel measured"
+_NO_CLUSTER = "Cluster: not needed."
+_TOO_LONG = (
+    "One machine: no number of cores is enough for these batches (extrapolated).",
+    "Cluster: no number of executors is enough, because the driver's share of a batch "
+    "is as long (extrapolated). Give a longer --trigger, or split the traffic into "
+    "topics with a monitor each.",
+)
 
 
 def print_size(
-    request: Request, performance: Path | None, scaling: Path | None, as_json: bool
+    traffic: Mapping[str, Any],
+    history_days: int,
+    performance: Path | None,
+    scaling: Path | None,
+    as_json: bool,
 ) -> None:
     """Print what the monitor needs.
 
-    Args:
-        request: The load.
-        performance: Figures of `make bench`; None for those of this release.
-        scaling: Figures of the other benchmarks; None for those of this release.
-        as_json: Whether to print JSON.
+    Of the fields of `Load`, `frame_bytes` may be None, for the mean size of measured
+    frames with filters. Without a file, figures are those of this release.
 
     Raises:
         click.UsageError: A file of figures is invalid or lacks a measure.
     """
     measured = _read(performance, "performance.json", Performance)
-    beside = _read(scaling, "scaling.json", Scaling)
     try:
-        model = CostModel(measured, beside)
-        frame_bytes = request.frame_bytes or measured.data_set("big")[2]
+        model = CostModel(measured, _read(scaling, "scaling.json", Scaling))
+        usual_bytes = measured.data_set("big")[2]
     except NotMeasured as error:
         raise click.UsageError(str(error)) from error
-    load = Load(
-        request.channels,
-        request.participants,
-        request.messages_per_s,
-        request.hours,
-        frame_bytes,
-        request.trigger_s,
-    )
-    size = model.size(load, history_days=request.history_days)
+    load = Load(**{**traffic, "frame_bytes": traffic["frame_bytes"] or usual_bytes})
+    size = model.size(load, history_days=history_days)
     if as_json:
-        print_json(_document(model, load, size, request.history_days, measured))
-    else:
-        _print_table(model, load, size, request.history_days, measured)
+        print_json(_document(model, load, size, history_days, measured))
+        return
+    _print_table(model, load, size, history_days)
+    lines = [
+        *_limits(model, size),
+        f"Measured: sds-monitor {measured.version}, {measured.date}, "
+        f"{measured.machine}.",
+    ]
+    if beyond := model.extrapolated(load):
+        lines.append(f"Extrapolated: more than was measured of {', '.join(beyond)}.")
+    for line in lines:
+        click.echo(line)
 
 
 def _read(path: Path | None, name: str, kind: type[_Kind]) -> _Kind:
@@ -78,74 +78,55 @@ def _read(path: Path | None, name: str, kind: type[_Kind]) -> _Kind:
         raise click.UsageError(message) from error
 
 
-def _errors(model: CostModel) -> dict[str, dict[str, float]]:
-    return {
-        name: {"greatest": _rounded(fit.error), "typical": _rounded(fit.typical_error)}
-        for name, fit in model.fits.items()
-    }
-
-
 def _document(
     model: CostModel, load: Load, size: Size, history_days: int, measured: Performance
 ) -> dict[str, Any]:
-    request = {
-        "channels": load.channels,
-        "participants": load.participants,
-        "messages_per_second": load.frames_per_s,
-        "memory_hours": load.hours,
-        "frame_bytes": load.frame_bytes,
-        "trigger_seconds": load.trigger_s,
-        "history_days": history_days,
-    }
-    needs = {
-        name: _rounded(value) if isinstance(value, float) else value
-        for name, value in size._asdict().items()
-        if name != "limits"
-    }
-    limits = [
-        {
-            "cores": limit.cores if math.isfinite(limit.cores) else None,
-            "channels": limit.channels,
-            "messages_per_second": _rounded(limit.frames_per_s),
-        }
-        for limit in size.limits
-    ]
     return {
         "schema": 1,
-        "request": request,
-        "needs": needs,
-        "limits": limits,
-        "errors": _errors(model),
+        "request": {
+            "channels": load.channels,
+            "participants": load.participants,
+            "messages_per_second": load.frames_per_s,
+            "memory_hours": load.hours,
+            "frame_bytes": load.frame_bytes,
+            "trigger_seconds": load.trigger_s,
+            "history_days": history_days,
+        },
+        "needs": {name: _rounded(value) for name, value in size.needs.items()},
+        "limits": [
+            {
+                "cores": limit.cores if math.isfinite(limit.cores) else None,
+                "channels": limit.channels,
+                "messages_per_second": _rounded(limit.frames_per_s),
+            }
+            for limit in size.limits
+        ],
+        "errors": {
+            name: {"greatest": _rounded(f.error), "typical": _rounded(f.typical_error)}
+            for name, f in model.fits.items()
+        },
         "extrapolated": model.extrapolated(load),
         "measured": {
-            "version": measured.version,
-            "date": measured.date,
-            "machine": measured.machine,
+            name: getattr(measured, name) for name in ("version", "date", "machine")
         },
     }
 
 
-def _print_table(
-    model: CostModel, load: Load, size: Size, history_days: int, measured: Performance
-) -> None:
+def _print_table(model: CostModel, load: Load, size: Size, history_days: int) -> None:
     errors = {name: f"{fit.error:.0%}" for name, fit in model.fits.items()}
-    disk = "one channel measured"
     cores = counted(model.measured_cores, "core")
+    needs = size.needs
     rows = (
-        ("CPU, busy cores", f"{size.cpu_cores:.2g}", errors["cpu"]),
-        (
-            f"batch on {cores}",
-            f"{size.batch_s:.2g} s",
-            errors["batch"],
-        ),
-        ("memory of all processes", byte_size(size.memory_bytes), errors["memory"]),
-        ("state of a channel", byte_size(size.channel_state_bytes), errors["state"]),
-        ("state of all channels", byte_size(size.state_bytes), errors["state"]),
-        ("written a second", byte_size(size.written_bytes_per_s), errors["written"]),
-        ("checkpoint", byte_size(size.checkpoint_bytes), errors["checkpoint"]),
-        (f"history, {history_days} days", byte_size(size.history_bytes), disk),
-        ("ledger, a day of waiting", byte_size(size.ledger_bytes_per_day), disk),
-        ("disk, these three", byte_size(size.disk_bytes), ""),
+        ("CPU, busy cores", f"{needs['cpu_cores']:.2g}", errors["cpu"]),
+        (f"batch on {cores}", f"{needs['batch_s']:.2g} s", errors["batch"]),
+        ("memory of all processes", needs["memory_bytes"], errors["memory"]),
+        ("state of a channel", needs["channel_state_bytes"], errors["state"]),
+        ("state of all channels", needs["state_bytes"], errors["state"]),
+        ("written a second", needs["written_bytes_per_s"], errors["written"]),
+        ("checkpoint", needs["checkpoint_bytes"], errors["checkpoint"]),
+        (f"history, {history_days} days", needs["history_bytes"], _ONE_CHANNEL),
+        ("ledger, a day of waiting", needs["ledger_bytes_per_day"], _ONE_CHANNEL),
+        ("disk, these three", needs["disk_bytes"], ""),
     )
     console = Console()
     title = (
@@ -159,48 +140,31 @@ def _print_table(
     table.add_column("")
     for heading in ("needs", "error, at most"):
         table.add_column(heading, justify="right")
-    for row in rows:
-        table.add_row(*row)
+    for word, need, error in rows:
+        table.add_row(word, need if isinstance(need, str) else byte_size(need), error)
     console.print(table)
-    lines = [*_limits(model, size), _source(measured)]
-    if beyond := model.extrapolated(load):
-        lines.append(f"Extrapolated: more than was measured of {', '.join(beyond)}.")
-    for line in lines:
-        console.print(line, soft_wrap=True, highlight=False)
 
 
 def _limits(model: CostModel, size: Size) -> list[str]:
-    here, any_number = size.limits
+    here, any_number = map(_followed, size.limits)
     followed = (
         f"At this traffic per channel, a machine with {model.measured_cores} cores "
-        f"follows {_followed(here)}; with any number of cores {_followed(any_number)} "
-        "(extrapolated)."
+        f"follows {here}; with any number of cores {any_number} (extrapolated)."
     )
-    if (cores := size.machine_cores) is None:
-        return [
-            "One machine: no number of cores is enough for these batches "
-            "(extrapolated).",
-            followed,
-            "Cluster: no number of executors is enough, because the driver's share "
-            "of a batch is as long (extrapolated). Give a longer --trigger, or split "
-            "the traffic into topics with a monitor each.",
-        ]
-    if cores == 1:
-        return ["One machine: 1 core suffices.", followed, "Cluster: not needed."]
-    if cores <= model.measured_cores:
-        return [
-            f"One machine: {cores} cores suffice.",
-            followed,
-            "Cluster: not needed.",
-        ]
-    executors = counted(size.executors, "executor")
-    return [
-        f"One machine: {number(cores)} cores suffice (extrapolated).",
-        followed,
-        f"Cluster, if no machine has {number(cores)} cores: {executors} of one core "
-        f"and {byte_size(size.executor_memory_bytes)} beside the driver, extrapolated "
-        f"from {model.measured_executors}.",
-    ]
+    if (cores := size.needs["machine_cores"]) is None:
+        machine, cluster = _TOO_LONG
+    elif cores <= model.measured_cores:
+        suffice = "1 core suffices" if cores == 1 else f"{cores} cores suffice"
+        machine, cluster = f"One machine: {suffice}.", _NO_CLUSTER
+    else:
+        machine = f"One machine: {number(cores)} cores suffice (extrapolated)."
+        cluster = (
+            f"Cluster, if no machine has {number(cores)} cores: "
+            f"{counted(size.needs['executors'], 'executor')} of one core and "
+            f"{byte_size(size.needs['executor_memory_bytes'])} beside the driver, "
+            f"extrapolated from {model.measured_executors}."
+        )
+    return [machine, followed, cluster]
 
 
 def _followed(limit: Limit) -> str:
@@ -208,12 +172,5 @@ def _followed(limit: Limit) -> str:
     return f"{number(limit.channels)} channels with {rate} messages/s"
 
 
-def _source(measured: Performance) -> str:
-    return (
-        f"Measured: sds-monitor {measured.version}, {measured.date}, "
-        f"{measured.machine}."
-    )
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.4g}")
+def _rounded(value: float | None) -> float | None:
+    return float(f"{value:.4g}") if isinstance(value, float) else value

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import click
 
+from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.snapshot import Snapshot
 from sds_core.text import iso_time
+from streaming.admission import ends_of_window
 from streaming.cli.log import logger
 from streaming.cli.progress import logged_progress
 from streaming.cli.settings import observer_settings
@@ -24,7 +28,6 @@ from streaming.cli.starting import (
 )
 from streaming.failure import JobFailed
 from streaming.settings import JobSettings, SessionSettings, SourceSettings, Window
-from streaming.window_search import holds_records
 
 
 def replay(
@@ -37,13 +40,7 @@ def replay(
 ) -> None:
     """Run a job over a window in a temporary checkpoint, and write its report.
 
-    Args:
-        source: Settings of the reader, with the window.
-        window: Record times to read.
-        session: Settings of Spark.
-        report: File for the report.
-        report_detail: Whether the report has incidents and acknowledgements.
-        scratch: Directory for the checkpoint; None for that of temporary files.
+    The checkpoint lies in `scratch`, or among the temporary files.
 
     Raises:
         click.ClickException: There is nothing to report, a signal came before the end,
@@ -56,7 +53,7 @@ def replay(
         f"{iso_time(window.last_ms)}: no report"
     )
     # Starting Spark takes ten seconds and more.
-    if not holds_records(source, window):
+    if not _holds_records(source, window):
         raise click.UsageError(nothing)
     try:
         with (
@@ -65,7 +62,19 @@ def replay(
                 dir=None if scratch is None else scratch.absolute(),
             ) as directory,
             started_job(
-                session, _job_settings(source, Path(directory), report_detail)
+                session,
+                # Reads its window to the end, and writes nothing to Kafka.
+                JobSettings(
+                    source,
+                    Path(directory),
+                    until_caught_up=True,
+                    report_detail=report_detail,
+                    dead_letter_topic=None,
+                    group=None,
+                    observer=observer_settings(),
+                    # The report is on all channels of the window.
+                    forget_days=0,
+                ),
             ) as (job, ending),
         ):
             with logged_progress(_progress_line) as display:
@@ -81,27 +90,31 @@ def replay(
         raise as_click_error(error) from error
 
 
-def _job_settings(
-    source: SourceSettings, checkpoint: Path, report_detail: bool
-) -> JobSettings:
-    """Settings of a job that reads its window to the end and writes nothing to Kafka.
+def _holds_records(source: SourceSettings, window: Window) -> bool:
+    """Return whether a job that reads the window would read a record.
 
-    Args:
-        source: Settings of the reader, with a window.
-        checkpoint: An empty directory.
-        report_detail: Whether every definite acknowledgement is stored.
+    Kafka's index answers, except where the records of a partition begin after the
+    window: its later records may have earlier times, and are read.
     """
-    return JobSettings(
-        source,
-        checkpoint,
-        until_caught_up=True,
-        report_detail=report_detail,
-        dead_letter_topic=None,
-        group=None,
-        observer=observer_settings(),
-        # The report is on all channels of the window.
-        forget_days=0,
-    )
+    with closing(TopicOffsets(source.kafka)) as offsets:
+        ends = offsets.latest(offsets.partitions())
+        begins = offsets.first_at_or_after(list(ends), window.first_ms)
+        if any(at.timestamp_ms in window for at in begins.values()):
+            return True
+        ends = ends_of_window(offsets, ends, window, partial(_is_record, source))
+    ranges = [OffsetRange(p, at.offset, ends[p]) for p, at in begins.items()]
+    return any(time_ms in window for time_ms in _times(source, *ranges))
+
+
+def _is_record(source: SourceSettings, partition: int, offset: int) -> bool:
+    place = OffsetRange(partition, offset, offset + 1)
+    return next(_times(source, place), None) is not None
+
+
+def _times(source: SourceSettings, *ranges: OffsetRange) -> Iterator[int]:
+    for records in fetch(source.client, source.kafka, ranges):
+        for record in records:
+            yield record.timestamp_ms
 
 
 def _is_empty(snapshot: Snapshot) -> bool:
@@ -111,12 +124,7 @@ def _is_empty(snapshot: Snapshot) -> bool:
 
 
 def _warn_of_deleted_records(kafka: KafkaSettings, first_ms: int) -> None:
-    """Log each partition from which Kafka may have deleted records of the window.
-
-    Raises:
-        connectors.kafka.settings.KafkaUnreachable: No broker answered.
-        connectors.kafka.settings.TopicMissing: The topic does not exist.
-    """
+    """Log each partition from which Kafka may have deleted records of the window."""
     with closing(TopicOffsets(kafka)) as offsets:
         earliest = offsets.earliest(offsets.partitions())
         begins = offsets.first_at_or_after(list(earliest), first_ms)

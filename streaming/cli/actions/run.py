@@ -18,11 +18,7 @@ from sds_core.observer.kinds import UnknownKind
 from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.snapshot import Snapshot
 from sds_core.text import counted
-from streaming.checkpoint import (
-    CheckpointInUse,
-    CheckpointMismatch,
-    CheckpointUnwritable,
-)
+from streaming.checkpoint import CheckpointMismatch
 from streaming.cli.channels import reload_on_hangup
 from streaming.cli.live import progress_display
 from streaming.cli.output import wall_ms
@@ -32,19 +28,18 @@ from streaming.cli.silence import SilenceLog
 from streaming.cli.starting import as_click_error, started_spark, write_report
 from streaming.cli.supervising import Supervisor
 from streaming.damage import DamagedCheckpoint
+from streaming.directories import DirectoryInUse, DirectoryUnwritable
 from streaming.failure import JobFailed
-from streaming.history import HistoryInUse, HistoryUnwritable
 from streaming.open_checkpoint import check_start
+from streaming.retries import Retries
 
 _REFUSALS = (
-    CheckpointInUse,
     CheckpointMismatch,
-    CheckpointUnwritable,
     DamagedCheckpoint,
+    DirectoryInUse,
+    DirectoryUnwritable,
     UnknownBlobVersion,
     UnknownKind,
-    HistoryInUse,
-    HistoryUnwritable,
     AddressUnusable,
     PortInUse,
 )
@@ -97,16 +92,17 @@ def _supervised(settings: RunSettings) -> Iterator[Supervisor]:
         def each_second() -> None:
             table = None if table_file is None else table_file.reload_if_requested()
             if table is not None:
-                pending.board.set_table(table)
+                pending.board.set(table=table)
             if settings.audit is not None:
-                pending.board.set_audit(newest_audit())
+                pending.board.set(audit=newest_audit())
             snapshot = current_snapshot(pending.board)
             silence.observe(snapshot.job.kafka, snapshot.job.missing_topic)
             if pending.job is not None:
-                pending.job.look(snapshot, wall_ms())
+                pending.job.verdicts.look(snapshot, wall_ms())
             display(snapshot)
 
-        yield Supervisor(spark, job, pending, ending, settings.retry_for_s, each_second)
+        retries = Retries(settings.retry_for_s)
+        yield Supervisor(spark, job, pending, ending, retries, each_second)
 
 
 def _progress_line(snapshot: Snapshot) -> str:

@@ -31,15 +31,7 @@ def simulate(
     speed: float,
     truth_file: Path | None,
 ) -> None:
-    """Simulate a scenario and write its records.
-
-    Args:
-        kafka: Cluster and topic.
-        partitions: Partitions of the topic, if it is created.
-        scenario: The scenario.
-        seed: Random seed.
-        speed: Simulated seconds per second; 0 for as fast as possible.
-        truth_file: File for what really happened; None to write none.
+    """Simulate a scenario and write its records; a speed of 0 is as fast as possible.
 
     Raises:
         click.ClickException: The topic is invalid, or the file cannot be written.
@@ -81,11 +73,7 @@ def simulate(
 
 
 def read_scenario(name: str, duration_s: float | None = None) -> AnyScenario:
-    """Read a scenario.
-
-    Args:
-        name: Name of a scenario that comes with sds-monitor, or of a TOML file.
-        duration_s: Seconds in which messages are sent; None for the scenario's own.
+    """Read a scenario that comes with sds-monitor, or a TOML file.
 
     Raises:
         click.UsageError: There is no such scenario, it cannot be read, or the duration
@@ -109,11 +97,6 @@ def start_of(scenario: AnyScenario, speed: float, now_ms: int) -> int:
     Slower than real time it starts now: no record may lie in the future. The result is
     a whole second, because some Lamport timestamps count seconds: the same seed then
     gives the same traffic.
-
-    Args:
-        scenario: The scenario.
-        speed: Simulated seconds per second; 0 for as fast as possible.
-        now_ms: Wall time, Unix ms.
     """
     takes_ms = round(scenario.total_ms / speed) if speed else 0
     start_ms = now_ms - max(0, scenario.total_ms - takes_ms)

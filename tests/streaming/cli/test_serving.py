@@ -39,11 +39,9 @@ class Begun:
 
     Attributes:
         board: Its figures.
-        has_begun: True.
     """
 
     board: Board
-    has_begun: bool = True
 
     @property
     def stored(self) -> Mapping[str, StoredViews]:
@@ -58,7 +56,7 @@ def test_figures_are_judged_once_a_second_and_batch() -> None:
     show(board, {})
     board.set_position(Position(now_ms))
     entry = ChannelEntry("town", mute_until_ms=now_ms + 1_500)
-    board.set_table(ChannelTable([entry]))
+    board.set(table=ChannelTable([entry]))
     current = CurrentSnapshot(Begun(board), lambda: now_ms, lambda: 0.0)
     first = current()
     now_ms += 900

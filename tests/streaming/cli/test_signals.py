@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import Iterator
@@ -10,7 +11,12 @@ from pathlib import Path
 import pytest
 
 from streaming.cli.channels import reload_on_hangup
-from streaming.cli.signals import EndedBySignal, end_on_signals, end_requested
+from streaming.cli.signals import (
+    EndedBySignal,
+    end_on_signals,
+    end_requested,
+    run_until_signal,
+)
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -59,6 +65,22 @@ def test_signal_requests_the_end_of_uninterruptible_work(number: int) -> None:
     with end_requested() as ending, end_requested(ending):
         send(number)
         assert ending.is_set()
+    with pytest.raises(EndedBySignal):
+        send(number)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_signal_ends_the_work_of_a_loop(number: int) -> None:
+    """SIGHUP too: a closed terminal must not leave `audit --every` behind."""
+    end_on_signals()
+    ending = asyncio.Event()
+
+    async def work() -> None:
+        send(number)
+        await asyncio.wait_for(ending.wait(), 10)
+
+    run_until_signal(ending, work())
+    assert ending.is_set()
     with pytest.raises(EndedBySignal):
         send(number)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from connectors.history.query import channel_minutes
@@ -66,10 +67,10 @@ class Checkpoint:
 
     def exporter(
         self, clock_ms: int = MONDAY_MS, topics: HistoryTopics | None = None
-    ) -> HistoryExporter:
+    ) -> AbstractContextManager[HistoryExporter]:
         """An exporter that is not started."""
         outbox = Outbox(self.findings, topics, CHANNEL_TABLES)
-        return HistoryExporter(self.settings, [outbox], lambda: clock_ms)
+        return HistoryExporter(self.settings, [outbox], lambda: clock_ms).running()
 
     def stored(self, with_history: bool = True) -> Stored:
         """What finds incidents, minutes and verdicts."""

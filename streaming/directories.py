@@ -1,0 +1,48 @@
+"""The directories of a job: its checkpoint and its history have one writer each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from connectors.lock import locked
+
+
+class DirectoryUnwritable(OSError):
+    """A directory, ``checkpoint`` or ``history``, cannot be made or written to."""
+
+    def __init__(self, what: str, directory: Path, reason: str) -> None:
+        super().__init__(
+            f"{what} {directory} cannot be written to ({reason}): use a directory of "
+            f"your own as --{what}"
+        )
+
+
+class DirectoryInUse(RuntimeError):
+    """Another job has locked a directory: ``checkpoint`` or ``history``."""
+
+    def __init__(self, what: str, directory: Path) -> None:
+        verb = "writes to" if what == "history" else "runs on"
+        super().__init__(
+            f"another job {verb} {what} {directory}: end it, or use another --{what}"
+        )
+
+
+@contextmanager
+def locked_directory(what: str, directory: Path, lock: str) -> Iterator[None]:
+    """Lock a directory while the block runs; `lock` is the name of a file in it.
+
+    Raises:
+        DirectoryInUse: Another process has the lock.
+        DirectoryUnwritable: The directory cannot be made or written to.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(directory / lock))
+        except BlockingIOError:
+            raise DirectoryInUse(what, directory) from None
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise DirectoryUnwritable(what, directory, reason) from error
+        yield
