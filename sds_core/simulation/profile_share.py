@@ -84,6 +84,7 @@ class _Bloom(Table, frozen=True, kw_only=True):
 _FROM_0 = Annotated[int, Meta(ge=0)]
 _CHECKED: dict[Any, Any] = {
     BloomParameters: _Bloom,
+    BloomParameters | None: _Bloom | None,
     int: _FROM_0,
     # TOML has no null, but other sources of mappings do.
     int | None: _FROM_0 | None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sds_core.message_channel.events import (
@@ -168,6 +168,10 @@ class Messages:
                     stories[message_id].requested.append((at_ms, who))
             case RepairAnswered(message_id=message_id):
                 stories[message_id].repaired.append((at_ms, who))
+
+    def stories(self, channel_id: str) -> Mapping[str, Story]:
+        """Return the story of each message of a channel, by id."""
+        return self._stories[channel_id]
 
     def document(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Return each channel's messages by id, for the document."""

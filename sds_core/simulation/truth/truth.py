@@ -20,7 +20,7 @@ from sds_core.simulation.log import (
 from sds_core.simulation.truth.composition import Composition, Compositions
 from sds_core.simulation.truth.conclusions import Conclusions
 from sds_core.simulation.truth.figures import figures_of, totals_of
-from sds_core.simulation.truth.messages import Messages
+from sds_core.simulation.truth.messages import Messages, Story
 from sds_core.simulation.truth.tap_view import ShownRecord, TapView
 
 SCHEMA = 1
@@ -79,6 +79,19 @@ class Truth:
                 # Its effects follow as `Happening` entries.
                 self._messages.arrived(entry)
 
+    def concluded(self) -> dict[str, Conclusions]:
+        """Return what a correct monitor concludes, by channel."""
+        # The last record may be a heartbeat: it too moves the final clock.
+        end_ms = self._last_ms or 0
+        return {
+            channel_id: Conclusions(TapView(records), end_ms)
+            for channel_id, records in self._shown.items()
+        }
+
+    def stories(self, channel_id: str) -> Mapping[str, Story]:
+        """Return what happened to each message of a channel, by id."""
+        return self._messages.stories(channel_id)
+
     def document(self) -> dict[str, Any]:
         """Return everything in values of JSON, keys sorted.
 
@@ -87,13 +100,8 @@ class Truth:
         can be concluded about it from the frames that taps recorded. `taps` holds when
         each tap recorded nothing of what was sent, by its own clock.
         """
-        # The last record may be a heartbeat: it too moves the final clock.
-        end_ms = self._last_ms or 0
-        concluded = {
-            channel_id: Conclusions(TapView(records), end_ms)
-            for channel_id, records in self._shown.items()
-        }
-        nothing = Conclusions(TapView([]), end_ms)
+        concluded = self.concluded()
+        nothing = Conclusions(TapView([]), self._last_ms or 0)
         channels = {
             channel_id: figures_of(conclusions)
             for channel_id, conclusions in concluded.items()

@@ -1,0 +1,268 @@
+"""A channel to plan: its participants, traffic and network, and its settings.
+
+A setting that is absent has the value of the profile. `changed` makes a variant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from sds_core.message_channel.profile import Profile
+from sds_core.reading import Table, TableError, read
+from sds_core.reliable_channel.segmentation import SegmentationOptions
+from sds_core.simulation.profile_share import ProfileShare
+from sds_core.simulation.scenario import PositiveSeconds, Seconds, Share
+from sds_core.text import did_you_mean, shown
+from sds_core.wire import BloomParameters
+
+DAY_S: Final = 86_400.0
+
+MAX_FILTER_BYTES: Final = 131_072
+"""A longer filter leaves no room for content in a message of 150 KiB (64/WAKU2-NETWORK,
+"Message Size")."""
+
+_SEGMENTATION = SegmentationOptions()
+_Millis = Annotated[float, Meta(ge=1, le=600_000)]
+
+
+class ChannelPlan(Table, frozen=True, kw_only=True):
+    """A channel; keys in `_s` are seconds, in `_ms` milliseconds; shares in [0, 1].
+
+    Attributes:
+        participants: Participants of the channel.
+        messages_per_day: Payloads that all participants send together in 24 hours.
+        payload_least_bytes, payload_most_bytes: Range of their length, uniform.
+        loss: Share of the transmissions that each link loses.
+        delay_ms: Median delay of a link; `delay_sigma` is the standard deviation of its
+            logarithm.
+        offline_share: Share of the participants that are away from time to time.
+        mean_present_s, mean_away_s: Mean times, exponentially distributed.
+        fetch_after_s: Time after a return until a participant fetches from a Store node
+            what it missed; None: never.
+        profile: Participants' library or options, as in `ProfileShare`.
+        causal_history: Entries of a causal history.
+        filter_capacity: Ids for which a filter is designed.
+        filter_rate: Its false-positive rate with so many ids.
+        filter_ids: Ids in a filter for the false acknowledgements; None: as many as
+            filters of the profile hold on average, see `steady_ids`.
+        t_min_s, t_max_s: Timing of repair requests and responses (SDS-R).
+        response_groups: Response groups (SDS-R); None: by the participants.
+        sync_interval_s: Interval of sync messages.
+        segment_parity: Parity segments of a payload by its data segments.
+        retransmission_interval_s: Time until a message without an acknowledgement is
+            sent again; that of a possibly acknowledged one is in proportion.
+        sds_r: Whether participants repair what others miss.
+        epoch_messages: Messages that a participant may send in an epoch.
+    """
+
+    participants: Annotated[int, Meta(ge=2, le=10_000)]
+    messages_per_day: Annotated[float, Meta(ge=1, le=8_640_000)]
+    payload_least_bytes: Annotated[int, Meta(ge=1, le=10_000_000)] = 20
+    payload_most_bytes: Annotated[int, Meta(ge=1, le=10_000_000)] = 200
+    loss: Share = 0.0
+    delay_ms: _Millis = 100.0
+    delay_sigma: Annotated[float, Meta(ge=0, le=3)] = 0.4
+    offline_share: Share = 0.0
+    mean_present_s: PositiveSeconds = 3_600.0
+    mean_away_s: PositiveSeconds = 3_600.0
+    fetch_after_s: Seconds | None = None
+    profile: Literal["default", "spec", "js_sds", "nim_sds"] = "default"
+    causal_history: Annotated[int, Meta(ge=0, le=1_000)] | None = None
+    filter_capacity: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    filter_rate: Annotated[float, Meta(gt=0, lt=1)] | None = None
+    filter_ids: Annotated[int, Meta(ge=0, le=100_000_000)] | None = None
+    t_min_s: Seconds | None = None
+    t_max_s: PositiveSeconds | None = None
+    response_groups: Annotated[int, Meta(ge=1, le=10_000)] | None = None
+    sync_interval_s: PositiveSeconds | None = None
+    segment_parity: Share = 0.0
+    retransmission_interval_s: PositiveSeconds | None = None
+    sds_r: bool | None = None
+    epoch_messages: Annotated[int, Meta(ge=1, le=1_000_000)] = 100
+
+    def __post_init__(self) -> None:
+        """Check values that depend on each other.
+
+        Raises:
+            ValueError: Two values do not fit, or a number is NaN.
+        """
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if isinstance(value, float) and not math.isfinite(value):
+                message = f"has {name} = {value}: allowed is a finite number"
+                raise ValueError(message)
+        least, most = self.payload_least_bytes, self.payload_most_bytes
+        if least > most:
+            message = (
+                f"has payload_least_bytes = {least} and payload_most_bytes = {most}: "
+                "allowed is the least up to the most"
+            )
+            raise ValueError(message)
+        t_min_s, t_max_s = self.setting("t_min_s"), self.setting("t_max_s")
+        if t_min_s >= t_max_s:
+            message = (
+                f"has t_min_s = {t_min_s:g} and t_max_s = {t_max_s:g}: "
+                "allowed is t_min_s below t_max_s"
+            )
+            raise ValueError(message)
+        if (filter_bytes := self.bloom().length_bytes) > MAX_FILTER_BYTES:
+            message = (
+                f"has filters of {filter_bytes:,} bytes by filter_capacity and "
+                f"filter_rate: allowed is up to {MAX_FILTER_BYTES:,} bytes"
+            )
+            raise ValueError(message)
+        self.participant()
+
+    def setting(self, name: str) -> Any:
+        """Return the value of a field; if it is None, that of the profile."""
+        value = getattr(self, name)
+        if value is not None or name in ("fetch_after_s", "filter_ids"):
+            return value
+        profile = _PROFILES[self.profile]
+        match name:
+            case "causal_history":
+                return profile.causal_history_size
+            case "filter_capacity":
+                return profile.bloom.capacity
+            case "filter_rate":
+                return profile.bloom.error_rate
+            case "response_groups":
+                # The rule of a participant that knows all others.
+                return profile.response_groups or max(1, self.participants // 128)
+            case "sds_r":
+                return profile.repair
+            case "retransmission_interval_s":
+                return profile.retry_unacknowledged_ms / 1_000
+            case _:
+                return getattr(profile, f"{name.removesuffix('_s')}_ms") / 1_000
+
+    def bloom(self) -> BloomParameters:
+        """Return the size of the filters."""
+        return BloomParameters(
+            self.setting("filter_capacity"), self.setting("filter_rate")
+        )
+
+    def participant(self) -> Profile:
+        """Return the options of each participant.
+
+        A roll-over happens at the same fill as with the filter of the profile.
+
+        Raises:
+            ValueError: An option is out of its range.
+        """
+        base, bloom = _PROFILES[self.profile], self.bloom()
+        size = bloom.capacity / base.bloom.capacity
+        interval_ms = round(self.setting("retransmission_interval_s") * 1_000)
+        retries = interval_ms / base.retry_unacknowledged_ms
+        rollover, rolled = base.bloom_rollover_ids, base.bloom_rolled
+        kept = max(1, round(base.bloom_kept_ids * size))
+        history = self.setting("causal_history")
+        return replace(
+            base,
+            causal_history_size=history,
+            history_limit=max(base.history_limit, history),
+            bloom=bloom,
+            bloom_kept_ids=kept,
+            bloom_rollover_ids=rollover and max(kept, round(rollover * size)),
+            bloom_rolled=rolled
+            and BloomParameters(
+                max(1, round(rolled.capacity * size)), bloom.error_rate
+            ),
+            t_min_ms=round(self.setting("t_min_s") * 1_000),
+            t_max_ms=round(self.setting("t_max_s") * 1_000),
+            response_groups=self.response_groups or base.response_groups,
+            sync_interval_ms=max(1, round(self.setting("sync_interval_s") * 1_000)),
+            retry_unacknowledged_ms=max(1, interval_ms),
+            retry_possibly_acknowledged_ms=max(
+                1, round(base.retry_possibly_acknowledged_ms * retries)
+            ),
+            repair=self.setting("sds_r"),
+        )
+
+    def share(self) -> ProfileShare:
+        """Return the participants' options as a scenario has them."""
+        base, options = ProfileShare(base="default").profile(), self.participant()
+        overrides = {
+            field.name: _plain(getattr(options, field.name))
+            for field in fields(Profile)
+            if getattr(options, field.name) != getattr(base, field.name)
+        }
+        return ProfileShare(base="default", overrides=overrides)
+
+    def segments(self) -> tuple[int, int]:
+        """Return the data and parity segments of the mean payload; (1, 0) if whole."""
+        mean_bytes = (self.payload_least_bytes + self.payload_most_bytes) // 2
+        options = replace(_SEGMENTATION, parity_rate=self.segment_parity)
+        data = options.data_count(mean_bytes)
+        return data, options.parity_count(data)
+
+
+_PROFILES: Final = {
+    "default": Profile(),
+    "spec": Profile.spec(),
+    "js_sds": Profile.js_sds(),
+    "nim_sds": Profile.nim_sds(),
+}
+
+
+def changed(plan: ChannelPlan, changes: Mapping[str, str]) -> ChannelPlan:
+    """Return a variant of a plan.
+
+    Args:
+        plan: The plan.
+        changes: New values as text by key. `2x` multiplies the present value, `none`
+            leaves a setting to the profile.
+
+    Raises:
+        TableError: A key is unknown, or a value is not allowed.
+    """
+    values = msgspec.structs.asdict(plan)
+    for key, text in changes.items():
+        if key not in values:
+            allowed = ", ".join(values)
+            close = did_you_mean(key, values)
+            problem = f"is no setting{close}: allowed is {allowed}"
+            raise TableError(printable_key(key), problem)
+        values[key] = _value(plan, key, text.strip())
+    return read(values, ChannelPlan)
+
+
+def printable_key(key: str) -> str:
+    """Return a key of a user as an error shows it."""
+    return key if key.isidentifier() else shown(key)
+
+
+def _value(plan: ChannelPlan, key: str, text: str) -> object:
+    """Return what a text means as the value of a key; `read` checks it."""
+    words: dict[str, object] = {
+        "none": None, "true": True, "on": True, "false": False, "off": False
+    }  # fmt: skip
+    if text.lower() in words:
+        return words[text.lower()]
+    factor = text[:-1] if text[-1:] == "x" else None
+    try:
+        number = float(text if factor is None else factor)
+    except ValueError:
+        return text
+    if factor is not None:
+        present = plan.setting(key)
+        if isinstance(present, bool) or not isinstance(present, int | float):
+            problem = f"is {shown(text)}: allowed is a value, because it is no number"
+            raise TableError(key, problem)
+        number *= present
+        # Half a participant is no participant.
+        number = round(number) if isinstance(present, int) else number
+    return int(number) if math.isfinite(number) and number == int(number) else number
+
+
+def _plain(value: object) -> object:
+    """Return an option of a participant as a table has it."""
+    if isinstance(value, BloomParameters):
+        return {"capacity": value.capacity, "error_rate": value.error_rate}
+    return str(value) if isinstance(value, str) else value

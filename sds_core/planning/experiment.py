@@ -1,0 +1,162 @@
+"""Simulates a planned channel once and measures what happened.
+
+The participants are those of `sds_core.message_channel`, the network is simulated, and
+the simulation's own knowledge gives the figures: no filter is read.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from sds_core.planning.channel import DAY_S, ChannelPlan
+from sds_core.planning.outcome import Measurement, Outcome
+from sds_core.simulation.delays import Lognormal
+from sds_core.simulation.scenario import (
+    LONGEST_S,
+    Absences,
+    ChannelGroup,
+    Churn,
+    Network,
+    Scenario,
+    Spell,
+    Traffic,
+)
+from sds_core.simulation.simulator import simulate
+
+__all__ = ["RECEPTIONS", "Outcome", "Times", "run", "scenario_of", "times_of"]
+
+RECEPTIONS: Final = 60_000
+"""Receptions of frames in a run: two to three seconds of CPU time."""
+
+LEAST_MESSAGES, MOST_MESSAGES = 10, 200
+LONGEST_INTERVAL_S: Final = 600.0
+"""A channel that sends less often is simulated with this interval: retries, repair and
+the wait for missing messages end within it."""
+
+_LEAD_INTERVAL_S = 2.0
+_LEAD_QUIET_S = 300.0
+_SETTLE_S = 900.0
+_MOST_CYCLE_MESSAGES = 5
+_SEGMENT_SPACING_MS = 20
+_LONGEST_CONTENT = 100_000
+_START_MS = 1_786_000_000_000
+_CHANNEL = "channel"
+
+
+class Times(NamedTuple):
+    """Phases of a run, seconds from its start.
+
+    Messages of the lead fill the causal histories; they are not measured.
+
+    Attributes:
+        lead_s: End of the fast messages of the lead.
+        from_s: Begin of the measured time.
+        until_s: Its end; no message is sent later.
+        end_s: End of the run, until which messages are repaired.
+        interval_s: Mean interval of messages, `LONGEST_INTERVAL_S` at most.
+    """
+
+    lead_s: float
+    from_s: float
+    until_s: float
+    end_s: float
+    interval_s: float
+
+
+def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
+    """Return the phases of a run.
+
+    The number of measured messages follows from the receptions, with a rough count of
+    the sync messages and repairs of each message; it is from `LEAST_MESSAGES` to
+    `MOST_MESSAGES`. If participants are offline, the time spans one mean cycle, unless
+    that takes five times the messages.
+
+    Args:
+        plan: The channel.
+        receptions: Receptions of frames for which the run is made; a long history or a
+            large group takes more.
+    """
+    interval_s = min(DAY_S / plan.messages_per_day, LONGEST_INTERVAL_S)
+    segments = sum(plan.segments())
+    # Each loss takes a response, and a large group has a few sync messages at a time.
+    frames = (
+        segments * (1 + 2 * plan.loss)
+        + 1.5 * interval_s / plan.setting("sync_interval_s")
+        + plan.participants / 5
+    )
+    messages = receptions / ((plan.participants - 1) * frames)
+    messages = min(max(messages, LEAST_MESSAGES), MOST_MESSAGES)
+    talk_s, settle_s = messages * interval_s, _SETTLE_S
+    if plan.offline_share:
+        cycle_s = plan.mean_present_s + plan.mean_away_s
+        talk_s = max(talk_s, min(cycle_s, _MOST_CYCLE_MESSAGES * talk_s))
+        settle_s += plan.mean_away_s + (plan.fetch_after_s or 0.0)
+    lead = -(-plan.setting("causal_history") // segments)
+    lead_s = lead * min(interval_s, _LEAD_INTERVAL_S)
+    from_s = lead_s + _LEAD_QUIET_S
+    until_s = min(from_s + talk_s, LONGEST_S / 2)
+    return Times(lead_s, from_s, until_s, until_s + settle_s, interval_s)
+
+
+def scenario_of(plan: ChannelPlan, times: Times) -> Scenario:
+    """Return the scenario that simulates a plan."""
+    data, parity = plan.segments()
+    least, most = plan.payload_least_bytes, plan.payload_most_bytes
+    if data > 1:
+        least = most = -(-(least + most) // (2 * data))
+    spells = []
+    if times.lead_s:
+        rate = max(1.0, times.interval_s / _LEAD_INTERVAL_S)
+        spells = [Spell(from_s=0.0, until_s=times.lead_s, rate=rate)]
+    traffic = Traffic(
+        mean_interval_s=times.interval_s,
+        burst=data + parity,
+        burst_spacing_ms=_SEGMENT_SPACING_MS,
+        spells=tuple(spells),
+        payload_least_bytes=min(least, _LONGEST_CONTENT),
+        payload_most_bytes=min(most, _LONGEST_CONTENT),
+    )
+    absences = Absences(
+        share=plan.offline_share,
+        mean_present_s=plan.mean_present_s,
+        mean_away_s=plan.mean_away_s,
+        fetch_after_s=plan.fetch_after_s,
+    )
+    delay = Lognormal(median_ms=plan.delay_ms, sigma=plan.delay_sigma)
+    return Scenario(
+        name="plan",
+        description="a planned channel",
+        duration_s=times.until_s,
+        settle_s=times.end_s - times.until_s,
+        participants=plan.participants,
+        channels=(ChannelGroup(name=_CHANNEL, traffic=traffic),),
+        profiles=(plan.share(),),
+        network=Network(loss=plan.loss, delay=delay),
+        churn=Churn(absences=absences if plan.offline_share else ()),
+    )
+
+
+def run(
+    plan: ChannelPlan,
+    seed: int,
+    *,
+    receptions: int = RECEPTIONS,
+    target_s: float = 5.0,
+) -> Outcome:
+    """Simulate a plan once; the same arguments give the same outcome.
+
+    Args:
+        plan: The channel.
+        seed: Seed of everything that is random. Variants of a plan with the same seed
+            have similar traffic and losses.
+        receptions: Size of the run, see `times_of`.
+        target_s: S of the figures that end in ``_in_time``.
+    """
+    times = times_of(plan, receptions)
+    from_ms, until_ms = (
+        _START_MS + round(at_s * 1_000) for at_s in (times.from_s, times.until_s)
+    )
+    measured = Measurement(plan, _CHANNEL, from_ms, until_ms)
+    for entry in simulate(scenario_of(plan, times), seed, _START_MS):
+        measured.add(entry)
+    return measured.outcome(target_s)

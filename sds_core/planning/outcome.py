@@ -1,0 +1,376 @@
+"""What a simulated channel cost, delivered and acknowledged."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from sds_core.message_channel.events import Cause, Evidence
+from sds_core.planning.channel import DAY_S, ChannelPlan
+from sds_core.planning.closed_forms import false_acknowledgement_rate
+from sds_core.simulation.log import Arrival, Entry, Presence, Transmission
+from sds_core.simulation.truth import Truth
+from sds_core.simulation.truth.acknowledgements import definite_for
+from sds_core.simulation.truth.conclusions import Conclusions
+from sds_core.simulation.truth.deliveries import Outcome as Judged
+from sds_core.simulation.truth.messages import Story
+from sds_core.wire import PartSizes, part_sizes
+
+EPOCH_S: Final = 600.0
+_LEAST_GRACE_MS = 10_000.0
+
+
+class Outcome(NamedTuple):
+    """What happened; NaN where nothing did.
+
+    A message is a payload; if it has segments, it is received when enough of them are.
+    Delivery counts pairs of a message and another participant of the channel, present
+    or not. Figures that begin with ``monitor_`` are those that a monitor measures
+    (docs/figures.md, 4 and 5): it knows only what frames show.
+
+    Attributes:
+        messages, frames, seconds: Measured messages, all simulated frames, and the
+            time in which messages were measured.
+        bytes_per_day: Bytes of all frames, each broadcast counted once.
+        content_bytes_per_day, history_bytes_per_day, filter_bytes_per_day,
+        repair_bytes_per_day, other_bytes_per_day: The same by part.
+        sync_bytes_per_day, retransmission_bytes_per_day: The same of sync messages, and
+            of retries and responses to repair requests.
+        bytes_per_message: Bytes of all frames by messages.
+        frames_per_day: Number of broadcasts.
+        first_pass: Share of the deliveries that the first sending made.
+        eventual: Share of the deliveries that happened until the end.
+        acknowledged: Share of the messages that their senders saw acknowledged.
+        ack_mean_s, ack_p50_s, ack_p95_s, ack_p99_s: Time until then.
+        recovery_mean_s, recovery_p50_s, recovery_p95_s, recovery_p99_s: Time from the
+            sending to the reception, of deliveries that the first sending did not make.
+        repair_overhead: Share of the bytes that are retries, repair requests and
+            responses.
+        exposed: Share of the messages that a false positive would acknowledge.
+        false_acknowledgements: Share of the messages that count as acknowledged while
+            no other participant has them: `exposed` times the rate of filters with
+            `steady_ids`.
+        false_acknowledgements_simulated: The same as it happened; the filters of a run
+            are nearly empty.
+        epoch_messages: Most messages of a participant in an epoch of 10 minutes.
+        epoch_used: The same as a share of the budget.
+        first_peer_in_time: Share of the messages that another participant received
+            within S.
+        misses_found_in_time: Share of the deliveries that the first sending did not
+            make, of which the receiver knew or had the message within 3 S.
+        consistent_in_time: Share of the messages that all received within 6 S.
+        monitor_first_pass, monitor_eventual: Ratios of deliveries.
+        monitor_ack_mean_s, monitor_ack_p50_s, monitor_ack_p95_s, monitor_ack_p99_s:
+            Time until another participant's history names a message.
+        monitor_recovery_mean_s, monitor_recovery_p50_s, monitor_recovery_p95_s,
+        monitor_recovery_p99_s: Time from the frame that lacks a message to the one that
+            has it.
+    """
+
+    messages: float
+    frames: float
+    seconds: float
+    bytes_per_day: float
+    content_bytes_per_day: float
+    history_bytes_per_day: float
+    filter_bytes_per_day: float
+    repair_bytes_per_day: float
+    other_bytes_per_day: float
+    sync_bytes_per_day: float
+    retransmission_bytes_per_day: float
+    bytes_per_message: float
+    frames_per_day: float
+    first_pass: float
+    eventual: float
+    acknowledged: float
+    ack_mean_s: float
+    ack_p50_s: float
+    ack_p95_s: float
+    ack_p99_s: float
+    recovery_mean_s: float
+    recovery_p50_s: float
+    recovery_p95_s: float
+    recovery_p99_s: float
+    repair_overhead: float
+    exposed: float
+    false_acknowledgements: float
+    false_acknowledgements_simulated: float
+    epoch_messages: float
+    epoch_used: float
+    first_peer_in_time: float
+    misses_found_in_time: float
+    consistent_in_time: float
+    monitor_first_pass: float
+    monitor_eventual: float
+    monitor_ack_mean_s: float
+    monitor_ack_p50_s: float
+    monitor_ack_p95_s: float
+    monitor_ack_p99_s: float
+    monitor_recovery_mean_s: float
+    monitor_recovery_p50_s: float
+    monitor_recovery_p95_s: float
+    monitor_recovery_p99_s: float
+
+
+class Measurement:
+    """Follows one simulation of one channel.
+
+    Args:
+        plan: The channel.
+        channel_id: Its id.
+        from_ms, until_ms: Messages that are sent in this time are measured, Unix ms.
+    """
+
+    def __init__(
+        self, plan: ChannelPlan, channel_id: str, from_ms: int, until_ms: int
+    ) -> None:
+        self._plan, self._channel_id = plan, channel_id
+        self._from_ms, self._until_ms = from_ms, until_ms
+        threshold = plan.participant().possible_acks_threshold
+        self._needed = math.inf if threshold is None else threshold
+        self._truth = Truth("plan", seed=0)
+        # Dictionaries have an order, so that sums round alike in every process.
+        self._members: dict[str, None] = {}
+        self._frames = 0
+        self._ids: defaultdict[str, list[str]] = defaultdict(list)
+        self._measured: dict[str, None] = {}
+        self._message_bytes = np.zeros(len(PartSizes._fields))
+        self._sync_bytes = np.zeros(len(PartSizes._fields))
+        self._again_bytes = 0
+        self._counts: Counter[Cause] = Counter()
+        self._epochs: Counter[tuple[str, int]] = Counter()
+        # Messages of each sender that nobody else has, and the filters it saw since.
+        self._alone: defaultdict[str, dict[str, set[str | int]]] = defaultdict(dict)
+        self._exposed: set[str] = set()
+
+    def add(self, entry: Entry) -> None:
+        """Take the next entry of the log."""
+        self._truth.add(entry)
+        match entry:
+            case Transmission():
+                self._transmitted(entry)
+            case Arrival():
+                self._arrived(entry)
+            case Presence():
+                self._members[entry.participant] = None
+
+    def _transmitted(self, sent: Transmission) -> None:
+        self._frames += 1
+        message_id, cause = sent.frame.message_id, sent.cause
+        is_in_time = self._from_ms <= sent.at_ms < self._until_ms
+        if is_in_time:
+            epoch = int((sent.at_ms - self._from_ms) / (EPOCH_S * 1_000))
+            self._epochs[sent.by, epoch] += 1
+            if cause is Cause.CONTENT:
+                self._measured[message_id] = None
+                self._ids[sent.by].append(message_id)
+                self._alone[sent.by][message_id] = set()
+        sizes = part_sizes(sent.frame.dialect, sent.value)
+        if cause is Cause.SYNC and is_in_time:
+            self._sync_bytes += sizes
+        elif message_id in self._measured:
+            self._message_bytes += sizes
+            if cause is not Cause.CONTENT:
+                self._again_bytes += len(sent.value)
+        else:
+            return
+        self._counts[cause] += 1
+
+    def _arrived(self, arrival: Arrival) -> None:
+        """Follow which messages a false positive would acknowledge."""
+        sent, alone = arrival.transmission, self._alone.get(arrival.participant)
+        if not alone or sent.cause not in (Cause.SYNC, Cause.CONTENT):
+            return
+        stories = self._truth.stories(self._channel_id)
+        # Of few others, several filters of one count (`Outgoing.filters`).
+        has_few_others = len(self._members) - 1 < self._needed
+        for message_id in list(alone):
+            story = stories[message_id]
+            if story.received or story.acknowledged is not None:
+                del alone[message_id]
+            elif sent.at_ms > story.sendings[0].at_ms:
+                alone[message_id].add(sent.number if has_few_others else sent.by)
+                if len(alone[message_id]) >= self._needed:
+                    self._exposed.add(message_id)
+
+    def outcome(self, target_s: float) -> Outcome:
+        """Return the figures at the end; see `experiment.run`."""
+        plan = self._plan
+        data, parity = plan.segments()
+        segments = data + parity
+        seconds = (self._until_ms - self._from_ms) / 1_000
+        sent = self._counts[Cause.CONTENT]
+        a_day = plan.messages_per_day * segments
+        synced = self._counts[Cause.SYNC] * DAY_S / seconds
+        again = _ratio(a_day * self._again_bytes, sent)
+        parts = a_day * self._message_bytes / (sent or math.nan)
+        syncs = self._sync_bytes * DAY_S / seconds
+        content, history, bloom, repair, other = (float(x) for x in parts + syncs)
+        total = content + history + bloom + repair + other
+        epoch_messages = self._epoch_messages(seconds)
+        deliveries = self._deliveries(data, segments, target_s)
+        exposed = _ratio(len(self._exposed), sent)
+        frames = self._counts.total() - self._counts[Cause.SYNC]
+        return Outcome(
+            messages=float(sent // segments),
+            frames=float(self._frames),
+            seconds=seconds,
+            bytes_per_day=total,
+            content_bytes_per_day=content,
+            history_bytes_per_day=history,
+            filter_bytes_per_day=bloom,
+            repair_bytes_per_day=repair,
+            other_bytes_per_day=other,
+            sync_bytes_per_day=float(syncs.sum()),
+            retransmission_bytes_per_day=again,
+            bytes_per_message=total / plan.messages_per_day,
+            frames_per_day=_ratio(a_day * frames, sent) + synced,
+            repair_overhead=_ratio(again + repair, total),
+            exposed=exposed,
+            false_acknowledgements=exposed * false_acknowledgement_rate(plan),
+            epoch_messages=epoch_messages,
+            epoch_used=epoch_messages / plan.epoch_messages,
+            **deliveries,
+            **self._monitored(),
+        )
+
+    def _epoch_messages(self, seconds: float) -> float:
+        epochs = int(seconds // EPOCH_S)
+        if not epochs:
+            return max(self._epochs.values(), default=0) * EPOCH_S / seconds
+        whole = [count for (_, at), count in self._epochs.items() if at < epochs]
+        return float(max(whole, default=0))
+
+    def _deliveries(
+        self, data: int, segments: int, target_s: float
+    ) -> dict[str, float]:
+        """Return the figures of what really happened."""
+        stories = self._truth.stories(self._channel_id)
+        grace_ms = max(_LEAST_GRACE_MS, 10 * self._plan.delay_ms)
+        acks_s, recoveries_s, found = [], [], []
+        pairs = first = received = messages = in_time = consistent = 0
+        for sender, ids in self._ids.items():
+            others = [member for member in self._members if member != sender]
+            for at in range(0, len(ids) - segments + 1, segments):
+                payload = [
+                    stories[message_id] for message_id in ids[at : at + segments]
+                ]
+                sent_ms = payload[0].sendings[0].at_ms
+                messages += 1
+                pairs += len(others)
+                if all(story.acknowledged for story in payload):
+                    ack_ms = max(s.acknowledged[0] for s in payload if s.acknowledged)
+                    acks_s.append((ack_ms - sent_ms) / 1_000)
+                taken_s = []
+                for other in others:
+                    at_once_ms = _complete_ms(payload, other, data, grace_ms)
+                    at_ms = _complete_ms(payload, other, data, math.inf)
+                    taken_s.append((at_ms - sent_ms) / 1_000)
+                    first += at_once_ms < math.inf
+                    if at_once_ms == math.inf:
+                        known_ms = min(s.missing.get(other, math.inf) for s in payload)
+                        known_s = (min(known_ms, at_ms) - sent_ms) / 1_000
+                        found.append(known_s <= 3 * target_s)
+                        if at_ms < math.inf:
+                            recoveries_s.append(taken_s[-1])
+                received += sum(taken < math.inf for taken in taken_s)
+                in_time += min(taken_s) <= target_s
+                consistent += max(taken_s) <= 6 * target_s
+        false = sum(_is_false(stories[message_id]) for message_id in self._measured)
+        return {
+            "first_pass": _ratio(first, pairs),
+            "eventual": _ratio(received, pairs),
+            "acknowledged": _ratio(len(acks_s), messages),
+            **_summary("ack", acks_s),
+            **_summary("recovery", recoveries_s),
+            "false_acknowledgements_simulated": _ratio(false, len(self._measured)),
+            "first_peer_in_time": _ratio(in_time, messages),
+            "misses_found_in_time": _ratio(sum(found), len(found)),
+            "consistent_in_time": _ratio(consistent, messages),
+        }
+
+    def _monitored(self) -> dict[str, float]:
+        """Return what a monitor measures."""
+        concluded: Conclusions = self._truth.concluded()[self._channel_id]
+        counts: Counter[Judged] = Counter()
+        recoveries_s = []
+        for delivery in concluded.deliveries:
+            if delivery.message.composition.message_id not in self._measured:
+                continue
+            counts[delivery.outcome] += 1
+            lacking, having = delivery.lacking, delivery.having
+            if delivery.outcome is Judged.RECOVERED and lacking and having:
+                recoveries_s.append(max(0, having.at_ms - lacking.at_ms) / 1_000)
+        acks_s = []
+        seen = concluded.view.messages
+        for message in (seen[name] for name in self._measured if name in seen):
+            evidence = definite_for(message, concluded.view)
+            if evidence is not None:
+                acks_s.append(max(0, evidence.at_ms - message.at_ms) / 1_000)
+        judged = counts.total() - counts[Judged.OPEN]
+        return {
+            "monitor_first_pass": _ratio(counts[Judged.FIRST_PASS], judged),
+            "monitor_eventual": _ratio(judged - counts[Judged.LOST], judged),
+            **_summary("monitor_ack", acks_s),
+            **_summary("monitor_recovery", recoveries_s),
+        }
+
+
+def _complete_ms(
+    payload: Sequence[Story], who: str, data: int, within_ms: float
+) -> float:
+    """Return when a participant had enough segments, Unix ms; infinite if never.
+
+    Args:
+        payload: The segments.
+        who: The participant.
+        data: Number of segments that are enough.
+        within_ms: If finite, only first sendings count that arrived within this time.
+    """
+    if len(payload) == 1 and within_ms == math.inf:
+        return payload[0].received.get(who, math.inf)
+    times_ms = sorted(
+        story.received[who]
+        for story in payload
+        if who in story.received
+        and (
+            within_ms == math.inf
+            or (
+                story.received_in.get(who) is story.sendings[0]
+                and story.received[who] - story.sendings[0].at_ms <= within_ms
+            )
+        )
+    )
+    return times_ms[data - 1] if len(times_ms) >= data else math.inf
+
+
+def _is_false(story: Story) -> bool:
+    """Return whether filters acknowledged a message that no other participant had."""
+    if story.acknowledged is None:
+        return False
+    at_ms, _, evidence = story.acknowledged
+    first_ms = min(story.received.values(), default=math.inf)
+    return evidence is Evidence.BLOOM_FILTER and first_ms > at_ms
+
+
+def _summary(name: str, durations_s: Sequence[float]) -> dict[str, float]:
+    """Return mean and quantiles, NaN without a duration."""
+    if not durations_s:
+        return dict.fromkeys(
+            (f"{name}_{of}_s" for of in ("mean", "p50", "p95", "p99")), math.nan
+        )
+    p50, p95, p99 = (float(x) for x in np.quantile(durations_s, [0.5, 0.95, 0.99]))
+    return {
+        f"{name}_mean_s": float(np.mean(durations_s)),
+        f"{name}_p50_s": p50,
+        f"{name}_p95_s": p95,
+        f"{name}_p99_s": p99,
+    }
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else math.nan
