@@ -1,16 +1,127 @@
 """Figures of a planned channel that have a closed form.
 
 The grid of `tests/sds_core/planning/test_closed_forms.py` compares each with the
-simulator.
+simulator. What is not here, such as latencies and sync messages of a busy channel, has
+none that holds: the simulator measures it.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from sds_core.planning.channel import ChannelPlan
+from sds_core.planning.channel import DAY_S, ChannelPlan
+from sds_core.planning.filters import designed_ids
 from sds_core.planning.hours import Floats
-from sds_core.wire import BloomParameters
+from sds_core.wire import (
+    BloomFilter,
+    BloomParameters,
+    Frame,
+    HistoryEntry,
+    PartSizes,
+    encode,
+    part_sizes,
+)
+
+_ID = "0" * 64
+"""Ids are SHA-256 or Keccak-256 in hexadecimal digits."""
+_PARTICIPANT = "participant-001"
+_HINT = bytes(32)
+"""A Waku message hash."""
+_LAMPORT_MS = 1_786_000_000_000
+
+
+def frame_parts(plan: ChannelPlan, content_bytes: int) -> PartSizes:
+    """Return the bytes of a frame with a full causal history and no requests, by part.
+
+    The frame is written by the encoder, with ids of 64 characters, participants of 15
+    and retrieval hints of 32 bytes.
+
+    Args:
+        plan: The channel.
+        content_bytes: Length of the content; 0 for a sync message.
+    """
+    profile = plan.participant()
+    entry = HistoryEntry(_ID, _HINT, _PARTICIPANT)
+    frame = Frame.build(
+        profile.dialect,
+        message_id=_ID,
+        channel_id="channel",
+        sender_id=_PARTICIPANT,
+        lamport=_LAMPORT_MS // profile.lamport_unit_ms,
+        causal_history=[entry] * profile.causal_history_size,
+        bloom_filter=BloomFilter(profile.dialect, profile.bloom).to_wire(),
+        content=bytes(content_bytes),
+    )
+    return part_sizes(profile.dialect, encode(frame))
+
+
+def first_pass(plan: ChannelPlan) -> float | None:
+    """Return the share of the deliveries that the first sending makes.
+
+    1 - loss, for each link loses each transmission by itself. A payload of d data and p
+    parity segments needs any d of them (Reed-Solomon): the binomial probability of at
+    most p losses. None if participants are offline.
+    """
+    if plan.offline_share:
+        return None
+    data, parity = plan.segments()
+    kept = 1 - plan.loss
+    return math.fsum(
+        math.comb(data + parity, lost)
+        * plan.loss**lost
+        * kept ** (data + parity - lost)
+        for lost in range(parity + 1)
+    )
+
+
+def missed_messages(plan: ChannelPlan) -> float | None:
+    """Return the share of the frames with content that some participant misses.
+
+    1 - (1 - loss)^(n - 1): these need a repair or a retransmission. None if
+    participants are offline.
+    """
+    if plan.offline_share:
+        return None
+    return 1 - (1 - plan.loss) ** (plan.participants - 1)
+
+
+def first_peer_in_time(plan: ChannelPlan, target_s: float) -> float | None:
+    """Return the share of the messages that another participant receives in time.
+
+    1 - (1 - (1 - loss) F(S))^(n - 1) with the log-normal distribution F of the delay.
+    None if participants are offline, of payloads with segments, and if a
+    retransmission can come in time.
+    """
+    resent_s = plan.setting("retransmission_interval_s")
+    if plan.offline_share or plan.segments() != (1, 0) or resent_s <= target_s:
+        return None
+    deviations = math.log(target_s * 1_000 / plan.delay_ms) / (plan.delay_sigma or 1e-9)
+    in_time = 0.5 * math.erfc(-deviations / math.sqrt(2))
+    return 1 - (1 - (1 - plan.loss) * in_time) ** (plan.participants - 1)
+
+
+def fixed_syncs_per_day(plan: ChannelPlan) -> float | None:
+    """Return the sync messages of a day if each participant sends them by its clock.
+
+    n times 86,400 s / interval: in nim-sds other traffic does not put them off. None
+    for other participants, and if participants are offline.
+    """
+    if plan.participant().sync_least_share is not None or plan.offline_share:
+        return None
+    return float(plan.participants * DAY_S / plan.setting("sync_interval_s"))
+
+
+def days_to_full_filter(plan: ChannelPlan) -> float:
+    """Return the days in which a filter gets the ids for which it is designed.
+
+    m ln 2 / k ids (`designed_ids`) by the messages of a day with their segments; sync
+    messages add none.
+    """
+    bloom = plan.bloom()
+    a_day = plan.messages_per_day * sum(plan.segments())
+    return designed_ids(bloom.m_bits, bloom.k) / a_day
 
 
 def false_positive_rates(ids: Floats, bloom: BloomParameters) -> Floats:

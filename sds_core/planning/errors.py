@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sds_core.text import utc_time
+from sds_core.text import counted, utc_time
 
 
 class NoForecast(ValueError):
@@ -58,8 +58,32 @@ class ClockJumped(NoForecast):
         )
 
 
+class TooLittleTraffic(NoForecast):
+    """There is too little traffic to plan with.
+
+    Attributes:
+        messages: Messages in the hours that were used.
+        participants: Participants in them.
+        needed: Least number of messages.
+    """
+
+    def __init__(
+        self, messages: int, participants: int, hours: int, needed: int
+    ) -> None:
+        self.messages = messages
+        self.participants = participants
+        self.needed = needed
+        what = (
+            f"{counted(messages, 'message')} of {counted(participants, 'participant')}"
+        )
+        super().__init__(
+            f"{what} in {counted(hours, 'hour')} of history, at least {needed} "
+            "messages of 2 participants are needed"
+        )
+
+
 class ModelMissing(ImportError):
-    """statsmodels is not installed."""
+    """statsmodels, or scipy which comes with it, is not installed."""
 
     def __init__(self) -> None:
-        super().__init__("forecasts need statsmodels: pip install 'sds-monitor[plan]'")
+        super().__init__("plans need statsmodels: pip install 'sds-monitor[plan]'")

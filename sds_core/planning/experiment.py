@@ -82,7 +82,7 @@ def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
     frames = (
         segments * (1 + 2 * plan.loss)
         + 1.5 * interval_s / plan.setting("sync_interval_s")
-        + plan.participants / 5
+        + plan.participants / 3
     )
     messages = receptions / ((plan.participants - 1) * frames)
     messages = min(max(messages, LEAST_MESSAGES), MOST_MESSAGES)

@@ -84,6 +84,7 @@ def hours_of(
     *,
     end_ms: int,
     now_ms: int,
+    least_days: int = LEAST_DAYS,
 ) -> Hours:
     """Return the hours of a view from its last silence to the end.
 
@@ -94,14 +95,15 @@ def hours_of(
         gauges: Fields that go up and down.
         end_ms: End of the last hour, see `last_hour_ms`.
         now_ms: Wall time, Unix ms.
+        least_days: Fewest whole days.
 
     Raises:
         ClockJumped: A row is more than `CLOCK_MS` later than now.
         Silent: There was no row for `SILENCE_MS` before the end.
-        TooLittleHistory: Fewer than `LEAST_DAYS` whole days remain.
+        TooLittleHistory: Fewer than `least_days` whole days, or no hour, remain.
     """
     if not rows:
-        raise TooLittleHistory(0, LEAST_DAYS)
+        raise TooLittleHistory(0, least_days)
     if rows[-1]["minute"] > now_ms + CLOCK_MS:
         raise ClockJumped(rows[-1]["minute"])
     minutes = np.array([row["minute"] for row in rows], np.int64)
@@ -114,9 +116,9 @@ def hours_of(
     begin = int(minutes[first]) // HOUR_MS + 1
     number = end_ms // HOUR_MS - begin
     whole_days = max(number, 0) // DAY_HOURS
-    if whole_days < LEAST_DAYS:
+    if whole_days < least_days or number < 1:
         after_ms = int(minutes[first]) if first else None
-        raise TooLittleHistory(whole_days, LEAST_DAYS, after_ms)
+        raise TooLittleHistory(whole_days, least_days, after_ms)
     at = minutes[first:] // HOUR_MS - begin
     inside = (at >= 0) & (at < number)
     return Hours(

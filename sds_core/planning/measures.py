@@ -1,4 +1,4 @@
-"""Which columns of a kind's history a forecast needs, found in its table of figures."""
+"""Which columns of a kind's history plans need, found in its table of figures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,18 @@ _RECORDS = "records_"
 _REPEATED = "retransmissions_"
 _RETRIES = "rebroadcasts_retry"
 _RESPONSES = "repair_bytes_response"
-_SINGLE = ("messages", "replicas", _RETRIES, _RESPONSES)
+DELIVERIES = tuple(
+    f"deliveries_{outcome}"
+    for outcome in ("first_pass", "recovered", "lost", "retracted")
+)
+ACK, RECOVERY = "ack_latency_ms_definite", "delivery_recovery_ms"
+"""Beginnings of the number and the sum of durations."""
+PARTICIPANTS = "participants_lately"
+_SUMMED = ("_count", "_sum")
+_SINGLE = (
+    "messages", "replicas", _RETRIES, _RESPONSES, *DELIVERIES,
+    *(name + end for name in (ACK, RECOVERY) for end in _SUMMED),
+)  # fmt: skip
 
 
 class Measures(NamedTuple):
@@ -43,7 +54,7 @@ class Measures(NamedTuple):
 
 
 def measures_of(table: FigureTable[Any]) -> Measures:
-    """Return the columns that a forecast of views of this kind needs."""
+    """Return the columns that plans for views of this kind need."""
     names = [one.name for one in table.columns if one.type is ColumnType.INTEGER]
     headings = {
         table.column_of(one): one.heading.lower() for one in table.figures if one.report
@@ -55,7 +66,7 @@ def measures_of(table: FigureTable[Any]) -> Measures:
     }
     beginnings = (_PART, _FRAMES, _RECORDS, _REPEATED)
     counters = [n for n in names if n.startswith(beginnings) or n in _SINGLE]
-    gauges = [n for n in names if n == EPOCH or n in FILTER]
+    gauges = [n for n in names if n in (EPOCH, PARTICIPANTS, *FILTER)]
     return Measures(parts, tuple(counters), tuple(gauges))
 
 

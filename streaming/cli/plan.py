@@ -15,6 +15,7 @@ from streaming.cli.plan_options import (
     source_options,
 )
 from streaming.cli.plan_size import size_command
+from streaming.cli.plan_what_if import what_if_command
 from streaming.cli.settings import config_option
 
 
@@ -23,10 +24,11 @@ from streaming.cli.settings import config_option
     epilog="Example: sds-monitor plan forecast --history ./state/history",
 )
 def command() -> None:
-    """Look ahead: what channels will cost, and when they reach their limits."""
+    """Look ahead: what channels will cost, and what other settings would change."""
 
 
 command.add_command(size_command)
+command.add_command(what_if_command)
 
 
 @command.command(

@@ -58,6 +58,13 @@ def _source(
     channel: str | None,
     fit_days: int,
 ) -> PlanSource:
+    history, api = nearest_source(history, api)
+    return PlanSource(history, api, views, channel, fit_days)
+
+
+def nearest_source(
+    history: Path | None, api: str | None
+) -> tuple[Path | None, str | None]:
     """Return the source that is given nearest: by option, environment or file.
 
     Raises:
@@ -76,10 +83,10 @@ def _source(
             message = "give one of --history and --api"
             raise click.UsageError(message)
         if from_history:
-            return PlanSource(history, None, views, channel, fit_days)
+            return history, None
         if from_api:
             break
-    return PlanSource(None, api or DEFAULT_API, views, channel, fit_days)
+    return None, api or DEFAULT_API
 
 
 def _horizon(
@@ -100,22 +107,25 @@ def _horizon(
     )
 
 
+history_option = setting(
+    "--history",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Read the directory of a history.",
+)
+api_option = setting(
+    "--api",
+    "--url",
+    "api",
+    metavar="URL",
+    help=f"Read the history of a running monitor.  [default: {DEFAULT_API}]",
+)
+
 source_options = option_group(
     "source",
     (
-        setting(
-            "--history",
-            type=click.Path(path_type=Path),
-            metavar="DIR",
-            help="Read the directory of a history.",
-        ),
-        setting(
-            "--api",
-            "--url",
-            "api",
-            metavar="URL",
-            help=f"Read the history of a running monitor.  [default: {DEFAULT_API}]",
-        ),
+        history_option,
+        api_option,
         setting(
             "--views",
             metavar="PREFIX",

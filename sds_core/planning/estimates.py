@@ -1,0 +1,71 @@
+"""Means of repeated runs, with their intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sds_core.planning.errors import ModelMissing
+
+
+class Estimate(NamedTuple):
+    """A figure; all three are equal if it is exact, NaN if nothing gave it.
+
+    Attributes:
+        value: Mean.
+        low, high: Bounds of the interval; infinite if one run alone has it.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def exact(cls, value: float) -> Estimate:
+        """Return a figure without chance."""
+        return cls(value, value, value)
+
+
+NOTHING = Estimate.exact(math.nan)
+
+
+def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
+    """Return the mean of independent runs with Student's t interval.
+
+    Args:
+        values: A figure of each run; NaN of one that does not have it.
+        coverage: Probability of the interval, in (0, 1).
+
+    Raises:
+        ModelMissing: scipy is not installed.
+    """
+    known = np.array(values, np.float64)
+    known = known[~np.isnan(known)]
+    if not len(known):
+        return NOTHING
+    mean = float(known.mean())
+    if np.ptp(known) == 0:
+        # Equal in all runs, as a ratio of 1.
+        return Estimate.exact(mean)
+    try:
+        from scipy.special import stdtrit
+    except ImportError as error:
+        raise ModelMissing from error
+    quantile = float(stdtrit(len(known) - 1, (1 + coverage) / 2))
+    half = quantile * float(known.std(ddof=1)) / math.sqrt(len(known))
+    return Estimate(mean, mean - half, mean + half)
+
+
+def difference(
+    values: Sequence[float], base: Sequence[float], coverage: float = 0.95
+) -> Estimate:
+    """Return by how much runs exceed others of the same seeds, in pairs.
+
+    Traffic and losses of a pair are alike, so the interval is narrower than that of
+    independent runs.
+    """
+    pairs = [one - other for one, other in zip(values, base, strict=True)]
+    return estimated(pairs, coverage)

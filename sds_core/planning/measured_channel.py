@@ -1,0 +1,185 @@
+"""A plan made of what a monitor measured, and what it had to assume."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sds_core.planning.channel import ChannelPlan
+from sds_core.planning.closed_forms import frame_parts
+from sds_core.planning.errors import TooLittleTraffic
+from sds_core.planning.filters import filter_ids
+from sds_core.planning.hours import DAY_HOURS, Floats, hours_of
+from sds_core.planning.measures import (
+    ACK,
+    DELIVERIES,
+    EPOCH,
+    FILTER,
+    PARTICIPANTS,
+    RECOVERY,
+    Measures,
+    bytes_repeated,
+)
+from sds_core.reading import read
+
+LEAST_MESSAGES = 20
+"""Ratios of fewer say little."""
+
+_WEEK_HOURS = 7 * DAY_HOURS
+_PARTS = {
+    "content": "bytes_content", "history": "bytes_history", "filter": "bytes_bloom",
+    "repair": "bytes_repair", "other": "bytes_other",
+}  # fmt: skip
+
+
+class MeasuredChannel(NamedTuple):
+    """A channel as a history has it.
+
+    Attributes:
+        plan: The channel.
+        figures: What was measured, by the names of `Outcome`.
+        hours: Hours of the history that were used, the last week at most.
+        assumed: What the history does not store, one sentence each.
+    """
+
+    plan: ChannelPlan
+    figures: Mapping[str, float]
+    hours: int
+    assumed: Sequence[str]
+
+
+def measured_channel(
+    rows: Sequence[Mapping[str, Any]],
+    measures: Measures,
+    *,
+    end_ms: int,
+    now_ms: int,
+    epoch_messages: int = 100,
+) -> MeasuredChannel:
+    """Return the plan of a channel of SDS, from its last week.
+
+    Args:
+        rows: Its history by hour, see `hours.hours_of`.
+        measures: Columns of the rows.
+        end_ms: End of the last whole hour of the history, Unix ms.
+        now_ms: Wall time, Unix ms.
+        epoch_messages: Budget of a participant in an epoch.
+
+    Raises:
+        NoForecast: The history is empty or too short, the channel fell silent, a clock
+            jumped, or there are fewer than `LEAST_MESSAGES` messages or 2 participants.
+    """
+    hours = hours_of(
+        rows,
+        measures.counters,
+        measures.gauges,
+        end_ms=end_ms,
+        now_ms=now_ms,
+        least_days=0,
+    )
+    used = min(len(hours.grown["messages"]), _WEEK_HOURS)
+    grown = {name: float(one[-used:].sum()) for name, one in hours.grown.items()}
+    gauges = {name: one[-used:] for name, one in hours.gauges.items()}
+    messages, participants = grown["messages"], int(gauges[PARTICIPANTS].max())
+    if messages < LEAST_MESSAGES or participants < 2:
+        raise TooLittleTraffic(int(messages), participants, used, LEAST_MESSAGES)
+    repeated = float(bytes_repeated(hours)[-used:].sum())
+    week = _Week(grown, gauges, used / DAY_HOURS, measures, repeated)
+    settings, assumed = week.settings()
+    plan = read(settings | {"epoch_messages": epoch_messages}, ChannelPlan)
+    return MeasuredChannel(plan, week.figures(epoch_messages), used, assumed)
+
+
+class _Week(NamedTuple):
+    """What happened in the hours that are used.
+
+    Attributes:
+        grown: Growth of each counter.
+        gauges: Values of each gauge by hour.
+        days: Length.
+        measures: Columns.
+        repeated: Bytes of retransmissions.
+    """
+
+    grown: Mapping[str, float]
+    gauges: Mapping[str, Floats]
+    days: float
+    measures: Measures
+    repeated: float
+
+    def settings(self) -> tuple[dict[str, Any], list[str]]:
+        """Return keys of a plan, and what was assumed."""
+        grown = self.grown
+        first, _, judged = self._deliveries()
+        values: dict[str, Any] = {
+            "participants": int(self.gauges[PARTICIPANTS].max()),
+            "messages_per_day": grown["messages"] / self.days,
+            "loss": 1 - first / judged if judged else 0.0,
+        }
+        bits_set, bits, hashes = (self.gauges[name][-1:] for name in FILTER)
+        if bits[0]:
+            values["filter_ids"] = round(filter_ids(bits_set, bits, hashes)[0])
+        likely = ChannelPlan(participants=2, messages_per_day=1)
+        contents = grown["frames_content"] + grown["frames_ephemeral"]
+        mean_bytes = round(grown["bytes_content"] / contents)
+        example = frame_parts(likely, mean_bytes)
+        # Without tag and length of the field.
+        payload_bytes = max(1, 2 * mean_bytes - example.content)
+        values |= dict.fromkeys(
+            ("payload_least_bytes", "payload_most_bytes"), payload_bytes
+        )
+        entry_bytes = example.history / likely.setting("causal_history")
+        entries = round(grown["bytes_history"] / self._framed / entry_bytes)
+        values["causal_history"] = entries
+        assumed = [
+            "The history does not store delays, offline times, nor the intervals of "
+            "sync messages, repair and retransmissions: they are the plan's.",
+            f"Participants behave like the profile {likely.profile}; their causal "
+            f"histories have {entries} entries, if an entry has {entry_bytes:.0f} "
+            "bytes.",
+        ]
+        if not judged:
+            assumed.append("No delivery is finished in the history: the loss is 0.")
+        return values, assumed
+
+    def figures(self, epoch_messages: int) -> dict[str, float]:
+        """Return what was measured, by the names of `Outcome`."""
+        grown, days = self.grown, self.days
+        first, eventual, judged = self._deliveries()
+        total = sum(grown[column] for column in self.measures.parts.values())
+        most = float(self.gauges[EPOCH].max())
+        return {
+            "bytes_per_day": total / days,
+            **{
+                f"{part}_bytes_per_day": grown[column] / days
+                for part, column in _PARTS.items()
+            },
+            "retransmission_bytes_per_day": self.repeated / days,
+            "bytes_per_message": total / grown["messages"],
+            "frames_per_day": (self._framed + grown["frames_ephemeral"]) / days,
+            "repair_overhead": _ratio(self.repeated + grown["bytes_repair"], total),
+            "epoch_messages": most,
+            "epoch_used": most / epoch_messages,
+            "monitor_first_pass": _ratio(first, judged),
+            "monitor_eventual": _ratio(eventual, judged),
+            "monitor_ack_mean_s": self._mean_s(ACK),
+            "monitor_recovery_mean_s": self._mean_s(RECOVERY),
+        }
+
+    @property
+    def _framed(self) -> float:
+        """Frames that have a causal history and a filter."""
+        return self.grown["frames_content"] + self.grown["frames_sync"]
+
+    def _deliveries(self) -> tuple[float, float, float]:
+        """Return deliveries of the first pass, in the end, and in all."""
+        first, recovered, lost, retracted = (self.grown[name] for name in DELIVERIES)
+        return first, first + recovered + retracted, first + recovered + lost
+
+    def _mean_s(self, name: str) -> float:
+        return _ratio(self.grown[f"{name}_sum"] / 1_000, self.grown[f"{name}_count"])
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else math.nan

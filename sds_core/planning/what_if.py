@@ -1,0 +1,121 @@
+"""The figures of a planned channel, from closed forms or from simulations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from sds_core.planning import closed_forms
+from sds_core.planning.channel import ChannelPlan
+from sds_core.planning.estimates import NOTHING, Estimate, difference, estimated
+from sds_core.planning.experiment import Outcome
+
+TARGET_S = 5.0
+"""S of the field's targets: a message reaches a participant within S, 90 % of the
+misses are found within 3 S, all participants have it within 6 S."""
+
+
+class Source(StrEnum):
+    """Where a figure comes from; BOTH: a closed form times a simulated share."""
+
+    CLOSED_FORM = "closed form"
+    SIMULATED = "simulated"
+    BOTH = "closed form, simulated"
+
+
+class Figure(NamedTuple):
+    """A figure of a plan.
+
+    Attributes:
+        source: Where it comes from.
+        estimate: Its value with an interval.
+        change: By how much it exceeds that of the base; nothing for the base.
+    """
+
+    source: Source
+    estimate: Estimate
+    change: Estimate = NOTHING
+
+
+def closed_figures(plan: ChannelPlan) -> dict[str, float]:
+    """Return what has a closed form, by the name of the figure.
+
+    Beside those of `Outcome`: ``frame_bytes`` and ``filter_frame_bytes`` of a frame
+    with the mean payload or its segment, ``days_to_full_filter``, and
+    ``missed_messages``, the share of frames that some participant misses.
+    """
+    data, _ = plan.segments()
+    mean_bytes = (plan.payload_least_bytes + plan.payload_most_bytes) // 2
+    parts = closed_forms.frame_parts(plan, -(-mean_bytes // data))
+    known = {
+        "frame_bytes": float(sum(parts)),
+        "filter_frame_bytes": float(parts.bloom),
+        "days_to_full_filter": closed_forms.days_to_full_filter(plan),
+        "first_pass": closed_forms.first_pass(plan),
+        "missed_messages": closed_forms.missed_messages(plan),
+        "first_peer_in_time": closed_forms.first_peer_in_time(plan, TARGET_S),
+    }
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def figures_of(
+    plan: ChannelPlan,
+    outcomes: Sequence[Outcome],
+    base: tuple[ChannelPlan, Sequence[Outcome]] | None = None,
+) -> dict[str, Figure]:
+    """Return all figures of a plan.
+
+    Args:
+        plan: The plan.
+        outcomes: Its runs, at least 2 for an interval.
+        base: The plan that it is compared with and its runs, of the same seeds in the
+            same order.
+
+    Raises:
+        sds_core.planning.errors.ModelMissing: scipy is not installed.
+    """
+    exact = closed_figures(plan)
+    exact_base = {} if base is None else closed_figures(base[0])
+    figures: dict[str, Figure] = {}
+    for name in (*Outcome._fields, *(name for name in exact if name not in _SIMULATED)):
+        change = NOTHING
+        if name in exact:
+            source, estimate = Source.CLOSED_FORM, Estimate.exact(exact[name])
+            if name in exact_base:
+                change = Estimate.exact(exact[name] - exact_base[name])
+        else:
+            values = [getattr(outcome, name) for outcome in outcomes]
+            is_both = name == "false_acknowledgements"
+            source = Source.BOTH if is_both else Source.SIMULATED
+            estimate = estimated(values)
+        if base is not None and change is NOTHING and name in _SIMULATED:
+            change = difference(
+                [getattr(outcome, name) for outcome in outcomes],
+                [getattr(outcome, name) for outcome in base[1]],
+            )
+        figures[name] = Figure(source, estimate, change)
+    return figures
+
+
+_SIMULATED = frozenset(Outcome._fields)
+
+
+def compared(
+    plans: Mapping[str, ChannelPlan], outcomes: Mapping[str, Sequence[Outcome]]
+) -> dict[str, dict[str, Figure]]:
+    """Return the figures of plans, each beside the first.
+
+    Args:
+        plans: Plans by name, the base first.
+        outcomes: Their runs by name; run i of each has the same seed.
+
+    Raises:
+        sds_core.planning.errors.ModelMissing: scipy is not installed.
+    """
+    (base_name, base_plan), *_ = plans.items()
+    base = base_plan, outcomes[base_name]
+    return {
+        name: figures_of(plan, outcomes[name], None if name == base_name else base)
+        for name, plan in plans.items()
+    }

@@ -1,0 +1,63 @@
+"""Runs experiments on all cores."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from multiprocessing import get_context
+from typing import Final
+
+from sds_core.planning.channel import ChannelPlan
+from sds_core.planning.experiment import RECEPTIONS, Outcome, run
+
+_ALL_RECEPTIONS: Final = 4_000_000
+"""Receptions of all runs: less than two minutes of two cores."""
+
+_LEAST_RECEPTIONS = 5_000
+
+_Task = tuple[str, ChannelPlan, int, int]
+
+
+def run_all(
+    plans: Mapping[str, ChannelPlan],
+    seeds: Sequence[int],
+    done: Callable[[int], object] = lambda number: None,
+) -> dict[str, list[Outcome]]:
+    """Return the outcomes of plans by name, in the order of the seeds.
+
+    Runs are shorter if there are many.
+
+    Args:
+        plans: Plans by name.
+        seeds: Seeds of each plan.
+        done: Gets 1 after each run.
+    """
+    number = len(plans) * len(seeds)
+    size = min(RECEPTIONS, max(_LEAST_RECEPTIONS, _ALL_RECEPTIONS // number))
+    tasks = [(name, plan, seed, size) for seed in seeds for name, plan in plans.items()]
+    outcomes: dict[str, dict[int, Outcome]] = {name: {} for name in plans}
+    # Spawned: the process may have threads, of which a fork copies the locks.
+    with get_context("spawn").Pool(_processes(number), _begin) as pool:
+        results: Iterable[tuple[str, int, Outcome]] = pool.imap_unordered(_run, tasks)
+        for name, seed, outcome in results:
+            outcomes[name][seed] = outcome
+            done(1)
+    return {name: [by[seed] for seed in seeds] for name, by in outcomes.items()}
+
+
+def _processes(tasks: int) -> int:
+    return min(len(os.sched_getaffinity(0)), tasks)
+
+
+def _begin() -> None:
+    """Leave Ctrl-C to the parent, which ends the pool."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Participants' data is almost never garbage.
+    gc.set_threshold(100_000, 50, 1_000)
+
+
+def _run(task: _Task) -> tuple[str, int, Outcome]:
+    name, plan, seed, receptions = task
+    return name, seed, run(plan, seed, receptions=receptions)

@@ -1,0 +1,82 @@
+"""What `plan what-if` is asked: a channel and its variants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from sds_core.text import shown
+from streaming.cli.plan_options import PlanSource
+
+BASE = "base"
+_CHANGED = "changed"
+_MOST_VARIANTS = 20
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
+
+Changes = dict[str, str]
+"""New values of a plan by key, as text."""
+
+
+class Question(NamedTuple):
+    """What is asked.
+
+    Attributes:
+        source: The measured channel; None if `plan` is given.
+        plan: File of the plan.
+        assumed: Changes of the base.
+        variants: Changes of the base by name.
+        seeds: Number of runs of each plan.
+    """
+
+    source: PlanSource | None
+    plan: Path | None
+    assumed: Changes
+    variants: dict[str, Changes]
+    seeds: int
+
+
+def changes_of(flag: str, texts: Iterable[str]) -> Changes:
+    """Return the changes that a flag has.
+
+    Raises:
+        click.UsageError: One is not of the form KEY=VALUE, or a key is there twice.
+    """
+    changes: Changes = {}
+    for text in texts:
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not key:
+            message = f"{flag} is {shown(text)}: allowed is KEY=VALUE"
+            raise click.UsageError(message)
+        if key in changes:
+            message = f"{flag} has {shown(key)} twice: give one value"
+            raise click.UsageError(message)
+        changes[key] = value
+    return changes
+
+
+def variants_of(sets: Iterable[str], variants: Iterable[str]) -> dict[str, Changes]:
+    """Return the changes of each variant; `sets` make the first one.
+
+    Raises:
+        click.UsageError: A variant has a wrong form or a name that is taken.
+    """
+    named: dict[str, Changes] = {}
+    if changes := changes_of("--set", sets):
+        named[_CHANGED] = changes
+    for text in variants:
+        name, colon, rest = text.partition(":")
+        if not colon or not _NAME.fullmatch(name):
+            message = f"--variant is {shown(text)}: allowed is NAME:KEY=VALUE,KEY=VALUE"
+            raise click.UsageError(message)
+        if name in named or name == BASE:
+            message = f"--variant {name}: this name is taken, give another one"
+            raise click.UsageError(message)
+        named[name] = changes_of("--variant", rest.split(","))
+    if len(named) > _MOST_VARIANTS:
+        message = f"{len(named)} variants: allowed are up to {_MOST_VARIANTS}"
+        raise click.UsageError(message)
+    return named

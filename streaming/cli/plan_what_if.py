@@ -1,0 +1,88 @@
+"""``sds-monitor plan what-if``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from streaming.cli.plan_options import (
+    PlanSource,
+    api_option,
+    format_option,
+    history_option,
+    nearest_source,
+)
+from streaming.cli.plan_variants import Question, changes_of, variants_of
+from streaming.cli.settings import config_option, setting
+
+
+@click.command(
+    "what-if",
+    epilog="Example: sds-monitor plan what-if --history ./state/history "
+    "--channel my-channel --set participants=2x --set messages_per_day=2x",
+)
+@config_option
+@history_option
+@api_option
+@setting("--channel", help="The measured channel.  [default: the only one]")
+@click.option(
+    "--plan",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="TOML file with the plan of a channel, in place of a measured one.",
+)
+@click.option(
+    "--assume",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Setting of the channel that the history does not store. Repeatable.",
+)
+@click.option(
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change of the variant; 2x doubles a value. Repeatable.",
+)
+@click.option(
+    "--variant",
+    "variants",
+    multiple=True,
+    metavar="NAME:KEY=VALUE,…",
+    help="A further variant with its changes. Repeatable.",
+)
+@setting(
+    "--seeds",
+    type=click.IntRange(2, 1_000),
+    default=10,
+    help="Simulations of each variant.",
+)
+@format_option
+def what_if_command(
+    history: Path | None,
+    api: str | None,
+    channel: str | None,
+    plan: Path | None,
+    assume: tuple[str, ...],
+    sets: tuple[str, ...],
+    variants: tuple[str, ...],
+    seeds: int,
+    form: str,
+) -> None:
+    """Compare settings: what would a channel cost and deliver with others?
+
+    Shows bytes, delivery, acknowledgement, recovery, repair, filter and epochs of a
+    measured channel, or one that a file describes, beside variants. Figures come from
+    closed forms, or from simulations with their 95 % intervals. Needs the extra `plan`.
+    """
+    from streaming.cli.actions.plan_what_if import print_what_if
+
+    source = None
+    if plan is None:
+        # A week and the hour before it.
+        source = PlanSource(*nearest_source(history, api), None, channel, 8)
+    question = Question(
+        source, plan, changes_of("--assume", assume), variants_of(sets, variants), seeds
+    )
+    print_what_if(question, form == "json")
