@@ -251,10 +251,10 @@ def _print_columns(
         table.add_column(name, justify="right", no_wrap=True)
     for word, *cells in zip(words, *columns.values(), strict=True):
         table.add_row(Text(word), *cells)
-    width = console.measure(
-        table, options=console.options.update(width=_WIDEST)
-    ).maximum
-    console.print(table, width=max(width, 1), crop=False, no_wrap=True)
+    contents = [[heading, *words], *([name, *of] for name, of in columns.items())]
+    needed = sum(4 + max(map(len, column)) for column in contents)
+    console.width = max(console.width, needed)
+    console.print(table)
 
 
 def _title(plan: ChannelPlan) -> str:
