@@ -90,13 +90,8 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         """Check values that depend on each other.
 
         Raises:
-            ValueError: Two values do not fit, or a number is NaN.
+            ValueError: Two values do not fit.
         """
-        for name in self.__struct_fields__:
-            value = getattr(self, name)
-            if isinstance(value, float) and not math.isfinite(value):
-                message = f"has {name} = {value}: allowed is a finite number"
-                raise ValueError(message)
         least, most = self.payload_least_bytes, self.payload_most_bytes
         if least > most:
             message = (
@@ -228,14 +223,12 @@ def changed(plan: ChannelPlan, changes: Mapping[str, str]) -> ChannelPlan:
             allowed = ", ".join(values)
             close = did_you_mean(key, values)
             problem = f"is no setting{close}: allowed is {allowed}"
-            raise TableError(printable_key(key), problem)
+            raise TableError(key if key.isidentifier() else shown(key), problem)
         values[key] = _value(plan, key, text.strip())
-    return read(values, ChannelPlan)
-
-
-def printable_key(key: str) -> str:
-    """Return a key of a user as an error shows it."""
-    return key if key.isidentifier() else shown(key)
+    try:
+        return read(values, ChannelPlan)
+    except TableError as error:
+        raise TableError(error.path or "the plan", error.problem) from error
 
 
 def _value(plan: ChannelPlan, key: str, text: str) -> object:

@@ -33,6 +33,8 @@ LONGEST_INTERVAL_S: Final = 600.0
 """A channel that sends less often is simulated with this interval: retries, repair and
 the wait for missing messages end within it."""
 
+_LEADS = (20, 50, 200, 1_000)
+"""Messages of the lead: few numbers, so that variants have the same traffic."""
 _LEAD_INTERVAL_S = 2.0
 _LEAD_QUIET_S = 300.0
 _SETTLE_S = 900.0
@@ -91,7 +93,8 @@ def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
         cycle_s = plan.mean_present_s + plan.mean_away_s
         talk_s = max(talk_s, min(cycle_s, _MOST_CYCLE_MESSAGES * talk_s))
         settle_s += plan.mean_away_s + (plan.fetch_after_s or 0.0)
-    lead = -(-plan.setting("causal_history") // segments)
+    history = plan.setting("causal_history")
+    lead = -(-next(ids for ids in _LEADS if ids >= history) // segments)
     lead_s = lead * min(interval_s, _LEAD_INTERVAL_S)
     from_s = lead_s + _LEAD_QUIET_S
     until_s = min(from_s + talk_s, LONGEST_S / 2)

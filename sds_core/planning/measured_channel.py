@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sds_core.planning.channel import ChannelPlan
 from sds_core.planning.closed_forms import frame_parts
-from sds_core.planning.errors import TooLittleTraffic
+from sds_core.planning.errors import TooLittleHistory, TooLittleTraffic
 from sds_core.planning.filters import filter_ids
 from sds_core.planning.hours import DAY_HOURS, Floats, hours_of
 from sds_core.planning.measures import (
@@ -67,17 +67,22 @@ def measured_channel(
         epoch_messages: Budget of a participant in an epoch.
 
     Raises:
-        NoForecast: The history is empty or too short, the channel fell silent, a clock
-            jumped, or there are fewer than `LEAST_MESSAGES` messages or 2 participants.
+        TooLittleTraffic: There are fewer than `LEAST_MESSAGES` messages, 2 participants
+            or 1 whole hour.
+        Silent: The channel fell silent.
+        ClockJumped: A row is later than now.
     """
-    hours = hours_of(
-        rows,
-        measures.counters,
-        measures.gauges,
-        end_ms=end_ms,
-        now_ms=now_ms,
-        least_days=0,
-    )
+    try:
+        hours = hours_of(
+            rows,
+            measures.counters,
+            measures.gauges,
+            end_ms=end_ms,
+            now_ms=now_ms,
+            least_days=0,
+        )
+    except TooLittleHistory as error:
+        raise TooLittleTraffic(0, 0, 0, LEAST_MESSAGES) from error
     used = min(len(hours.grown["messages"]), _WEEK_HOURS)
     grown = {name: float(one[-used:].sum()) for name, one in hours.grown.items()}
     gauges = {name: one[-used:] for name, one in hours.gauges.items()}

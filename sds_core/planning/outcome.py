@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -183,19 +183,26 @@ class Measurement:
     def _arrived(self, arrival: Arrival) -> None:
         """Follow which messages a false positive would acknowledge."""
         sent, alone = arrival.transmission, self._alone.get(arrival.participant)
-        if not alone or sent.cause not in (Cause.SYNC, Cause.CONTENT):
-            return
         stories = self._truth.stories(self._channel_id)
+        if not alone or self._is_known(arrival, stories):
+            return
         # Of few others, several filters of one count (`Outgoing.filters`).
         has_few_others = len(self._members) - 1 < self._needed
         for message_id in list(alone):
             story = stories[message_id]
             if story.received or story.acknowledged is not None:
                 del alone[message_id]
-            elif sent.at_ms > story.sendings[0].at_ms:
+            else:
                 alone[message_id].add(sent.number if has_few_others else sent.by)
                 if len(alone[message_id]) >= self._needed:
                     self._exposed.add(message_id)
+
+    def _is_known(self, arrival: Arrival, stories: Mapping[str, Story]) -> bool:
+        """Return whether a frame has no effect: a copy, or one of the receiver's."""
+        who, frame = arrival.participant, arrival.transmission.frame
+        if arrival.transmission.cause is Cause.SYNC:
+            return False
+        return frame.sender_id == who or who in stories[frame.message_id].received
 
     def outcome(self, target_s: float) -> Outcome:
         """Return the figures at the end; see `experiment.run`."""

@@ -91,7 +91,8 @@ def _measured(source: PlanSource) -> MeasuredChannel:
     if len(hours.rows) > 1:
         names = ", ".join(printable(name) for name in list(hours.rows)[:_MOST_NAMED])
         message = (
-            f"there are {len(hours.rows)} channels: name one with --channel: {names}"
+            f"the history has {len(hours.rows)} channels such as {names}: give one "
+            "with --channel"
         )
         raise click.UsageError(message)
     if not hours.rows:

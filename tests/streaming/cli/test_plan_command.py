@@ -206,4 +206,4 @@ def test_missing_library_is_one_line(
     """It says what to install."""
     monkeypatch.setitem(sys.modules, "statsmodels.tsa.statespace.structural", None)
     line = one_error("--history", str(history))
-    assert line == "forecasts need statsmodels: pip install 'sds-monitor[plan]'"
+    assert line == "plans need statsmodels: pip install 'sds-monitor[plan]'"

@@ -68,6 +68,7 @@ class Prediction(NamedTuple):
 
 
 def predictions(
+    before: ChannelPlan,
     plan: ChannelPlan,
     changes: Mapping[str, str],
     *,
@@ -78,15 +79,13 @@ def predictions(
     """Return what what-if predicts of a changed setting, beside what happens.
 
     Args:
-        plan: The channel before the change, which is simulated and monitored. What-if
-            knows what the monitor stored of it, and of the plan only its delay and the
-            intervals, which no history has.
+        before: What the monitor measured of the channel, see `measured_of`.
+        plan: The channel. It is simulated and monitored again after the change.
         changes: The changed settings.
-        hours: Length of both simulations; the history has one whole hour less.
-        seeds: Seeds of what-if; the simulations have others.
+        hours: Length of that simulation.
+        seeds: Seeds of what-if; the simulation has another one.
         receptions: Size of the runs of what-if.
     """
-    before = measured_of(plan, hours, seed=1_001).plan
     outcomes = [
         run(changed(before, changes), seed, receptions=receptions) for seed in seeds
     ]

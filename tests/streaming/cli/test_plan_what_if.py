@@ -1,0 +1,201 @@
+"""``sds-monitor plan what-if``: tables, JSON, and one line for what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sds_core.planning.channel import ChannelPlan
+from sds_core.planning.hours import HOUR_MS
+from streaming.cli import group
+from streaming.cli.actions import plan_what_if
+from tests.support.planning.stored import store
+from tests.support.planning.watched import START_MS, rows_of
+
+HOURS = 4
+PLAN = 'participants = 2\nmessages_per_day = 4320\nloss = 0.1\nprofile = "nim_sds"\n'
+
+
+def invoke(*arguments: str) -> Result:
+    """The command in this process."""
+    return CliRunner().invoke(group, ["plan", "what-if", "--seeds", "2", *arguments])
+
+
+@pytest.fixture(autouse=True)
+def now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The history has just ended."""
+    end_ms = START_MS + HOURS * HOUR_MS
+    monkeypatch.setattr(plan_what_if, "wall_ms", lambda: end_ms)
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two channels: of `town` some hours, of `village` one message."""
+    plan = ChannelPlan(participants=2, messages_per_day=2_000, loss=0.1)
+    rows = rows_of(plan, HOURS, seed=1)
+    many = [row | {"channel": "town"} for row in rows]
+    few = [row | {"channel": "village", "messages": 1} for row in rows]
+    directory = tmp_path_factory.mktemp("plan") / "history"
+    return store(directory, {"town": many, "village": few})
+
+
+@pytest.fixture
+def plan_file(tmp_path: Path) -> Path:
+    """A described channel, small enough for a second."""
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN)
+    return path
+
+
+def test_measured_channel_stands_beside_its_variants(history: Path) -> None:
+    """With what was assumed, and the change from the base."""
+    result = invoke(
+        "--history", str(history), "--channel", "town",
+        "--set", "causal_history=2", "--variant", "crowd:participants=2x,loss=0.2",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    title, changed, crowd, heading, *lines = result.stdout.splitlines()
+    assert title.startswith("2 participants, ")
+    assert title.endswith(" % loss, profile default")
+    assert changed == "changed: causal_history = 2"
+    assert crowd == "crowd: participants = 2x, loss = 0.2"
+    assert heading.split() == ["measured", "base", "changed", "crowd"]
+    assert lines[0].split("  ")[1] == "bytes a day ~"
+    first = next(line for line in lines if "delivered at first =" in line)
+    assert first.endswith("80.00 %  ")
+    assert any(line.split()[:4] == ["change", "from", "the", "base"] for line in lines)
+    assert "bytes a frame with content =" in result.stdout
+    assert "The history does not store delays" in lines[-2]
+    assert "3 simulations" not in result.stdout
+
+
+def test_json_has_sources_and_intervals(plan_file: Path) -> None:
+    """Every figure of each plan; null where nothing happened."""
+    result = invoke(
+        "--plan", str(plan_file), "--assume", "loss=0", "--set", "messages_per_day=2x",
+        "--format", "json",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    document: dict[str, Any] = json.loads(result.stdout)
+    assert document["schema"] == 1
+    assert document["measured"] is None
+    base, changed = (document["plans"][name] for name in ("base", "changed"))
+    assert base["settings"]["loss"] == 0
+    assert base["settings"]["causal_history"] == 10
+    assert changed["changes"] == {"messages_per_day": "2x"}
+    assert changed["settings"]["messages_per_day"] == 8_640
+    first = base["figures"]["first_pass"]
+    assert first == {
+        "source": "closed form", "value": 1, "low": 1, "high": 1, "change": None
+    }  # fmt: skip
+    assert base["figures"]["recovery_mean_s"]["value"] is None
+    sent = changed["figures"]["content_bytes_per_day"]
+    assert sent["source"] == "simulated"
+    assert sent["low"] <= sent["value"] <= sent["high"]
+    assert sent["change"]["low"] > 0
+    assert base["figures"].keys() == changed["figures"].keys()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("--set", "loss"), "--set is 'loss': allowed is KEY=VALUE"),
+        (("--set", "loss=2"), "changed: loss is 2: allowed is a number from 0 to 1"),
+        (
+            ("--assume", "messages_per_day=0"),
+            "--assume: messages_per_day is 0: allowed is a number from 1 to 8640000",
+        ),
+        (("--set", "los=2"), "changed: los is no setting (did you mean 'loss'?): "),
+        (
+            ("--set", "loss=0", "--set", "loss=1"),
+            "--set has 'loss' twice: give one value",
+        ),
+        (
+            ("--variant", "a b:loss=0"),
+            "--variant is 'a b:loss=0': allowed is NAME:KEY=VALUE,KEY=VALUE",
+        ),
+        (
+            ("--variant", "base:loss=0"),
+            "--variant base: this name is taken, give another one",
+        ),
+        (
+            [word for n in range(21) for word in ("--variant", f"v{n}:loss=0")],
+            "21 variants: allowed are up to 20",
+        ),
+    ],
+)
+def test_wrong_change_is_one_line(
+    plan_file: Path, arguments: tuple[str, ...], line: str
+) -> None:
+    """With exit code 2, before anything is simulated."""
+    assert _error("--plan", str(plan_file), *arguments).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("participants = 2", "the table lacks the key 'messages_per_day'"),
+        (PLAN + "losses = 1", "the table has no key 'losses' (did you mean 'loss'?)"),
+        (
+            "participants = 2\nmessages_per_day = nan",
+            "messages_per_day is nan: allowed is a number from 1 to 8640000",
+        ),
+        ("participants =", "is not TOML"),
+    ],
+)
+def test_wrong_file_is_one_line(plan_file: Path, text: str, line: str) -> None:
+    """With its name."""
+    plan_file.write_text(text)
+    error = _error("--plan", str(plan_file))
+    assert error.startswith(f"{plan_file}")
+    assert line in error
+
+
+def test_history_without_a_plan_is_one_line(history: Path, tmp_path: Path) -> None:
+    """Too little traffic, no channel, or several."""
+    given = ("--history", str(history))
+    assert _error(*given) == (
+        "the history has 2 channels such as town, village: give one with --channel"
+    )
+    assert _error(*given, "--channel", "village").startswith(
+        "no plan for 'village': 0 messages of 2 participants in 2 hours of history, "
+    )
+    assert _error(*given, "--channel", "twon") == (
+        "no such channel: 'twon' (did you mean 'town'?)"
+    )
+    empty = store(tmp_path / "empty", {})
+    assert _error("--history", str(empty)).startswith("no ")
+    assert _error("--history", str(history), "--plan", "x.toml")
+
+
+def _error(*arguments: str) -> str:
+    result = invoke(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    (line,) = [one for one in result.stderr.splitlines() if one.startswith("Error: ")]
+    return line.removeprefix("Error: ")
+
+
+def test_interrupt_ends_it_without_a_traceback(plan_file: Path) -> None:
+    """Ctrl-C reaches the command and its processes."""
+    command = [sys.executable, "-m", "streaming.cli", "plan", "what-if"]
+    process = subprocess.Popen(
+        [*command, "--plan", str(plan_file), "--seeds", "1000"],
+        stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    assert "simulations" in process.stderr.readline()
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert out == ""
+    assert "Traceback" not in err
