@@ -281,14 +281,14 @@ def _amount(value: float, unit: str) -> str:
         return "-"
     match unit:
         case "B":
-            return f"{'-' if value < 0 else ''}{byte_size(abs(value))}"
+            return f"{'-' if value <= -0.5 else ''}{byte_size(abs(value))}"
         case "%":
-            return f"{100 * value:.2f} %"
+            return f"{100 * value:z.2f} %"
         case "ppm":
-            return f"{1e6 * value:.3g} ppm"
+            return f"{1e6 * value:z.3g} ppm"
         case "s":
-            return f"{value:.1f} s"
-    return f"{value:,.1f}"
+            return f"{value:z.1f} s"
+    return f"{value:z,.1f}"
 
 
 def _print_line(console: Console, text: str, style: str = "") -> None:

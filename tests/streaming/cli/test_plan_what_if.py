@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,12 +16,15 @@ from click.testing import CliRunner, Result
 
 from sds_core.planning.channel import ChannelPlan
 from sds_core.planning.hours import HOUR_MS
+from sds_core.planning.outcome import Outcome
+from sds_core.planning.what_if import closed_figures
 from streaming.cli import group
 from streaming.cli.actions import plan_what_if
 from tests.support.planning.stored import store
 from tests.support.planning.watched import START_MS, rows_of
 
 HOURS = 4
+MEASURED = ChannelPlan(participants=2, messages_per_day=2_000, loss=0.1)
 PLAN = 'participants = 2\nmessages_per_day = 4320\nloss = 0.1\nprofile = "nim_sds"\n'
 
 
@@ -39,8 +43,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two channels: of `town` some hours, of `village` one message."""
-    plan = ChannelPlan(participants=2, messages_per_day=2_000, loss=0.1)
-    rows = rows_of(plan, HOURS, seed=1)
+    rows = rows_of(MEASURED, HOURS, seed=1)
     many = [row | {"channel": "town"} for row in rows]
     few = [row | {"channel": "village", "messages": 1} for row in rows]
     directory = tmp_path_factory.mktemp("plan") / "history"
@@ -174,6 +177,20 @@ def test_history_without_a_plan_is_one_line(history: Path, tmp_path: Path) -> No
     empty = store(tmp_path / "empty", {})
     assert _error("--history", str(empty)).startswith("no ")
     assert _error("--history", str(history), "--plan", "x.toml")
+
+
+def test_page_defines_all_keys_and_figures() -> None:
+    """Each in a table of its section, by its name."""
+    page = Path("docs/planning.md").read_text(encoding="utf-8")
+    section = page.partition("## What if\n")[2].partition("\n## ")[0]
+    names = set(re.findall(r"`([a-z0-9_]+)`", section))
+    figures = {
+        name
+        for name in (*Outcome._fields, *closed_figures(MEASURED))
+        if not re.fullmatch(r"monitor_(ack|recovery)_p\d\d_s", name)
+    }
+    assert set(ChannelPlan.__struct_fields__) - names == set()
+    assert figures - names == set()
 
 
 def _error(*arguments: str) -> str:
