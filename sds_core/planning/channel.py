@@ -61,7 +61,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         epoch_messages: Messages that a participant may send in an epoch.
     """
 
-    participants: Annotated[int, Meta(ge=2, le=10_000)]
+    participants: Annotated[int, Meta(ge=2, le=2_000)]
     messages_per_day: Annotated[float, Meta(ge=1, le=8_640_000)]
     payload_least_bytes: Annotated[int, Meta(ge=1, le=10_000_000)] = 20
     payload_most_bytes: Annotated[int, Meta(ge=1, le=10_000_000)] = 200

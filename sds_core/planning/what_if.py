@@ -42,8 +42,9 @@ def closed_figures(plan: ChannelPlan) -> dict[str, float]:
     """Return what has a closed form, by the name of the figure.
 
     Beside those of `Outcome`: ``frame_bytes`` and ``filter_frame_bytes`` of a frame
-    with the mean payload or its segment, ``days_to_full_filter``, and
-    ``missed_messages``, the share of frames that some participant misses.
+    with the mean payload or its segment, ``days_to_full_filter``,
+    ``missed_messages``, the share of frames that some participant misses, and
+    ``fixed_syncs_per_day``.
     """
     data, _ = plan.segments()
     mean_bytes = (plan.payload_least_bytes + plan.payload_most_bytes) // 2
@@ -54,6 +55,7 @@ def closed_figures(plan: ChannelPlan) -> dict[str, float]:
         "days_to_full_filter": closed_forms.days_to_full_filter(plan),
         "first_pass": closed_forms.first_pass(plan),
         "missed_messages": closed_forms.missed_messages(plan),
+        "fixed_syncs_per_day": closed_forms.fixed_syncs_per_day(plan),
         "first_peer_in_time": closed_forms.first_peer_in_time(plan, TARGET_S),
     }
     return {name: value for name, value in known.items() if value is not None}

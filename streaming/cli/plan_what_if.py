@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from streaming.cli.plan_options import (
     PlanSource,
@@ -79,6 +80,15 @@ def what_if_command(
     from streaming.cli.actions.plan_what_if import print_what_if
 
     source = None
+    context = click.get_current_context()
+    given = [
+        name
+        for name in ("history", "api", "channel")
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    if plan is not None and given:
+        message = f"--plan describes a channel: omit --{given[0]}"
+        raise click.UsageError(message)
     if plan is None:
         # A week and the hour before it.
         source = PlanSource(*nearest_source(history, api), None, channel, 8)

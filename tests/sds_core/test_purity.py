@@ -24,7 +24,7 @@ FILES = sorted(
 
 ALLOWED_LIBRARIES = {
     "Crypto", "cityhash", "cryptography", "farmhash", "google", "mmh3", "msgspec",
-    "numpy", "sds_core", "statsmodels",
+    "numpy", "sds_core", "scipy", "statsmodels",
 }  # fmt: skip
 FORBIDDEN_STANDARD = {
     "asyncio", "concurrent", "datetime", "glob", "http", "io", "logging",

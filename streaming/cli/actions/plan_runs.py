@@ -39,16 +39,12 @@ def run_all(
     tasks = [(name, plan, seed, size) for seed in seeds for name, plan in plans.items()]
     outcomes: dict[str, dict[int, Outcome]] = {name: {} for name in plans}
     # Spawned: the process may have threads, of which a fork copies the locks.
-    with get_context("spawn").Pool(_processes(number), _begin) as pool:
+    with get_context("spawn").Pool(min(os.cpu_count() or 1, number), _begin) as pool:
         results: Iterable[tuple[str, int, Outcome]] = pool.imap_unordered(_run, tasks)
         for name, seed, outcome in results:
             outcomes[name][seed] = outcome
             done(1)
     return {name: [by[seed] for seed in seeds] for name, by in outcomes.items()}
-
-
-def _processes(tasks: int) -> int:
-    return min(len(os.sched_getaffinity(0)), tasks)
 
 
 def _begin() -> None:

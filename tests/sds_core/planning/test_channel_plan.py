@@ -97,7 +97,7 @@ def test_long_payload_has_segments() -> None:
         (
             "participants",
             "1.5",
-            "participants is 1.5: allowed is a whole number from 2 to 10000",
+            "participants is 1.5: allowed is a whole number from 2 to 2000",
         ),
         (
             "profile",

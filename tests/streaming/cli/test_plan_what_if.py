@@ -176,7 +176,9 @@ def test_history_without_a_plan_is_one_line(history: Path, tmp_path: Path) -> No
     )
     empty = store(tmp_path / "empty", {})
     assert _error("--history", str(empty)).startswith("no ")
-    assert _error("--history", str(history), "--plan", "x.toml")
+    assert _error(*given, "--plan", __file__) == (
+        "--plan describes a channel: omit --history"
+    )
 
 
 def test_page_defines_all_keys_and_figures() -> None:
