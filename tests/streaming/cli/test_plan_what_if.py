@@ -8,12 +8,19 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from prometheus_client import CollectorRegistry
+from starlette.types import ASGIApp
 
+from connectors.history.schema import Row
+from connectors.web.app import create_app
+from connectors.web.sources import Sources
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.planning.channel import ChannelPlan
 from sds_core.planning.hours import HOUR_MS
 from sds_core.planning.outcome import Outcome
@@ -22,6 +29,8 @@ from streaming.cli import group
 from streaming.cli.actions import plan_what_if
 from tests.support.planning.stored import store
 from tests.support.planning.watched import START_MS, rows_of
+from tests.support.snapshots import snapshot_of
+from tests.support.web.stored import stored
 
 HOURS = 4
 MEASURED = ChannelPlan(participants=2, messages_per_day=2_000, loss=0.1)
@@ -105,6 +114,36 @@ def test_json_has_sources_and_intervals(plan_file: Path) -> None:
     assert sent["low"] <= sent["value"] <= sent["high"]
     assert sent["change"]["low"] > 0
     assert base["figures"].keys() == changed["figures"].keys()
+
+
+def test_running_monitor_gives_the_same_plan(
+    history: Path, serve: Callable[[ASGIApp], str]
+) -> None:
+    """As its history does."""
+    rows = rows_of(MEASURED, HOURS, seed=1)
+    snapshot = snapshot_of(
+        primed=True,
+        channels={"town": ChannelTotals()},
+        # The last hour of the history is not whole either.
+        clock_ms=START_MS + HOURS * HOUR_MS - 1,
+    )
+
+    def find(
+        channel: str, since_ms: int, until_ms: int, fields: Collection[str]
+    ) -> list[Row]:
+        return [row for row in rows if since_ms <= row["minute"] < until_ms]
+
+    sources = Sources(lambda: snapshot, stored(find_minutes=find), Path())
+    url = serve(create_app(sources, CollectorRegistry()))
+    documents = []
+    for given in (("--api", url), ("--history", str(history), "--channel", "town")):
+        result = invoke(*given, "--format", "json")
+        assert result.exit_code == 0, result.output
+        documents.append(json.loads(result.stdout))
+    by_api, by_history = documents
+    assert by_api["measured"]["figures"]["monitor_first_pass"] > 0.8
+    assert by_api["measured"]["figures"] == by_history["measured"]["figures"]
+    assert by_api["plans"] == by_history["plans"]
 
 
 @pytest.mark.parametrize(
