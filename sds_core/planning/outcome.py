@@ -211,16 +211,19 @@ class Measurement:
         segments = data + parity
         seconds = (self._until_ms - self._from_ms) / 1_000
         sent = self._counts[Cause.CONTENT]
+        if not sent:
+            nothing = Outcome(**dict.fromkeys(Outcome._fields, math.nan))
+            return nothing._replace(messages=0.0, frames=float(self._frames))
         a_day = plan.messages_per_day * segments
         synced = self._counts[Cause.SYNC] * DAY_S / seconds
-        again = _ratio(a_day * self._again_bytes, sent)
-        parts = a_day * self._message_bytes / (sent or math.nan)
+        again = a_day * self._again_bytes / sent
+        parts = a_day * self._message_bytes / sent
         syncs = self._sync_bytes * DAY_S / seconds
         content, history, bloom, repair, other = (float(x) for x in parts + syncs)
         total = content + history + bloom + repair + other
         epoch_messages = self._epoch_messages(seconds)
         deliveries = self._deliveries(data, segments, target_s)
-        exposed = _ratio(len(self._exposed), sent)
+        exposed = len(self._exposed) / sent
         frames = self._counts.total() - self._counts[Cause.SYNC]
         return Outcome(
             messages=float(sent // segments),
@@ -235,8 +238,8 @@ class Measurement:
             sync_bytes_per_day=float(syncs.sum()),
             retransmission_bytes_per_day=again,
             bytes_per_message=total / plan.messages_per_day,
-            frames_per_day=_ratio(a_day * frames, sent) + synced,
-            repair_overhead=_ratio(again + repair, total),
+            frames_per_day=a_day * frames / sent + synced,
+            repair_overhead=(again + repair) / total,
             exposed=exposed,
             false_acknowledgements=exposed * false_acknowledgement_rate(plan),
             epoch_messages=epoch_messages,

@@ -16,7 +16,7 @@ TARGET_S = 5.0
 misses are found within 3 S, all participants have it within 6 S."""
 
 
-class Source(StrEnum):
+class FigureSource(StrEnum):
     """Where a figure comes from; BOTH: a closed form times a simulated share."""
 
     CLOSED_FORM = "closed form"
@@ -24,7 +24,7 @@ class Source(StrEnum):
     BOTH = "closed form, simulated"
 
 
-class Figure(NamedTuple):
+class PlannedFigure(NamedTuple):
     """A figure of a plan.
 
     Attributes:
@@ -33,7 +33,7 @@ class Figure(NamedTuple):
         change: By how much it exceeds that of the base; nothing for the base.
     """
 
-    source: Source
+    source: FigureSource
     estimate: Estimate
     change: Estimate = NOTHING
 
@@ -65,7 +65,7 @@ def figures_of(
     plan: ChannelPlan,
     outcomes: Sequence[Outcome],
     base: tuple[ChannelPlan, Sequence[Outcome]] | None = None,
-) -> dict[str, Figure]:
+) -> dict[str, PlannedFigure]:
     """Return all figures of a plan.
 
     Args:
@@ -79,24 +79,24 @@ def figures_of(
     """
     exact = closed_figures(plan)
     exact_base = {} if base is None else closed_figures(base[0])
-    figures: dict[str, Figure] = {}
+    figures: dict[str, PlannedFigure] = {}
     for name in (*Outcome._fields, *(name for name in exact if name not in _SIMULATED)):
         change = NOTHING
         if name in exact:
-            source, estimate = Source.CLOSED_FORM, Estimate.exact(exact[name])
+            source, estimate = FigureSource.CLOSED_FORM, Estimate.exact(exact[name])
             if name in exact_base:
                 change = Estimate.exact(exact[name] - exact_base[name])
         else:
             values = [getattr(outcome, name) for outcome in outcomes]
             is_both = name == "false_acknowledgements"
-            source = Source.BOTH if is_both else Source.SIMULATED
+            source = FigureSource.BOTH if is_both else FigureSource.SIMULATED
             estimate = estimated(values)
         if base is not None and change is NOTHING and name in _SIMULATED:
             change = difference(
                 [getattr(outcome, name) for outcome in outcomes],
                 [getattr(outcome, name) for outcome in base[1]],
             )
-        figures[name] = Figure(source, estimate, change)
+        figures[name] = PlannedFigure(source, estimate, change)
     return figures
 
 
@@ -105,7 +105,7 @@ _SIMULATED = frozenset(Outcome._fields)
 
 def compared(
     plans: Mapping[str, ChannelPlan], outcomes: Mapping[str, Sequence[Outcome]]
-) -> dict[str, dict[str, Figure]]:
+) -> dict[str, dict[str, PlannedFigure]]:
     """Return the figures of plans, each beside the first.
 
     Args:

@@ -18,7 +18,7 @@ from sds_core.planning.channel import ChannelPlan, changed
 from sds_core.planning.errors import ModelMissing, NoForecast
 from sds_core.planning.estimates import Estimate
 from sds_core.planning.measured_channel import MeasuredChannel, measured_channel
-from sds_core.planning.what_if import Figure, Source, compared
+from sds_core.planning.what_if import FigureSource, PlannedFigure, compared
 from sds_core.reading import TableError, read
 from sds_core.text import byte_size, counted, printable, shown
 from streaming.cli.actions.plan_runs import run_all
@@ -110,7 +110,7 @@ def _measured(source: PlanSource) -> MeasuredChannel:
 
 def _document(
     plans: Mapping[str, ChannelPlan],
-    figures: Mapping[str, Mapping[str, Figure]],
+    figures: Mapping[str, Mapping[str, PlannedFigure]],
     measured: MeasuredChannel | None,
     question: Question,
 ) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def _settings(plan: ChannelPlan) -> dict[str, Any]:
     return {name: plan.setting(name) for name in plan.__struct_fields__}
 
 
-def _object(figure: Figure) -> dict[str, Any]:
+def _object(figure: PlannedFigure) -> dict[str, Any]:
     return {
         "source": figure.source.value,
         **_interval(figure.estimate),
@@ -194,12 +194,16 @@ _ROWS = (
     _Row("monitor: acknowledged, mean", "monitor_ack_mean_s", "s"),
     _Row("monitor: recovered, mean", "monitor_recovery_mean_s", "s"),
 )
-_MARKS = {Source.CLOSED_FORM: "=", Source.SIMULATED: "~", Source.BOTH: "≈"}
+_MARKS = {
+    FigureSource.CLOSED_FORM: "=",
+    FigureSource.SIMULATED: "~",
+    FigureSource.BOTH: "≈",
+}
 
 
 def _print_tables(
     plans: Mapping[str, ChannelPlan],
-    figures: Mapping[str, Mapping[str, Figure]],
+    figures: Mapping[str, Mapping[str, PlannedFigure]],
     measured: MeasuredChannel | None,
     question: Question,
 ) -> None:

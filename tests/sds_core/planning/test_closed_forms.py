@@ -40,7 +40,7 @@ GRID: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 
-class Comparison(NamedTuple):
+class FormCheck(NamedTuple):
     """A closed form, and the same figure of each simulation of a cell of the grid."""
 
     cell: str
@@ -57,7 +57,7 @@ class Comparison(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def comparisons() -> list[Comparison]:
+def comparisons() -> list[FormCheck]:
     """All cells of the grid."""
     found = []
     for cell, changes in GRID.items():
@@ -70,12 +70,12 @@ def comparisons() -> list[Comparison]:
         for name, value in exact.items():
             if value is not None:
                 values = [getattr(outcome, name) for outcome in outcomes]
-                found.append(Comparison(cell, name, value, values))
+                found.append(FormCheck(cell, name, value, values))
         if plan.loss and plan.segments() == (1, 0):
             shares = [_missed(plan, seed) for seed in SEEDS]
             exact_share = closed_forms.missed_messages(plan)
             assert exact_share is not None
-            found.append(Comparison(cell, "missed_messages", exact_share, shares))
+            found.append(FormCheck(cell, "missed_messages", exact_share, shares))
     return found
 
 
@@ -95,7 +95,7 @@ def _missed(plan: ChannelPlan, seed: int) -> float:
     return 1 - full / len(reached)
 
 
-def test_closed_forms_lie_in_the_intervals(comparisons: list[Comparison]) -> None:
+def test_closed_forms_lie_in_the_intervals(comparisons: list[FormCheck]) -> None:
     """Of the 95 % intervals at most a tenth misses, and of 99.9 % none."""
     assert len(comparisons) == 18
     outside = [one for one in comparisons if not one.holds(0.95)]
@@ -103,7 +103,7 @@ def test_closed_forms_lie_in_the_intervals(comparisons: list[Comparison]) -> Non
     assert [one for one in comparisons if not one.holds(0.999)] == []
 
 
-def test_wrong_form_lies_outside(comparisons: list[Comparison]) -> None:
+def test_wrong_form_lies_outside(comparisons: list[FormCheck]) -> None:
     """The intervals are narrow enough to tell a loss that is half as large again."""
     lossy = [one for one in comparisons if one.cell == "two"]
     assert lossy

@@ -16,7 +16,7 @@ from sds_core.planning.experiment import (
     run,
     times_of,
 )
-from sds_core.planning.what_if import Source, compared
+from sds_core.planning.what_if import FigureSource, compared
 
 PLAN = ChannelPlan(participants=3, messages_per_day=4_320, loss=0.1)
 SIZE = 600
@@ -123,6 +123,17 @@ def test_offline_participants_receive_later() -> None:
     assert outcome.recovery_mean_s > 60
 
 
+def test_nothing_is_measured_if_nobody_is_there() -> None:
+    """All leave at once, for as long as the run."""
+    plan = changed(
+        PLAN,
+        {"offline_share": "1", "mean_present_s": "0.01", "mean_away_s": "1000000"},
+    )
+    outcome = run(plan, 1, receptions=10)
+    assert outcome.messages == 0
+    assert math.isnan(outcome.bytes_per_day)
+
+
 def test_variants_send_the_same_messages_with_the_same_seed() -> None:
     """So the interval of a difference is narrower than that of independent runs."""
     plans = {"base": PLAN, "short": changed(PLAN, {"causal_history": "2"})}
@@ -131,12 +142,12 @@ def test_variants_send_the_same_messages_with_the_same_seed() -> None:
         for name, plan in plans.items()
     }
     figures = compared(plans, outcomes)
-    assert figures["base"]["first_pass"].source is Source.CLOSED_FORM
+    assert figures["base"]["first_pass"].source is FigureSource.CLOSED_FORM
     assert figures["base"]["first_pass"].estimate == (0.9, 0.9, 0.9)
     change = figures["short"]["frame_bytes"].change
     assert change.low == change.high == pytest.approx(-18 * 119, abs=2)
     history = figures["short"]["history_bytes_per_day"]
-    assert history.source is Source.SIMULATED
+    assert history.source is FigureSource.SIMULATED
     assert history.change.high < 0
     assert math.isnan(figures["base"]["history_bytes_per_day"].change.value)
     sent = [[outcome.messages for outcome in outcomes[name]] for name in plans]
