@@ -22,6 +22,7 @@ from sds_core.observer.figure_table import FigureTable, Names
 from sds_core.observer.incidents import Incident, IncidentKind, explain
 from sds_core.observer.record import Arrival, Headers
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
+from sds_core.observer.tracing import Tracing
 
 Digest = TypeVar("Digest")
 Totals = TypeVar("Totals")
@@ -332,6 +333,7 @@ class TrafficProtocol(Generic[Frame]):
         split: Returns the names of the views that a frame concerns, each with what its
             digester gets in place of the frame. None if the whole frame belongs to the
             view `view_name`.
+        tracing: How single messages are traced; None if they cannot be.
     """
 
     name: str
@@ -342,6 +344,7 @@ class TrafficProtocol(Generic[Frame]):
     kind: AnyKind
     new_reader: Callable[[int, dict[str, Any]], FrameReader] | None = None
     split: Callable[[Frame], Iterable[tuple[str, Any]]] | None = None
+    tracing: Tracing[Frame] | None = None
 
 
 AnyProtocol = TrafficProtocol[Any]

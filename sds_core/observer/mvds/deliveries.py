@@ -10,6 +10,7 @@ from sds_core.observer.incidents import (
     IncidentKind,
     Incidents,
 )
+from sds_core.observer.journal import Journal
 from sds_core.observer.mvds.awaited import Awaited
 from sds_core.observer.mvds.digest import SeenPayload, SeenRecord
 from sds_core.observer.mvds.ledger import Ledger
@@ -37,6 +38,7 @@ class Deliveries:
     _incidents: Incidents
     # Group of each message with an incident, by the id in the incident.
     _groups: dict[str, str]
+    _journal: Journal | None
 
     def __init__(
         self,
@@ -51,6 +53,11 @@ class Deliveries:
         self._awaited = awaited
         self._incidents = Incidents()
         self._groups = {}
+        self._journal = None
+
+    def watch(self, journal: Journal) -> None:
+        """Note from now on what is concluded of the watched messages."""
+        self._journal = journal
 
     def sent(
         self,
@@ -90,6 +97,7 @@ class Deliveries:
             self._end(message, by, "acknowledged_in_time", clock_ms)
         elif by.missed_ms:
             ledger.count(message, "resolved")
+            self._note(message, by, "resolved", clock_ms)
             missed = ledger.groups[message.group].window.unacknowledged
             missed_ms, by.missed_ms = by.missed_ms, NO_DEADLINE
             if step_after(missed_ms) in missed:
@@ -148,7 +156,13 @@ class Deliveries:
         peer.due_ms = NO_DEADLINE
         self._ledger.count(message, "in_flight", -1)
         self._ledger.count(message, field)
+        self._note(message, peer, field, clock_ms)
         count_in(self._ledger.groups[message.group].window.ended, clock_ms)
+
+    def _note(self, message: Message, peer: Peer, what: str, time_ms: int) -> None:
+        if self._journal is not None:
+            name = self._peers.name(peer.print)
+            self._journal.note(message.key, what, time_ms, name)
 
     def _record(self, message: Message, ended_ms: int | None) -> None:
         """Record the incident of a message as it is now.

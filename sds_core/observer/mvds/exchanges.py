@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sds_core.native import native
+from sds_core.observer.journal import Journal
 from sds_core.observer.mvds.awaited import Awaited
 from sds_core.observer.mvds.ledger import Ledger
 from sds_core.observer.mvds.messages import NO_DEADLINE, Message, Pair
@@ -23,6 +24,7 @@ class Exchanges:
     _settings: RuleSettings
     _ledger: Ledger
     _awaited: Awaited
+    _journal: Journal | None
 
     def __init__(
         self, settings: RuleSettings, ledger: Ledger, awaited: Awaited
@@ -30,6 +32,11 @@ class Exchanges:
         self._settings = settings
         self._ledger = ledger
         self._awaited = awaited
+        self._journal = None
+
+    def watch(self, journal: Journal) -> None:
+        """Note from now on what is concluded of the watched messages."""
+        self._journal = journal
 
     def offered(self, message: Message, pair: Pair, clock_ms: int) -> None:
         """Follow the first OFFER of a sender to a receiver."""
@@ -47,9 +54,10 @@ class Exchanges:
         """End what is awaited until a deadline, which has passed."""
         for pair in message.pairs():
             if 0 < pair.offer_due_ms <= deadline_ms:
-                pair.offer_due_ms = NO_DEADLINE
+                offer_due_ms, pair.offer_due_ms = pair.offer_due_ms, NO_DEADLINE
                 if not self._offer_is_settled(message, pair):
                     self._ledger.count(message, "unrequested_offers")
+                    self._note(message, "unrequested_offer", offer_due_ms)
             if 0 < pair.request_due_ms <= deadline_ms:
                 due_ms, pair.request_due_ms = pair.request_due_ms, NO_DEADLINE
                 if not self._request_is_settled(message, pair):
@@ -57,8 +65,13 @@ class Exchanges:
 
     def _unanswered(self, message: Message, due_ms: int) -> None:
         self._ledger.count(message, "unanswered_requests")
+        self._note(message, "unanswered_request", due_ms)
         if message.group:
             count_in(self._ledger.groups[message.group].window.unanswered, due_ms)
+
+    def _note(self, message: Message, what: str, time_ms: int) -> None:
+        if self._journal is not None:
+            self._journal.note(message.key, what, time_ms)
 
     def _offer_is_settled(self, message: Message, pair: Pair) -> bool:
         """Whether the receiver of an offer requested the message, or holds it."""

@@ -28,6 +28,7 @@ from sds_core.observer.mvds.totals import (
     groups_of,
     join,
 )
+from sds_core.observer.mvds.tracer import MvdsTracing
 from sds_core.observer.verdict import Verdict
 from sds_core.text import counted
 
@@ -96,5 +97,6 @@ MVDS: TrafficProtocol[Any] = TrafficProtocol(
     new_digester=ShardDigester,
     kind=SHARD_VIEWS,
     split=split,
+    tracing=MvdsTracing(),
 )
 """Minimum Viable Data Synchronisation (docs/records.md)."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sds_core.native import native
 from sds_core.observer.incidents import GroupIncident
+from sds_core.observer.journal import Journal
 from sds_core.observer.mvds import limits
 from sds_core.observer.mvds.awaited import Awaited
 from sds_core.observer.mvds.copies import Copies, Copy
@@ -66,6 +67,7 @@ class ShardModel:
     _ledger: Ledger
     _deliveries: Deliveries
     _exchanges: Exchanges
+    _journal: Journal | None
 
     def __init__(
         self, settings: ObserverSettings, groups: Groups, state: ShardState
@@ -75,6 +77,7 @@ class ShardModel:
         self._settings = rule
         self._groups = groups
         self._state = state
+        self._journal = None
         self._messages = MessageTable(state.messages)
         self._links = self._messages.links()
         self._awaited = awaited
@@ -84,6 +87,12 @@ class ShardModel:
         self._ledger = Ledger(groups)
         self._deliveries = Deliveries(rule, self._ledger, self._peers, awaited)
         self._exchanges = Exchanges(rule, self._ledger, awaited)
+
+    def watch(self, journal: Journal) -> None:
+        """Note from now on what is concluded of the watched messages."""
+        self._journal = journal
+        self._deliveries.watch(journal)
+        self._exchanges.watch(journal)
 
     def pack(self) -> ShardState:
         """The state, with what changed since it was made."""
@@ -128,6 +137,8 @@ class ShardModel:
         """Ignore a duplicate, count a replica, follow the records of another one."""
         clock_ms = self._state.clock_ms
         copy: Copy = self._copies.classify(payload, clock_ms)
+        if self._journal is not None:
+            self._journal.copy = copy
         if copy is Copy.FIRST:
             self._follow(payload, clock_ms)
         elif copy is Copy.REPLICA:

@@ -12,6 +12,7 @@ from operator import attrgetter
 
 from sds_core.native import native
 from sds_core.observer import blob
+from sds_core.observer.journal import Journal
 from sds_core.observer.minutes import MINUTE_MS
 from sds_core.observer.mvds.digest import (
     SeenPayload,
@@ -79,6 +80,10 @@ class ShardView:
         """Pack the whole view, totals first, in version `BLOB_VERSION`."""
         return blob.pack(self.totals, self._model.pack())
 
+    def watch(self, journal: Journal) -> None:
+        """Note from now on what is concluded of the watched messages."""
+        self._model.watch(journal)
+
     def apply(self, digests: Iterable[ShardDigest], clock_ms: int) -> list[GroupEvent]:
         """Apply the next payloads, then move the clock to the admission time.
 
@@ -90,9 +95,15 @@ class ShardView:
             The minutes that ended, then each incident that began or changed, as it is
             now. Each is returned once.
         """
+        return self.follow(in_order(digests), clock_ms)
+
+    def follow(
+        self, seen_in_order: Iterable[SeenPeer | SeenPayload], clock_ms: int
+    ) -> list[GroupEvent]:
+        """As `apply`, with what the digests say in order."""
         events: list[GroupEvent] = []
         self._changed.clear()
-        for seen in _in_order(digests):
+        for seen in seen_in_order:
             events += self._advance(seen.clock_ms)
             if isinstance(seen, SeenPayload):
                 self._model.apply(seen)
@@ -154,7 +165,7 @@ class ShardView:
         return end_ms if is_active else None
 
 
-def _in_order(digests: Iterable[ShardDigest]) -> list[SeenPeer | SeenPayload]:
+def in_order(digests: Iterable[ShardDigest]) -> list[SeenPeer | SeenPayload]:
     """Return what digests say in order of clock, partition and offset."""
     seen: list[SeenPeer | SeenPayload] = []
     for digest in digests:

@@ -119,6 +119,11 @@ def split(frame: PeerPayload) -> list[tuple[str, PayloadPart]]:
     return parts
 
 
+def shard_of(key: int) -> str:
+    """Name of the view of an id, by the fingerprint of the id."""
+    return _NAMES[key % SHARDS]
+
+
 def group_name(group_id: bytes) -> str:
     """Name of a group: the first 16 hexadecimal digits of its id."""
     return group_id[:_GROUP_BYTES].hex() or _EMPTY_GROUP

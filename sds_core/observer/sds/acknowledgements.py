@@ -10,6 +10,7 @@ import msgspec
 from sds_core.native import native
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.incidents import Incident, IncidentKind, Incidents
+from sds_core.observer.journal import Journal
 from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.deliveries import Deliveries
 from sds_core.observer.sds.frame_filter import Filter
@@ -54,6 +55,7 @@ class Acknowledgements:
     _unacknowledged: dict[int, None]
     _unjudged: dict[int, None]
     _in_flight: dict[int, int]
+    _journal: Journal | None
 
     def __init__(
         self,
@@ -73,6 +75,7 @@ class Acknowledgements:
         self._deliveries = deliveries
         self._incidents = incidents
         self._messages = messages
+        self._journal = None
         self._definite = []
         # Recent messages without acknowledgement, the newest last.
         self._unacknowledged = dict.fromkeys(
@@ -85,6 +88,10 @@ class Acknowledgements:
         after_ms = settings.ack_deadline_ms
         awaited = [(seen_ms + after_ms, key) for key, seen_ms in messages.not_overdue()]
         deadlines.add_all(Due.ACKNOWLEDGEMENT, awaited)
+
+    def watch(self, journal: Journal) -> None:
+        """Note from now on what is concluded of the watched messages."""
+        self._journal = journal
 
     def get(self, key: int) -> Message | None:
         """The message with this fingerprint; None if it is not remembered."""
@@ -137,6 +144,7 @@ class Acknowledgements:
         self._definite.append(
             DefiniteAcknowledgement(message.message_id, message.t0_ms, latency_ms)
         )
+        self._note(message, "definite", time_ms, by)
         self._acknowledged(message, clock_ms)
 
     def read_frame(
@@ -238,6 +246,8 @@ class Acknowledgements:
         if message.in_time:
             return False
         self._totals.in_flight -= 1
+        outcome = "unacknowledged" if message.opportunity else "unwitnessed"
+        self._note(message, outcome, deadline_ms)
         if message.opportunity:
             self._totals.unacknowledged += 1
             self._record_incident(message, None)
@@ -262,6 +272,7 @@ class Acknowledgements:
         if not (message.overdue or message.in_time):
             self._totals.in_flight -= 1
             self._totals.unwitnessed += 1
+            self._note(message, "unwitnessed", message.latest_ms)
         self._unacknowledged.pop(key, None)
         self._unjudged.pop(key, None)
         return message
@@ -295,12 +306,14 @@ class Acknowledgements:
         """Add a witness; with enough of them the acknowledgement is probable."""
         message.witnesses.append(by)
         message.witness_rate *= filter_.false_positive_rate()
+        self._note(message, "witnessed", time_ms, by)
         if (
             message.witness_rate >= self._settings.probable_rate
             or len(message.witnesses) < message.witnesses_needed
         ):
             return
         message.probable = True
+        self._note(message, "probable", time_ms, by)
         latency_ms = max(0, time_ms - message.t0_ms)
         self._totals.acknowledged_probable += 1
         self._totals.probable_latency.observe(latency_ms)
@@ -319,7 +332,14 @@ class Acknowledgements:
         elif not (message.overdue or message.in_time):
             message.in_time = True
             self._totals.acknowledged_in_time += 1
+            self._note(message, "acknowledged_in_time", clock_ms)
             self._totals.in_flight -= 1
+
+    def _note(
+        self, message: Message, what: str, time_ms: int, by: int = UNKNOWN
+    ) -> None:
+        if self._journal is not None:
+            self._journal.note(message.key, what, time_ms, self._participants.name(by))
 
     def _record_incident(self, message: Message, ended_ms: int | None) -> None:
         lacking, others = self._deliveries.lacking(message)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from sds_core.native import native
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.incidents import Incident, Incidents
+from sds_core.observer.journal import Journal
 from sds_core.observer.rule_settings import RuleSettings, rule_settings
 from sds_core.observer.sds.acknowledgements import (
     Acknowledgements,
@@ -82,6 +83,7 @@ class ChannelModel:
     _start: Start
     _seen_ids: SeenIdTable
     _own_ids: OwnIds
+    _journal: Journal | None
 
     def __init__(
         self, given: ObserverSettings, totals: ChannelTotals, state: ChannelState
@@ -90,6 +92,7 @@ class ChannelModel:
         self._settings = settings = rule_settings(given)
         self._totals = totals
         self._state = state
+        self._journal = None
         # Lower bound of the clocks in `_copies` and `_repairs`.
         self._oldest_ms = 0
         self._messages = messages = MessageTable(state.messages)
@@ -163,6 +166,23 @@ class ChannelModel:
             forgotten,
         )
 
+    def watch(self, journal: Journal) -> None:
+        """Note from now on what is concluded of the watched messages."""
+        self._journal = journal
+        self._deliveries.watch(journal)
+        self._acknowledgements.watch(journal)
+        self._gaps.watch(journal)
+        self._repairs.watch(journal)
+        self._own_ids.watch(journal)
+
+    def requests_ms(self, key: int) -> list[int]:
+        """Event times of the latest requests for an id; see `Repairs`."""
+        return self._repairs.requests_ms(key)
+
+    def names(self) -> list[str]:
+        """All participant ids."""
+        return self._participants.names()
+
     def pack(self) -> ChannelState:
         """The state, with what changed since it was made."""
         state = self._state
@@ -182,6 +202,8 @@ class ChannelModel:
         """
         clock_ms = self._state.clock_ms
         copy = self._copies.classify(frame, clock_ms)
+        if self._journal is not None:
+            self._journal.copy, self._journal.is_first = copy, False
         if copy is Copy.DUPLICATE:
             return False
         self._note_time(frame)
@@ -303,6 +325,8 @@ class ChannelModel:
         is_first_copy = sight is not Sight.AGAIN
         # A frame that was named before it was seen was composed long before its time.
         proves_lack = sight is Sight.FIRST
+        if self._journal is not None:
+            self._journal.is_first = proves_lack
         after_start = 0
         if is_first_copy:
             self._first_copy_by(frame, by, clock_ms, proves_lack)

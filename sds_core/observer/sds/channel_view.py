@@ -17,6 +17,7 @@ from sds_core.native import native
 from sds_core.observer import blob
 from sds_core.observer.forgotten import Forgotten
 from sds_core.observer.incidents import Incident
+from sds_core.observer.journal import Journal
 from sds_core.observer.minutes import Minutes
 from sds_core.observer.sds import version_1, version_4
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
@@ -63,6 +64,7 @@ class ChannelView:
     _state: ChannelState
     _model: ChannelModel
     _minutes: Minutes[ChannelTotals, ChannelMinute]
+    _journal: Journal | None
 
     def __init__(
         self,
@@ -71,12 +73,15 @@ class ChannelView:
         state: ChannelState | None = None,
     ) -> None:
         self._settings = settings
+        self._journal = None
         self._begin(totals or ChannelTotals(), state or ChannelState())
 
     def _begin(self, totals: ChannelTotals, state: ChannelState) -> None:
         self.totals = totals
         self._state = state
         self._model = ChannelModel(self._settings, totals, state)
+        if self._journal is not None:
+            self._model.watch(self._journal)
         self._minutes = Minutes(
             ChannelMinute, totals, state.minutes, state.clock_ms, momentary=_MOMENTARY
         )
@@ -134,6 +139,16 @@ class ChannelView:
         self._advance(clock_ms)
         self._model.summarise()
         return [*events, *self._drain()]
+
+    def watch(self, journal: Journal) -> ChannelModel:
+        """Note from now on what is concluded of the watched messages.
+
+        Returns:
+            The model, of which a trace asks what a note does not have.
+        """
+        self._journal = journal
+        self._model.watch(journal)
+        return self._model
 
     def forget(self) -> list[ChannelEvent]:
         """Forget the channel; see `View.forget`.

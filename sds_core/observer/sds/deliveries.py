@@ -14,6 +14,7 @@ import msgspec
 
 from sds_core.native import native
 from sds_core.observer.incidents import Incidents
+from sds_core.observer.journal import Journal
 from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.filters import Filters
 from sds_core.observer.sds.frame_filter import Filter
@@ -62,6 +63,7 @@ class Deliveries:
     _awaited: int
     _missing: MissingDeliveries
     _undelivered: dict[int, tuple[int, int]]
+    _journal: Journal | None
 
     def __init__(
         self,
@@ -97,6 +99,11 @@ class Deliveries:
             participants, incidents, self._receivers, state.undelivered
         )
         self._undelivered = state.undelivered
+        self._journal = None
+
+    def watch(self, journal: Journal) -> None:
+        """Note from now on what is concluded of the watched messages."""
+        self._journal = journal
 
     @property
     def receivers(self) -> Mapping[int, Receiver]:
@@ -226,6 +233,7 @@ class Deliveries:
                 else:
                     missing[order] = time_ms
                     self._missing.missing(order, by, time_ms)
+                    self._note(message, "missing", time_ms, by)
 
     def returned_ms(self, by: int) -> int:
         """Event time of a participant's latest return after a long silence, Unix ms.
@@ -379,12 +387,15 @@ class Deliveries:
             # Releases before 0.8 did not count it for the participant.
             receiver.failed = max(0, receiver.failed - 1)
             totals.deliveries_retracted += 1
+            self._note(message, "retracted", time_ms, by)
             self._health.delivered(order, by)
             self._missing.record_incident(message, clock_ms)
         elif missing_ms is None:
             totals.deliveries_first_pass += 1
+            self._note(message, "first_pass", time_ms, by)
         else:
             totals.deliveries_recovered += 1
+            self._note(message, "recovered", time_ms, by)
             totals.delivery_recovery.observe(max(0, time_ms - missing_ms))
             self._health.recovered(clock_ms, missing_ms)
 
@@ -398,6 +409,11 @@ class Deliveries:
         self._totals.deliveries_lost += 1
         self._health.undelivered(order, by, clock_ms, receiver.missing[order])
         self._missing.lost(message, by, clock_ms)
+        self._note(message, "undelivered", clock_ms, by)
+
+    def _note(self, message: Message, what: str, time_ms: int, by: int) -> None:
+        if self._journal is not None:
+            self._journal.note(message.key, what, time_ms, self._participants.name(by))
 
     def _end(self, receiver: Receiver, by: int, order: int) -> None:
         """Stop following the delivery of a message to a receiver."""

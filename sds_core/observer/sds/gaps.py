@@ -8,6 +8,7 @@ from itertools import islice
 from sds_core.native import native
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.incidents import MOST_LACKING, Incident, IncidentKind, Incidents
+from sds_core.observer.journal import Journal
 from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.frame_filter import Filter
 from sds_core.observer.sds.gap_states import AFTER_START, GapEvent, GapState, transition
@@ -34,6 +35,7 @@ class Gaps:
     _incidents: Incidents
     _gaps: GapTable
     _searched: dict[int, None]
+    _journal: Journal | None
 
     def __init__(
         self,
@@ -52,6 +54,7 @@ class Gaps:
         self._repairs = repairs
         self._incidents = incidents
         self._gaps = gaps
+        self._journal = None
         # Waiting gaps for which evidence is still needed, in order of `since_ms`.
         self._searched = dict.fromkeys(gaps.searched())
         settle_ms, deadline_ms = settings.settle_ms, settings.gap_deadline_ms
@@ -62,6 +65,10 @@ class Gaps:
         deadlines.add_all(Due.GAP_SETTLED, settling)
         overdue = [(since_ms + deadline_ms, key) for key, since_ms, _ in waiting]
         deadlines.add_all(Due.GAP_OVERDUE, overdue)
+
+    def watch(self, journal: Journal) -> None:
+        """Note from now on what is concluded of the watched messages."""
+        self._journal = journal
 
     def room(self) -> int:
         """How many further ids a frame may add."""
@@ -98,7 +105,9 @@ class Gaps:
             if len(gap.mentions) < 2 and by not in [p for p, _ in gap.mentions]:
                 gap.mentions.append((by, frame.time_ms))
             self._add_witness(key, gap, by)
-        if gap.state is GapState.NOTED and self._move(gap, event) is GapState.SETTLING:
+        if gap.state is not GapState.NOTED:
+            return
+        if self._move(key, gap, event, frame.time_ms) is GapState.SETTLING:
             gap.named_ms = frame.time_ms
             gap.since_ms = clock_ms
             gap.naming = frame.dialect, frame.lamport
@@ -162,7 +171,8 @@ class Gaps:
         gap = self._gaps.get(key)
         if gap is None or gap.since_ms + self._settings.settle_ms != deadline_ms:
             return False
-        return self._move(gap, GapEvent.SETTLE_TIME_PASSED) is GapState.OPEN
+        state = self._move(key, gap, GapEvent.SETTLE_TIME_PASSED, deadline_ms)
+        return state is GapState.OPEN
 
     def deadline_passed(self, key: int, deadline_ms: int) -> bool:
         """Decide the outcome of a gap at its deadline; does nothing if it is void.
@@ -174,10 +184,10 @@ class Gaps:
         if gap is None or self._deadline_of(gap) != deadline_ms:
             return False
         was = gap.state
+        event = GapEvent.DEADLINE_PASSED
         if gap.is_witnessed:
-            state = self._move(gap, GapEvent.DEADLINE_PASSED_WITH_EVIDENCE)
-        else:
-            state = self._move(gap, GapEvent.DEADLINE_PASSED)
+            event = GapEvent.DEADLINE_PASSED_WITH_EVIDENCE
+        state = self._move(key, gap, event, deadline_ms)
         if state is was:
             return False
         self._searched.pop(key, None)
@@ -200,7 +210,7 @@ class Gaps:
             return None
         self._searched.pop(key, None)
         event = self._arrival(key, gap, clock_ms)
-        self._move(gap, event)
+        self._move(key, gap, event, frame.time_ms)
         if gap.state is GapState.OPEN:
             self._totals.gap_duration.observe(max(0, frame.time_ms - gap.named_ms))
         elif gap.state is GapState.LOST and event is not GapEvent.ARRIVED_AFTER_HORIZON:
@@ -216,7 +226,9 @@ class Gaps:
         self._searched.pop(key, None)
         self._count(transition(state, GapEvent.FORGOTTEN)[1])
 
-    def _move(self, gap: Gap, event: GapEvent) -> GapState | None:
+    def _move(
+        self, key: int, gap: Gap, event: GapEvent, time_ms: int
+    ) -> GapState | None:
         """Apply an event: set the next state and count what it counts.
 
         Returns the next state; None if the id is no longer followed: the gap then
@@ -224,6 +236,12 @@ class Gaps:
         """
         next_, counts = transition(gap.state, event)
         self._count(counts)
+        if self._journal is not None:
+            for name, change in counts.items():
+                if change > 0 and name != "gaps_open":
+                    self._journal.note(key, name, time_ms)
+            if next_ is not gap.state and not counts and next_ is not None:
+                self._journal.note(key, f"gaps_{next_.name.lower()}", time_ms)
         if next_ is not None:
             gap.state = next_
         return next_

@@ -15,6 +15,7 @@ from sds_core.observer.sds.excused import excused_findings
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.outline_reader import OutlineReader
 from sds_core.observer.sds.totals import ChannelMinute, ChannelTotals, remains_of
+from sds_core.observer.sds.tracer import SdsTracing
 from sds_core.wire import Frame, decode
 
 CHANNELS: Kind[ChannelDigest, ChannelTotals, ChannelEvent] = Kind(
@@ -69,5 +70,6 @@ SDS: TrafficProtocol[Frame] = TrafficProtocol(
     new_digester=ChannelDigester,
     kind=CHANNELS,
     new_reader=OutlineReader,
+    tracing=SdsTracing(),
 )
 """Scalable Data Sync, in both dialects (docs/records.md)."""

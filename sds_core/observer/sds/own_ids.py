@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 
 from sds_core.native import native
+from sds_core.observer.journal import Journal
 from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.acknowledgements import Acknowledgements
 from sds_core.observer.sds.capacity import Capacity
@@ -54,6 +55,7 @@ class OwnIds:
     _capacity: Capacity
     _segments: Segments
     _health: Health
+    _journal: Journal | None
 
     def __init__(
         self,
@@ -82,6 +84,13 @@ class OwnIds:
         self._capacity = capacity
         self._segments = segments
         self._health = health
+        self._journal = None
+
+    def watch(self, journal: Journal) -> None:
+        """Note from now on what is concluded of the watched messages."""
+        self._journal = journal
+        self._timing.watch(journal)
+        self._segments.watch(journal)
 
     def follow(self, frame: SeenFrame, clock_ms: int) -> Sight:
         """Count a broadcast by what was seen of its id, and remember the id.
@@ -108,6 +117,7 @@ class OwnIds:
             self._again(frame, clock_ms)
         else:
             self._totals.message_id_collisions += 1
+            self._note(frame, "message_id_collision")
         return self._age(known.seen_ms, clock_ms)
 
     def knows(self, key: int) -> bool:
@@ -198,8 +208,10 @@ class OwnIds:
         """Count a rebroadcast by its cause."""
         if self._repairs.is_live(frame.named.fingerprint, clock_ms):
             self._totals.rebroadcasts_repair += 1
+            self._note(frame, "rebroadcast_repair")
         else:
             self._totals.rebroadcasts_retry += 1
+            self._note(frame, "rebroadcast_retry")
             self._capacity.sent_by(self._participants.index(frame.sender), clock_ms)
             self._health.retried(frame.named.fingerprint, clock_ms)
         self._check_response(frame, clock_ms)
@@ -221,10 +233,16 @@ class OwnIds:
 
     def _arrived(self, frame: SeenFrame, clock_ms: int) -> Gap | None:
         """End the gap that waits for a first copy; returns it as it was."""
+        self._note(frame, "first_copy")
         gap = self._gaps.arrived(frame, clock_ms)
         if gap is not None and gap.state is GapState.LOST:
             self._health.retracted(frame.named.fingerprint)
         return gap
+
+    def _note(self, frame: SeenFrame, what: str) -> None:
+        if self._journal is not None:
+            key = frame.named.fingerprint
+            self._journal.note(key, what, frame.time_ms, frame.sender)
 
     def _check_response(self, frame: SeenFrame, clock_ms: int) -> None:
         """Count a broadcast as a response if its message was requested."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sds_core.native import native
 from sds_core.observer.deadlines import Deadlines, Due
+from sds_core.observer.journal import Journal
 from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.participants import UNKNOWN
 from sds_core.observer.sds.requests import REMEMBERED, Request, RequestTable
@@ -19,6 +20,7 @@ class Repairs:
     _totals: ChannelTotals
     _deadlines: Deadlines
     _requests: RequestTable
+    _journal: Journal | None
 
     def __init__(
         self,
@@ -31,7 +33,12 @@ class Repairs:
         self._totals = totals
         self._deadlines = deadlines
         self._requests = requests
+        self._journal = None
         deadlines.add_all(Due.EPISODE_EXPIRED, requests.open_until())
+
+    def watch(self, journal: Journal) -> None:
+        """Note from now on what is concluded of the watched messages."""
+        self._journal = journal
 
     def was_requested(self, key: int) -> bool:
         """Whether the id was requested within the horizon."""
@@ -95,9 +102,11 @@ class Repairs:
             return False
         if not request.is_open:
             self._totals.repair_redundant += 1
+            self._note(key, "repair_redundant", time_ms)
             return True
         request.is_open = False
         self._totals.repair_answered += 1
+        self._note(key, "repair_answered", time_ms)
         self._totals.repair_response.observe(max(0, time_ms - request.first_ms))
         return True
 
@@ -110,6 +119,7 @@ class Repairs:
         if request is None or not request.is_open or request.end_ms != deadline_ms:
             return False
         self._expire(request)
+        self._note(key, "repair_expired", deadline_ms)
         return True
 
     @property
@@ -134,6 +144,10 @@ class Repairs:
 
     def _await_answer(self, key: int, request: Request) -> None:
         self._deadlines.add(request.end_ms, Due.EPISODE_EXPIRED, key)
+
+    def _note(self, key: int, what: str, time_ms: int) -> None:
+        if self._journal is not None:
+            self._journal.note(key, what, time_ms)
 
     def _expire(self, request: Request) -> None:
         request.is_open = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from sds_core.observer.deadlines import Deadlines, Due
+from sds_core.observer.journal import Journal
 from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.limits import MOST_SEGMENT_SETS, LeftOut
 from sds_core.observer.sds.segment_rows import SeenSegment
@@ -88,8 +89,13 @@ class Segments:
         self._totals = totals
         self._deadlines = deadlines
         self._open, self._complete = state.open, state.complete
+        self._journal: Journal | None = None
         for key, one in self._open.items():
             deadlines.add(one.latest_ms + self._idle_ms, Due.SEGMENTS_IDLE, key)
+
+    def watch(self, journal: Journal) -> None:
+        """Note from now on what is concluded of the watched messages."""
+        self._journal = journal
 
     def first_copy(self, segment: SeenSegment, clock_ms: int) -> None:
         """Follow the first copy of a message whose content is a segment."""
@@ -128,6 +134,7 @@ class Segments:
             if not was_complete:
                 self._totals.segmented_open -= 1
                 self._totals.segmented_complete += 1
+                self._note(key, "segmented_complete", clock_ms)
         self._evict()
 
     def idle_passed(self, key: int, deadline_ms: int) -> None:
@@ -135,6 +142,7 @@ class Segments:
         found = self._open.get(key)
         if found is not None and found.latest_ms + self._idle_ms == deadline_ms:
             self._give_up(key)
+            self._note(key, "segmented_incomplete", deadline_ms)
 
     def forget_before(self, clock_ms: int) -> None:
         """Forget complete messages whose latest segment is before this clock."""
@@ -144,6 +152,10 @@ class Segments:
             if complete[key].latest_ms >= clock_ms:
                 return
             del complete[key]
+
+    def _note(self, key: int, what: str, time_ms: int) -> None:
+        if self._journal is not None:
+            self._journal.note(key, what, time_ms)
 
     def _give_up(self, key: int) -> None:
         del self._open[key]

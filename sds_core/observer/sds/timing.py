@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from sds_core.observer.fingerprint import fingerprint
+from sds_core.observer.journal import Journal
 from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.repair_timing import RepairHash, request_offset_ms, response_offset_ms
@@ -24,6 +26,11 @@ class RepairTiming:
     def __init__(self, settings: RuleSettings, totals: ChannelTotals) -> None:
         self._settings = settings
         self._totals = totals
+        self._journal: Journal | None = None
+
+    def watch(self, journal: Journal) -> None:
+        """Note from now on what is concluded of the watched messages."""
+        self._journal = journal
 
     def requested(
         self, requester: str, message_id: str, known_ms: int, time_ms: int
@@ -38,12 +45,12 @@ class RepairTiming:
             time_ms: Event time of the request.
         """
         settings = self._settings
-        offset_ms = request_offset_ms(
-            requester, message_id, settings.t_min_ms, settings.t_max_ms, _HASH
-        )
+        due_ms = request_due_ms(settings, requester, message_id, known_ms)
         self._totals.requests_timed += 1
-        earliest_ms = known_ms + offset_ms - settings.transport_ms
-        self._totals.requests_early += time_ms < earliest_ms
+        earliest_ms = due_ms - settings.transport_ms
+        is_early = time_ms < earliest_ms
+        self._totals.requests_early += is_early
+        self._note(message_id, f"request_{'early' if is_early else 'on_time'}", time_ms)
 
     def responded(
         self,
@@ -63,15 +70,55 @@ class RepairTiming:
                 the sender.
             time_ms: Event time of the response.
         """
-        settings = self._settings
         waits_ms = [time_ms - request_ms for request_ms in requests_ms]
         self._totals.responses_timed += 1
         for participant in (sender, *participants):
-            offset_ms = response_offset_ms(
-                participant, sender, message_id, settings.t_max_ms, _HASH
-            )
-            first_ms = offset_ms - settings.transport_ms
-            last_ms = offset_ms + settings.sweep_ms + settings.transport_ms
-            if any(first_ms <= wait_ms <= last_ms for wait_ms in waits_ms):
+            if may_respond(self._settings, participant, sender, message_id, waits_ms):
+                self._note(message_id, "response_explained", time_ms)
                 return
         self._totals.responses_unexplained += 1
+        self._note(message_id, "response_unexplained", time_ms)
+
+    def _note(self, message_id: str, what: str, time_ms: int) -> None:
+        if self._journal is not None:
+            self._journal.note(fingerprint(message_id), what, time_ms)
+
+
+def request_due_ms(
+    settings: RuleSettings, requester: str, message_id: str, known_ms: int
+) -> int:
+    """Return when T_req lets a participant request a message, ms as `known_ms`.
+
+    Args:
+        settings: Has T_min and T_max.
+        requester: Participant id of the requester.
+        message_id: Id of the message.
+        known_ms: When it could notice that it lacks the message.
+    """
+    return known_ms + request_offset_ms(
+        requester, message_id, settings.t_min_ms, settings.t_max_ms, _HASH
+    )
+
+
+def may_respond(
+    settings: RuleSettings,
+    participant: str,
+    sender: str,
+    message_id: str,
+    waits_ms: Iterable[int],
+) -> bool:
+    """Whether T_resp of a participant explains the time of a response.
+
+    Args:
+        settings: Has T_max and the leniency.
+        participant: Participant id of the possible responder.
+        sender: Participant id of the message's sender.
+        message_id: Id of the message.
+        waits_ms: Time from each request to the response.
+    """
+    offset_ms = response_offset_ms(
+        participant, sender, message_id, settings.t_max_ms, _HASH
+    )
+    first_ms = offset_ms - settings.transport_ms
+    last_ms = offset_ms + settings.sweep_ms + settings.transport_ms
+    return any(first_ms <= wait_ms <= last_ms for wait_ms in waits_ms)

@@ -1,0 +1,79 @@
+"""Reads partitions backwards in slices of time, by Kafka's index of times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from connectors.kafka.consumer import OffsetRange, fetch
+from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.settings import Client, KafkaSettings
+from sds_core.observer.record import RawRecord
+
+
+class Slice(NamedTuple):
+    """Records of one stretch of time.
+
+    Attributes:
+        from_ms: Its begin, Unix ms.
+        records: Its records, read while they are asked for; in offset order within
+            each partition.
+    """
+
+    from_ms: int
+    records: Iterator[RawRecord]
+
+
+def slices_backward(
+    settings: KafkaSettings,
+    offsets: TopicOffsets,
+    partitions: Sequence[int],
+    first_ms: int,
+    last_ms: int,
+    length_ms: int,
+) -> Iterator[Slice]:
+    """Yield slices of some partitions, the newest first.
+
+    Args:
+        settings: Cluster and topic.
+        offsets: Offsets of the same topic.
+        partitions: Partitions to read.
+        first_ms: Record time at which the last slice begins, Unix ms.
+        last_ms: Record time up to which the first slice reaches, Unix ms.
+        length_ms: Length of a slice, ms.
+
+    Raises:
+        KafkaUnreachable: No broker answered.
+        RecordsLost: Kafka deleted a record before it was read.
+    """
+    ends = offsets_at(offsets, partitions, last_ms + 1)
+    until_ms = last_ms
+    while until_ms >= first_ms:
+        from_ms = max(first_ms, until_ms - length_ms + 1)
+        starts = offsets_at(offsets, partitions, from_ms)
+        ranges = [OffsetRange(one, starts[one], ends[one]) for one in partitions]
+        yield Slice(from_ms, read_ranges(settings, ranges))
+        ends, until_ms = starts, from_ms - 1
+
+
+def read_ranges(
+    settings: KafkaSettings, ranges: Sequence[OffsetRange]
+) -> Iterator[RawRecord]:
+    """Yield the records of some ranges; see `fetch` for the errors."""
+    for records in fetch(Client.CONFLUENT, settings, ranges):
+        yield from records
+
+
+def offsets_at(
+    offsets: TopicOffsets, partitions: Sequence[int], time_ms: int
+) -> Mapping[int, int]:
+    """Return the first offset of each partition with at least a time, else its end.
+
+    Args:
+        offsets: Offsets of the topic.
+        partitions: Partitions to look up.
+        time_ms: Record time, Unix ms.
+    """
+    found = offsets.first_at_or_after(partitions, max(0, time_ms))
+    ends = offsets.latest(partitions)
+    return {one: found[one].offset if one in found else ends[one] for one in partitions}

@@ -1,0 +1,244 @@
+"""Traces messages of MVDS: records from payloads, conclusions of the views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sds_core.observer.fingerprint import fingerprint
+from sds_core.observer.incidents import GroupIncident, Incident
+from sds_core.observer.journal import Journal, Note
+from sds_core.observer.mvds.copies import Copy
+from sds_core.observer.mvds.digest import (
+    SeenPayload,
+    SeenPeer,
+    SeenRecord,
+    ShardDigest,
+)
+from sds_core.observer.mvds.frame import PeerPayload
+from sds_core.observer.mvds.shard_view import ShardView, in_order
+from sds_core.observer.mvds.split import RecordType, shard_of, split
+from sds_core.observer.record import TapHeaders
+from sds_core.observer.settings import ObserverSettings
+from sds_core.observer.tracing import (
+    Evidence,
+    Person,
+    Query,
+    Rule,
+    Step,
+    StepLog,
+    Subject,
+)
+
+RULES: Mapping[str, Rule] = {
+    "unacknowledged": Rule(
+        "unacknowledged",
+        "14",
+        "heard meanwhile, and acknowledged nothing by the deadline:",
+    ),
+    "unanswered_request": Rule(
+        "unanswered_requests", "14", "no MESSAGE answered a REQUEST by the deadline"
+    ),
+    "unrequested_offer": Rule(
+        "unrequested_offers", "14", "no REQUEST followed an OFFER by the deadline"
+    ),
+    "resolved": Rule("resolved", "14", "acknowledged after the deadline by"),
+    "unwitnessed": Rule(
+        "unwitnessed", "14", "no ACK, but no fault either: not heard, or holds it:"
+    ),
+    "acknowledged_in_time": Rule(
+        "acknowledged_in_time", "14", "acknowledged before the deadline by"
+    ),
+}
+"""What a note of the views means, the gravest first."""
+
+UNDONE: Mapping[str, Sequence[str]] = {"unacknowledged": ("resolved",)}
+_MOST_EXCHANGES = 1_000
+"""Distinct records of one message that a trace distinguishes."""
+
+
+class MvdsTracing:
+    """How messages of MVDS are found and traced; see `Tracing`."""
+
+    is_keyed = False
+
+    def may_concern(self, value: bytes, query: Query) -> bool:
+        """The id of a MESSAGE is the hash of what it says: every payload may."""
+        return len(value) > 0
+
+    def subjects(
+        self, frame: PeerPayload, headers: TapHeaders, query: Query
+    ) -> Iterator[Subject]:
+        """Yield the messages of a payload that are searched for."""
+        if query.sender not in ("", frame.sender):
+            return
+        ids = {one.lower() for one in query.message_ids}
+        for _, part in split(frame):
+            for record in part.records:
+                message_id = record.message_id.hex()
+                is_sent = record.type is RecordType.MESSAGE
+                if is_sent if query.sender else message_id in ids:
+                    yield Subject(record.group, message_id)
+
+    def tracer(
+        self, subjects: Sequence[Subject], settings: ObserverSettings
+    ) -> GroupTracer:
+        """Make a tracer of messages of one group."""
+        return GroupTracer(subjects, settings)
+
+
+class GroupTracer:
+    """Runs the views of some ids, and follows the messages; see `Tracer`."""
+
+    def __init__(self, subjects: Sequence[Subject], settings: ObserverSettings) -> None:
+        self._messages = {
+            fingerprint(bytes.fromhex(one.message_id)): _Message(one)
+            for one in subjects
+        }
+        self._journal = Journal(set(self._messages))
+        self._observers: set[str] = set()
+        self._views = {shard_of(key): ShardView(settings) for key in self._messages}
+        for view in self._views.values():
+            view.watch(self._journal)
+
+    def take(self, digests: Mapping[str, Sequence[ShardDigest]], clock_ms: int) -> None:
+        """See `Tracer`; views of other ids are not run."""
+        for name, view in self._views.items():
+            seen = in_order(digests.get(name, ()))
+            for event in view.follow(self._passing(seen), clock_ms):
+                if isinstance(event, GroupIncident):
+                    key = fingerprint(bytes.fromhex(event.incident.message_id))
+                    if (message := self._messages.get(key)) is not None:
+                        message.incident = event.incident
+            self._take_notes()
+
+    def evidence(self) -> list[Evidence]:
+        """See `Tracer`."""
+        observers = sorted(self._observers)
+        return [one.evidence(observers) for one in self._messages.values()]
+
+    def _passing(
+        self, seen: Iterable[SeenPeer | SeenPayload]
+    ) -> Iterator[SeenPeer | SeenPayload]:
+        """Yield payloads to a view; read each after the view has followed it."""
+        for one in seen:
+            yield one
+            if isinstance(one, SeenPayload):
+                for message in self._messages.values():
+                    message.heard(one)
+                # A copy by another tap, or a duplicate, has nothing new.
+                if self._journal.copy is Copy.FIRST:
+                    self._read(one)
+            self._take_notes()
+
+    def _read(self, payload: SeenPayload) -> None:
+        if payload.observer:
+            self._observers.add(payload.observer)
+        for record in payload.records:
+            message = self._messages.get(record.key)
+            if message is not None:
+                message.carried(payload, record)
+
+    def _take_notes(self) -> None:
+        for note in self._journal.take():
+            self._messages[note.key].note(note)
+
+
+class _Message:
+    """Evidence of one message."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.incident: Incident | None = None
+        self._subject = subject
+        self._log = StepLog(RULES)
+        self._people: dict[str, Person] = {}
+        self._facts: dict[str, Any] = {}
+        self._appeared_ms: int | None = None
+        # Time of the latest record, and number of records, by type and peers.
+        self._sent: dict[tuple[RecordType, str, str], tuple[int, int]] = {}
+
+    def heard(self, payload: SeenPayload) -> None:
+        """Take that a peer sent a payload, if the message concerns it."""
+        if (person := self._people.get(payload.sender_name)) is not None:
+            person.heard(payload.time_ms, self._appeared_ms)
+
+    def carried(self, payload: SeenPayload, record: SeenRecord) -> None:
+        """Take a record of the message."""
+        sender, receiver = payload.sender_name, payload.receiver_name
+        at_ms, tap = payload.time_ms, payload.observer
+        if self._appeared_ms is None:
+            self._appeared_ms = at_ms
+        if record.type is RecordType.MESSAGE:
+            self._subject = self._subject._replace(channel=record.group)
+            self._facts.setdefault("sender", sender)
+            self._facts.setdefault("first_copy_ms", at_ms)
+            self._facts.setdefault("is_ephemeral", record.is_ephemeral)
+        key = record.type, sender, receiver
+        if key not in self._sent and len(self._sent) >= _MOST_EXCHANGES:
+            self._log.omitted += 1
+            return
+        for name in (sender, receiver):
+            if name not in self._people:
+                self._people[name] = Person(name)
+                if name == sender:
+                    self._people[name].heard(at_ms, self._appeared_ms)
+        _, times = self._sent.get(key, (0, 0))
+        self._sent[key] = at_ms, times + record.times
+        if not times:
+            what = record.type.name.lower()
+            text = f"{record.type.name} of the message"
+            self._log.add(Step(at_ms, what, text, sender, receiver, tap))
+        person = self._people[sender]
+        person.requests += record.type is RecordType.REQUEST
+        if person.held_ms is None and record.type is not RecordType.REQUEST:
+            person.held_ms = at_ms
+
+    def note(self, note: Note) -> None:
+        """Take a conclusion of a view."""
+        self._log.note(note)
+        if note.what in RULES and (person := self._people.get(note.who)) is not None:
+            person.outcomes.append(note.what)
+
+    def evidence(self, observers: Sequence[str]) -> Evidence:
+        """Return what is known."""
+        conclusions, summary = self._log.conclusions(UNDONE)
+        repeated = [
+            Step(
+                at_ms,
+                "repeated",
+                f"{type_.name} for the last time, {times} in all",
+                sender,
+                receiver,
+            )
+            for (type_, sender, receiver), (at_ms, times) in self._sent.items()
+            if times > 1
+        ]
+        return Evidence(
+            self._subject,
+            self._facts,
+            self._appeared_ms,
+            self._log.steps(repeated),
+            self._log.omitted,
+            list(self._people.values()),
+            [self.incident] if self.incident is not None else [],
+            conclusions,
+            summary,
+            list(self._unknown()),
+            observers,
+        )
+
+    def _unknown(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        if self._appeared_ms is None:
+            return
+        if "sender" not in self._facts:
+            yield "no tap showed a MESSAGE: group and content are not known", ()
+        else:
+            yield (
+                "MVDS does not say who made a message: the sender is the first seen",
+                (),
+            )
+        silent = tuple(
+            one.name for one in self._people.values() if one.heard_after_ms is None
+        )
+        if silent:
+            yield "no payload since shows whether it received the message:", silent

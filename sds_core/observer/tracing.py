@@ -1,0 +1,287 @@
+"""Interfaces of a trace: what happened to single messages (docs/trace.md).
+
+A protocol that can be traced gives a `Tracing`. Its tracer reads the digests that its
+views read, and runs these views: steps are evidence from frames, conclusions are what
+the views noted in their journals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from sds_core.observer.incidents import Incident
+from sds_core.observer.journal import Note
+from sds_core.observer.record import TapHeaders
+from sds_core.observer.settings import ObserverSettings
+
+MOST_STEPS = 500
+"""Steps of one trace: a stranger can name a message in any number of frames."""
+
+_WAKU_HASH = re.compile("0[xX][0-9a-fA-F]{64}")
+
+_FrameIn = TypeVar("_FrameIn", contravariant=True)
+
+
+class Query(NamedTuple):
+    """Which messages are searched for; exactly one attribute is set.
+
+    Attributes:
+        message_ids: Ids, or Waku hashes of copies as ``0x`` and 64 digits.
+        sender: All messages of this participant.
+    """
+
+    message_ids: frozenset[str] = frozenset()
+    sender: str = ""
+
+    @property
+    def waku_hashes(self) -> frozenset[str]:
+        """Those ids that may be Waku hashes, in lower case."""
+        return frozenset(
+            one.lower() for one in self.message_ids if _WAKU_HASH.fullmatch(one)
+        )
+
+
+class Subject(NamedTuple):
+    """A message to trace.
+
+    Attributes:
+        channel: Name of its channel or group; empty if nothing says it yet.
+        message_id: Its id.
+    """
+
+    channel: str
+    message_id: str
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One thing that a frame, a tap or a deadline shows of a message.
+
+    Attributes:
+        at_ms: Event time, Unix ms.
+        what: Kind of step, one word (docs/trace.md).
+        text: What happened, without the names of participants.
+        by: Participant that it is about; empty if it is about none or an unknown one.
+        to: Peer to which it was sent, where the protocol has one.
+        tap: Tap that shows it; empty for a conclusion of the view.
+        names: Further participants, with which the text ends.
+    """
+
+    at_ms: int
+    what: str
+    text: str
+    by: str = ""
+    to: str = ""
+    tap: str = ""
+    names: tuple[str, ...] = ()
+
+
+class Person(msgspec.Struct):
+    """What frames show of one participant and the message. Times in Unix ms.
+
+    Attributes:
+        name: Participant id.
+        heard_before_ms: Its latest frame before the message appeared.
+        heard_after_ms, heard_last_ms: Its first and its latest frame since.
+        silent_ms: Its longest silence since `heard_before_ms`.
+        named_ms, named: Its first frame whose history names the message; how many do.
+        held_ms: Its first frame whose filter holds the message.
+        lacked_ms, lacked_last_ms: Its first and its latest frame that was composed
+            after the message appeared, and whose filter lacks it.
+        requests: Number of its repair requests.
+        outcomes: Conclusions of the view, in order.
+    """
+
+    name: str
+    heard_before_ms: int | None = None
+    heard_after_ms: int | None = None
+    heard_last_ms: int | None = None
+    silent_ms: int = 0
+    named_ms: int | None = None
+    named: int = 0
+    held_ms: int | None = None
+    lacked_ms: int | None = None
+    lacked_last_ms: int | None = None
+    requests: int = 0
+    outcomes: list[str] = []
+
+    def heard(self, at_ms: int, appeared_ms: int | None) -> None:
+        """Take the time of its next frame, and when the message appeared, if it has."""
+        before_ms = self.heard_last_ms or self.heard_before_ms
+        if appeared_ms is None or at_ms < appeared_ms:
+            self.heard_before_ms = at_ms
+            return
+        if before_ms is not None:
+            self.silent_ms = max(self.silent_ms, at_ms - before_ms)
+        if self.heard_after_ms is None:
+            self.heard_after_ms = at_ms
+        self.heard_last_ms = at_ms
+
+
+class Rule(NamedTuple):
+    """How a trace says a conclusion.
+
+    Attributes:
+        figure: Name of the figure that counts it (docs/figures.md).
+        section: Section of docs/figures.md that has the rule.
+        text: The conclusion as a sentence; participants that it is about follow it.
+    """
+
+    figure: str
+    section: str
+    text: str
+
+
+class Conclusion(msgspec.Struct, frozen=True):
+    """What the view concluded, once for all participants that it is about.
+
+    Attributes:
+        at_ms: Event time of the first note, Unix ms.
+        figure, section, text: See `Rule`.
+        names: Participants.
+    """
+
+    at_ms: int
+    figure: str
+    section: str
+    text: str
+    names: tuple[str, ...] = ()
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """All that a tracer found of one message.
+
+    Attributes:
+        subject: The message.
+        facts: Facts of its first copy, by name; what is unknown is absent.
+        appeared_ms: When it appeared: its first copy or the first frame that names it.
+            None if nothing concerned it.
+        steps: In order of time, at most about `MOST_STEPS`.
+        omitted: Number of steps beyond.
+        people: Participants, in order of appearance, the sender first.
+        incidents: Incidents of the message, each as it is now.
+        conclusions: In order of time.
+        summary: The conclusion that matters most, or None without any.
+        unknown: What cannot be known, as sentences and participants that follow.
+        observers: Taps that showed the channel.
+    """
+
+    subject: Subject
+    facts: Mapping[str, Any]
+    appeared_ms: int | None
+    steps: Sequence[Step]
+    omitted: int
+    people: Sequence[Person]
+    incidents: Sequence[Incident]
+    conclusions: Sequence[Conclusion]
+    summary: Conclusion | None
+    unknown: Sequence[tuple[str, tuple[str, ...]]]
+    observers: Sequence[str]
+
+
+class Tracer(Protocol):
+    """Collects what happened to some messages of one channel or group."""
+
+    def take(self, digests: Mapping[str, Sequence[Any]], clock_ms: int) -> None:
+        """Take the next digests, by view, then move the clock.
+
+        Args:
+            digests: Of one stretch of records, in any order.
+            clock_ms: Greatest record time up to there, Unix ms.
+        """
+
+    def evidence(self) -> list[Evidence]:
+        """Return what is known now, for each message in the order of the subjects."""
+
+
+class Tracing(Protocol[_FrameIn]):
+    """How messages of a protocol are found and traced.
+
+    Attributes:
+        is_keyed: Whether the name of a channel is the key of all of its records; else
+            the records of a message may lie in any partition.
+    """
+
+    @property
+    def is_keyed(self) -> bool:
+        """See the class."""
+
+    def may_concern(self, value: bytes, query: Query) -> bool:
+        """Whether a record's value may concern a message; cheap, and never wrongly no.
+
+        The Waku hash is not in the value.
+        """
+
+    def subjects(
+        self, frame: _FrameIn, headers: TapHeaders, query: Query
+    ) -> Iterable[Subject]:
+        """Return the messages of a frame that are searched for."""
+
+    def tracer(self, subjects: Sequence[Subject], settings: ObserverSettings) -> Tracer:
+        """Make a tracer of messages of one channel or group."""
+
+
+class StepLog:
+    """The steps of one message, and what the view noted of it.
+
+    Args:
+        rules: What each note means, the gravest first.
+    """
+
+    def __init__(self, rules: Mapping[str, Rule]) -> None:
+        self._rules = rules
+        self._steps: list[Step] = []
+        self._notes: dict[str, list[Note]] = {}
+        self.omitted = 0
+
+    def add(self, step: Step) -> None:
+        """Add a step, or count it beyond `MOST_STEPS`."""
+        if len(self._steps) < MOST_STEPS:
+            self._steps.append(step)
+        else:
+            self.omitted += 1
+
+    def note(self, note: Note, names: tuple[str, ...] = ()) -> None:
+        """Add a conclusion of the view.
+
+        Args:
+            note: The conclusion.
+            names: Participants with which its step ends.
+        """
+        rule = self._rules.get(note.what)
+        if rule is None:
+            return
+        self._notes.setdefault(note.what, []).append(note)
+        self.add(Step(note.time_ms, note.what, rule.text, note.who, names=names))
+
+    def steps(self, more: Iterable[Step] = ()) -> list[Step]:
+        """Return all steps in order of time."""
+        return sorted([*self._steps, *more], key=lambda one: one.at_ms)
+
+    def conclusions(
+        self, undone: Mapping[str, Sequence[str]]
+    ) -> tuple[list[Conclusion], Conclusion | None]:
+        """Return the conclusions in order of time, and the gravest that still holds.
+
+        Args:
+            undone: What takes a note back, for the same participant.
+        """
+        found = {
+            what: self._conclusion(what, notes) for what, notes in self._notes.items()
+        }
+        holding = []
+        for what in [one for one in self._rules if one in found]:
+            back = [found[one] for one in undone.get(what, ()) if one in found]
+            gone = {name for one in back for name in one.names}
+            names = tuple(name for name in found[what].names if name not in gone)
+            if names or not back:
+                holding.append(msgspec.structs.replace(found[what], names=names))
+        in_order = sorted(found.values(), key=lambda one: one.at_ms)
+        return in_order, holding[0] if holding else None
+
+    def _conclusion(self, what: str, notes: Sequence[Note]) -> Conclusion:
+        names = tuple(dict.fromkeys(one.who for one in notes if one.who))
+        return Conclusion(notes[0].time_ms, *self._rules[what], names)

@@ -1,0 +1,1 @@
+"""Traces single messages: records in, a `Trace` out, which renderers print."""

@@ -1,0 +1,225 @@
+"""What happened to a message, as a value, and the reader that makes it of digests.
+
+Nothing here reads a topic or a clock. The rows are those that the job's reader makes of
+records, and the views are those of the job; so what a trace concludes is what a job
+would have concluded of the same records.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from sds_core.observer.blindness import coincides_with_hole, holes_of
+from sds_core.observer.incidents import IncidentKind
+from sds_core.observer.kinds import AnyProtocol
+from sds_core.observer.record import NO_SEQ
+from sds_core.observer.settings import ObserverSettings
+from sds_core.observer.tap_kind import TAPS
+from sds_core.observer.tap_view import TapDigest, TapView
+from sds_core.observer.tracing import Evidence, Step, Subject
+
+_NO_NUMBER = NO_SEQ.to_bytes(8, "little", signed=True)
+
+
+class Untraceable(ValueError):
+    """A protocol has no tracing.
+
+    Attributes:
+        protocol: Its name.
+    """
+
+    def __init__(self, protocol: str) -> None:
+        self.protocol = protocol
+        super().__init__(f"messages of the protocol {protocol} cannot be traced")
+
+
+class Trace(msgspec.Struct, frozen=True):
+    """What happened to one message.
+
+    Attributes:
+        protocol: Name of its protocol.
+        evidence: What frames show, and what the view concluded.
+        taps: Taps of the records that were read, with the spans in which each may have
+            missed records: from, to, Unix ms.
+        settings: Settings of the view.
+        in_gaps: Kinds of incidents during which every tap of the channel had a capture
+            gap.
+        records: Number of records of the channel that were read.
+        from_ms, to_ms: Record times of the first and of the last record that was read,
+            Unix ms; None without one.
+    """
+
+    protocol: str
+    evidence: Evidence
+    taps: Mapping[str, Sequence[tuple[int, int]]]
+    settings: ObserverSettings
+    in_gaps: frozenset[IncidentKind] = frozenset()
+    records: int = 0
+    from_ms: int | None = None
+    to_ms: int | None = None
+
+    @property
+    def channel(self) -> str:
+        """Name of the message's channel or group."""
+        return self.evidence.subject.channel
+
+    @property
+    def message_id(self) -> str:
+        """Id of the message."""
+        return self.evidence.subject.message_id
+
+    @property
+    def begin_ms(self) -> int:
+        """The moment from which relative times count, Unix ms."""
+        appeared_ms = self.evidence.appeared_ms
+        return appeared_ms if appeared_ms is not None else self.from_ms or 0
+
+
+class TraceReader:
+    """Runs views and tracer on the digests of one channel's records.
+
+    Args:
+        protocol: Protocol of the channel.
+        subjects: Messages to trace, all of the same channel.
+        settings: Settings of the views.
+        has_all_numbers: Whether the rows have every record of the taps, so that a
+            missing sequence number is a missing record.
+
+    Raises:
+        Untraceable: The protocol has no tracing.
+    """
+
+    def __init__(
+        self,
+        protocol: AnyProtocol,
+        subjects: Sequence[Subject],
+        settings: ObserverSettings,
+        *,
+        has_all_numbers: bool,
+    ) -> None:
+        if protocol.tracing is None:
+            raise Untraceable(protocol.name)
+        self._protocol = protocol
+        self._settings = settings
+        self._has_all_numbers = has_all_numbers
+        self._tracer = protocol.tracing.tracer(subjects, settings)
+        self._taps: defaultdict[str, TapView] = defaultdict(lambda: TapView(settings))
+        self._clock_ms = 0
+
+    def take(self, rows: Iterable[tuple[str, bytes]], clock_ms: int) -> None:
+        """Take the rows of the next records, then move the clock.
+
+        Args:
+            rows: Key of a view and packed digest; those of other views are ignored.
+            clock_ms: Greatest record time up to there, Unix ms.
+        """
+        kind = self._protocol.kind
+        digests: defaultdict[str, list[Any]] = defaultdict(list)
+        taps: defaultdict[str, list[TapDigest]] = defaultdict(list)
+        for key, packed in rows:
+            prefix, _, name = key.partition(":")
+            if prefix == kind.prefix:
+                digests[name].append(msgspec.msgpack.decode(packed, type=kind.digest))
+            elif prefix == TAPS.prefix:
+                digest = msgspec.msgpack.decode(packed, type=TapDigest)
+                taps[name].append(self._numbered(digest))
+        self._clock_ms = max(self._clock_ms, clock_ms)
+        self._tracer.take(digests, self._clock_ms)
+        for name in {*taps, *self._taps}:
+            self._taps[name].apply(taps.get(name, ()), self._clock_ms)
+
+    def traces(
+        self, records: int, from_ms: int | None, to_ms: int | None
+    ) -> list[Trace]:
+        """Return what is known now of each message, in the order of the subjects.
+
+        Args:
+            records: See `Trace`.
+            from_ms: See `Trace`.
+            to_ms: See `Trace`.
+        """
+        taps = {
+            name: holes_of(view.totals, self._clock_ms, self._settings)
+            for name, view in sorted(self._taps.items())
+            if view.totals.last_seen_ms
+        }
+        return [
+            Trace(
+                self._protocol.name,
+                self._complete(one, taps),
+                taps,
+                self._settings,
+                self._in_gaps(one),
+                records,
+                from_ms,
+                to_ms,
+            )
+            for one in self._tracer.evidence()
+        ]
+
+    def _in_gaps(self, evidence: Evidence) -> frozenset[IncidentKind]:
+        taps = {name: view.totals for name, view in self._taps.items()}
+        settings = self._settings
+        return frozenset(
+            one.kind
+            for one in evidence.incidents
+            if coincides_with_hole(
+                evidence.observers,
+                taps,
+                one.since_ms - settings.tap_hole_ms,
+                one.found_ms,
+                self._clock_ms,
+                settings,
+            )
+        )
+
+    def _numbered(self, digest: TapDigest) -> TapDigest:
+        """Remove sequence numbers if some of them lie in other partitions."""
+        if self._has_all_numbers:
+            return digest
+        return msgspec.structs.replace(
+            digest,
+            seqs=_NO_NUMBER * (len(digest.seqs) // len(_NO_NUMBER)),
+            heartbeat_seqs=_NO_NUMBER * (len(digest.heartbeat_seqs) // len(_NO_NUMBER)),
+        )
+
+    def _complete(
+        self, evidence: Evidence, taps: Mapping[str, Sequence[tuple[int, int]]]
+    ) -> Evidence:
+        """Add the capture gaps of the taps, and what the reading itself hides."""
+        if evidence.appeared_ms is None:
+            return evidence
+        settings = self._settings
+        # A lost message may have been sent this long before a frame names it.
+        since_ms = evidence.appeared_ms - settings.gap_deadline_ms
+        gaps = [
+            Step(
+                max(first_ms, since_ms),
+                "tap_gap",
+                f"capture gap of {(last_ms - first_ms) / 1000:,.0f} s: it may have "
+                "missed records",
+                tap=name,
+            )
+            for name, spans in taps.items()
+            for first_ms, last_ms in spans
+            if last_ms >= since_ms
+            and first_ms <= evidence.appeared_ms + settings.horizon_ms
+        ]
+        unknown = list(evidence.unknown)
+        if not self._has_all_numbers:
+            text = (
+                "sequence gaps of taps are not known: only the channel's partition was "
+                "read"
+            )
+            unknown.append((text, ()))
+        if not taps:
+            unknown.append(("no record names its tap: capture gaps are not known", ()))
+        if evidence.omitted:
+            text = f"{evidence.omitted:,} further steps are not shown"
+            unknown.append((text, ()))
+        steps = sorted([*evidence.steps, *gaps], key=lambda one: one.at_ms)
+        return msgspec.structs.replace(evidence, steps=steps, unknown=unknown)

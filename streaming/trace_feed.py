@@ -1,0 +1,88 @@
+"""Feeds records to a trace: as the job's reader makes digests of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sds_core.observer.ahead import Foresight
+from sds_core.observer.kinds import AnyProtocol
+from sds_core.observer.record import RawRecord
+from sds_core.trace.trace import Trace, TraceReader
+from streaming.chunk import Chunk
+
+
+class TraceFeed:
+    """Takes the records of the partitions in which a channel lies.
+
+    The memory is that of one chunk per partition, whatever the number of records.
+
+    Args:
+        reader: Gets the digests.
+        protocols: The protocol of the channel, by name.
+        key: Key of the channel's records; None if they have several.
+        admitted_ms: Wall time, Unix ms: a record stamped later is from the future.
+    """
+
+    def __init__(
+        self,
+        reader: TraceReader,
+        protocols: Mapping[str, AnyProtocol],
+        key: bytes | None,
+        admitted_ms: int,
+    ) -> None:
+        self._reader = reader
+        self._protocols = protocols
+        self._key = key
+        self._admitted_ms = admitted_ms
+        self._chunks: dict[int, Chunk] = {}
+        self._foresights: dict[int, Foresight[RawRecord]] = {}
+        self._records = 0
+        self._from_ms: int | None = None
+        self._to_ms: int | None = None
+
+    def add(self, record: RawRecord) -> None:
+        """Add the next record of a partition."""
+        partition = record.partition
+        if partition not in self._chunks:
+            self._chunks[partition] = Chunk(
+                partition, 0, self._admitted_ms, self._protocols
+            )
+            self._foresights[partition] = Foresight(0, self._admitted_ms)
+        for settled, written_ms in self._foresights[partition].add(record):
+            self._add(settled, written_ms)
+
+    def traces(self, clock_ms: int = 0) -> list[Trace]:
+        """Return what is known with all records that were added.
+
+        Args:
+            clock_ms: Event time up to which all records were added, Unix ms, if it is
+                after the last of them.
+        """
+        for foresight in self._foresights.values():
+            for settled, written_ms in foresight.finish():
+                self._add(settled, written_ms)
+        self._pass_on()
+        to_ms = max(clock_ms, self._to_ms or 0)
+        self._reader.take((), to_ms)
+        return self._reader.traces(self._records, self._from_ms, to_ms or None)
+
+    def _add(self, record: RawRecord, written_ms: int) -> None:
+        if record.key in (None, self._key) or self._key is None:
+            self._records += record.value is not None
+        else:
+            # A frame of another channel counts for its tap and for the clock alone,
+            # as a dead letter does; decoding it would cost as much as the channel's.
+            record = record._replace(value=None)
+        chunk = self._chunks[record.partition]
+        chunk.add(record, written_ms)
+        if self._from_ms is None:
+            self._from_ms = record.timestamp_ms
+        self._to_ms = max(self._to_ms or 0, chunk.clock_ms)
+        if chunk.is_full:
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        rows = [row for chunk in self._chunks.values() for row in chunk.take_rows()]
+        if rows:
+            clock_ms = min(chunk.clock_ms for chunk in self._chunks.values())
+            self._reader.take(rows, clock_ms)
