@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from sds_core.observer.ahead import Foresight
-from sds_core.observer.kinds import AnyProtocol
-from sds_core.observer.record import RawRecord
+from sds_core.observer.record import DEFAULT_PROTOCOL, RawRecord
 from sds_core.trace.trace import Trace, TraceReader
 from streaming.chunk import Chunk
+
+_DEFAULT = DEFAULT_PROTOCOL.encode()
 
 
 class TraceFeed:
@@ -18,7 +17,7 @@ class TraceFeed:
 
     Args:
         reader: Gets the digests.
-        protocols: The protocol of the channel, by name.
+        protocol: Name of the channel's protocol.
         key: Key of the channel's records; None if they have several.
         admitted_ms: Wall time, Unix ms: a record stamped later is from the future.
     """
@@ -26,12 +25,12 @@ class TraceFeed:
     def __init__(
         self,
         reader: TraceReader,
-        protocols: Mapping[str, AnyProtocol],
+        protocol: str,
         key: bytes | None,
         admitted_ms: int,
     ) -> None:
         self._reader = reader
-        self._protocols = protocols
+        self._protocol = protocol.encode()
         self._key = key
         self._admitted_ms = admitted_ms
         self._chunks: dict[int, Chunk] = {}
@@ -44,9 +43,7 @@ class TraceFeed:
         """Add the next record of a partition."""
         partition = record.partition
         if partition not in self._chunks:
-            self._chunks[partition] = Chunk(
-                partition, 0, self._admitted_ms, self._protocols
-            )
+            self._chunks[partition] = Chunk(partition, 0, self._admitted_ms)
             self._foresights[partition] = Foresight(0, self._admitted_ms)
         for settled, written_ms in self._foresights[partition].add(record):
             self._add(settled, written_ms)
@@ -67,9 +64,9 @@ class TraceFeed:
         return self._reader.traces(self._records, self._from_ms, to_ms or None)
 
     def _add(self, record: RawRecord, written_ms: int) -> None:
-        if record.key in (None, self._key) or self._key is None:
-            self._records += record.value is not None
-        else:
+        if self._concerns(record):
+            self._records += 1
+        elif record.value:
             # A frame of another channel counts for its tap and for the clock alone,
             # as a dead letter does; decoding it would cost as much as the channel's.
             record = record._replace(value=None)
@@ -80,6 +77,13 @@ class TraceFeed:
         self._to_ms = max(self._to_ms or 0, chunk.clock_ms)
         if chunk.is_full:
             self._pass_on()
+
+    def _concerns(self, record: RawRecord) -> bool:
+        """Whether a record may be one of the channel, by its headers and its key."""
+        headers = dict(record.headers)
+        if headers.get("protocol", _DEFAULT) != self._protocol or "kind" in headers:
+            return False
+        return self._key is None or record.key in (None, self._key)
 
     def _pass_on(self) -> None:
         rows = [row for chunk in self._chunks.values() for row in chunk.take_rows()]

@@ -32,7 +32,7 @@ def slices_backward(
     last_ms: int,
     length_ms: int,
 ) -> Iterator[Slice]:
-    """Yield slices of some partitions, the newest first.
+    """Yield slices of some partitions, the newest first, each twice as long.
 
     Args:
         settings: Cluster and topic.
@@ -40,7 +40,7 @@ def slices_backward(
         partitions: Partitions to read.
         first_ms: Record time at which the last slice begins, Unix ms.
         last_ms: Record time up to which the first slice reaches, Unix ms.
-        length_ms: Length of a slice, ms.
+        length_ms: Length of the first slice, ms.
 
     Raises:
         KafkaUnreachable: No broker answered.
@@ -53,7 +53,7 @@ def slices_backward(
         starts = offsets_at(offsets, partitions, from_ms)
         ranges = [OffsetRange(one, starts[one], ends[one]) for one in partitions]
         yield Slice(from_ms, read_ranges(settings, ranges))
-        ends, until_ms = starts, from_ms - 1
+        ends, until_ms, length_ms = starts, from_ms - 1, 2 * length_ms
 
 
 def read_ranges(

@@ -23,7 +23,6 @@ _BY_NAME = by_name(PROTOCOLS)
 def trace_object(trace: Trace) -> dict[str, Any]:
     """Return a trace as values of JSON; docs/trace.md describes the fields."""
     evidence = trace.evidence
-    kind = _BY_NAME[trace.protocol].kind
     summary = evidence.summary
     return {
         "schema": SCHEMA,
@@ -45,18 +44,24 @@ def trace_object(trace: Trace) -> dict[str, Any]:
         ],
         "steps": [msgspec.to_builtins(one) for one in evidence.steps],
         "steps_omitted": evidence.omitted,
-        "incidents": [
-            incident_object(
-                ChannelIncident(trace.channel, one, one.kind in trace.in_gaps),
-                trace.settings,
-                kind.explain,
-            )
-            for one in evidence.incidents
-        ],
+        "incidents": incident_objects(trace),
         "conclusions": [conclusion_object(one) for one in evidence.conclusions],
         "unknown": [sentence(text, names) for text, names in evidence.unknown],
         "observer": asdict(trace.settings),
     }
+
+
+def incident_objects(trace: Trace) -> list[dict[str, Any]]:
+    """Return the incidents of the message as the report has them."""
+    kind = _BY_NAME[trace.protocol].kind
+    return [
+        incident_object(
+            ChannelIncident(trace.channel, one, one.kind in trace.in_gaps),
+            trace.settings,
+            kind.explain,
+        )
+        for one in trace.evidence.incidents
+    ]
 
 
 def conclusion_object(conclusion: Conclusion) -> dict[str, Any]:
@@ -73,7 +78,7 @@ def conclusion_object(conclusion: Conclusion) -> dict[str, Any]:
 def sentence(text: str, names: Iterable[str]) -> str:
     """Return a sentence and the participants that follow it, safe to print."""
     listed = ", ".join(printable(name) for name in names)
-    return f"{text} {listed}" if listed else text.rstrip(":;")
+    return f"{text}: {listed}" if listed else text
 
 
 def step_text(step: Step) -> str:

@@ -45,6 +45,7 @@ _COMMANDS = {
     "run": "Run the monitor.",
     "replay": "Report on a past window, apart from the live job.",
     "incidents": "List the messages behind the figures, and why.",
+    "trace": "Print what happened to a message.",
     "plan": "Look ahead: costs, and when limits are reached.",
     "forget": "Forget channels that are not used any more.",
     "inspect": "Decode one frame.",

@@ -34,7 +34,7 @@ RULES: Mapping[str, Rule] = {
     "unacknowledged": Rule(
         "unacknowledged",
         "14",
-        "heard meanwhile, and acknowledged nothing by the deadline:",
+        "heard meanwhile, and no acknowledgement by the deadline",
     ),
     "unanswered_request": Rule(
         "unanswered_requests", "14", "no MESSAGE answered a REQUEST by the deadline"
@@ -42,12 +42,12 @@ RULES: Mapping[str, Rule] = {
     "unrequested_offer": Rule(
         "unrequested_offers", "14", "no REQUEST followed an OFFER by the deadline"
     ),
-    "resolved": Rule("resolved", "14", "acknowledged after the deadline by"),
+    "resolved": Rule("resolved", "14", "acknowledged after the deadline"),
     "unwitnessed": Rule(
-        "unwitnessed", "14", "no ACK, but no fault either: not heard, or holds it:"
+        "unwitnessed", "14", "no ACK, but no fault either: not heard, or holds it"
     ),
     "acknowledged_in_time": Rule(
-        "acknowledged_in_time", "14", "acknowledged before the deadline by"
+        "acknowledged_in_time", "14", "acknowledged before the deadline"
     ),
 }
 """What a note of the views means, the gravest first."""
@@ -241,4 +241,4 @@ class _Message:
             one.name for one in self._people.values() if one.heard_after_ms is None
         )
         if silent:
-            yield "no payload since shows whether it received the message:", silent
+            yield "no payload since shows whether it received the message", silent

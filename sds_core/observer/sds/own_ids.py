@@ -241,8 +241,7 @@ class OwnIds:
 
     def _note(self, frame: SeenFrame, what: str) -> None:
         if self._journal is not None:
-            key = frame.named.fingerprint
-            self._journal.note(key, what, frame.time_ms, frame.sender)
+            self._journal.note(frame.named.fingerprint, what, frame.time_ms)
 
     def _check_response(self, frame: SeenFrame, clock_ms: int) -> None:
         """Count a broadcast as a response if its message was requested."""

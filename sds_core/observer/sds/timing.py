@@ -50,7 +50,8 @@ class RepairTiming:
         earliest_ms = due_ms - settings.transport_ms
         is_early = time_ms < earliest_ms
         self._totals.requests_early += is_early
-        self._note(message_id, f"request_{'early' if is_early else 'on_time'}", time_ms)
+        what = "request_early" if is_early else "request_on_time"
+        self._note(message_id, what, time_ms, requester)
 
     def responded(
         self,
@@ -79,9 +80,9 @@ class RepairTiming:
         self._totals.responses_unexplained += 1
         self._note(message_id, "response_unexplained", time_ms)
 
-    def _note(self, message_id: str, what: str, time_ms: int) -> None:
+    def _note(self, message_id: str, what: str, time_ms: int, who: str = "") -> None:
         if self._journal is not None:
-            self._journal.note(fingerprint(message_id), what, time_ms)
+            self._journal.note(fingerprint(message_id), what, time_ms, who)
 
 
 def request_due_ms(

@@ -16,7 +16,7 @@ RULES: Mapping[str, Rule] = {
     "undelivered": Rule(
         "deliveries.lost",
         "5",
-        "counts as not delivered: still lacked after the deadline by",
+        "counts as not delivered: still lacked after the deadline",
     ),
     "unacknowledged": Rule(
         "unacknowledged",
@@ -39,16 +39,16 @@ RULES: Mapping[str, Rule] = {
         "gaps.retracted", "6", "arrived after it had counted as lost"
     ),
     "retracted": Rule(
-        "deliveries.retracted", "5", "arrived after it had counted as not delivered to"
+        "deliveries.retracted", "5", "arrived after it had counted as not delivered"
     ),
     "gaps_recovered_late": Rule(
         "gaps.recovered_late",
         "6",
         "arrived after the repair window of the latest request",
     ),
-    "missing": Rule("", "5", "lacked: its filter does not hold the message;"),
+    "missing": Rule("", "5", "counts as lacking the message: the deadline runs"),
     "recovered": Rule(
-        "deliveries.recovered", "5", "delivered after a frame that lacked it to"
+        "deliveries.recovered", "5", "delivered after a frame that lacked it"
     ),
     "gaps_repaired": Rule(
         "gaps.repaired", "6", "arrived within the repair window of a request"
@@ -73,7 +73,7 @@ RULES: Mapping[str, Rule] = {
     "response_unexplained": Rule(
         "repair_timing.responses_unexplained",
         "7",
-        "the response fits T_resp of no participant",
+        "the time of the response fits T_resp of no participant",
     ),
     "acknowledged_in_time": Rule(
         "acknowledged_in_time", "4", "acknowledged before the deadline"
@@ -81,15 +81,15 @@ RULES: Mapping[str, Rule] = {
     "definite": Rule(
         "acknowledged.definite",
         "4",
-        "acknowledged: the causal history of another participant names it;",
+        "acknowledged: the causal history of another participant names it",
     ),
     "probable": Rule(
         "acknowledged.probable",
         "4",
-        "probably acknowledged: filters of enough participants hold it, the last of",
+        "probably acknowledged: filters of enough participants hold it",
     ),
     "first_pass": Rule(
-        "deliveries.first_pass", "5", "delivered, and no earlier frame lacked it, to"
+        "deliveries.first_pass", "5", "delivered, and no earlier frame lacked it"
     ),
     "gaps_opened": Rule(
         "gaps.opened", "6", "a gap: named, and missing for longer than the settle time"
@@ -105,7 +105,7 @@ RULES: Mapping[str, Rule] = {
         "repair_timing.requests_timed", "7", "the request did not come before T_req"
     ),
     "response_explained": Rule(
-        "repair_timing.responses_timed", "7", "the response fits T_resp of"
+        "repair_timing.responses_timed", "7", "the time of the response fits T_resp"
     ),
     "rebroadcast_repair": Rule(
         "rebroadcasts.repair", "2", "broadcast again after a repair request"
@@ -116,7 +116,6 @@ RULES: Mapping[str, Rule] = {
     "segmented_complete": Rule(
         "segmented.complete", "13", "its payload is complete: enough segments were seen"
     ),
-    "witnessed": Rule("", "4", "counts as a witness: its filter holds the message;"),
 }
 """What a note of the view means, the gravest first."""
 

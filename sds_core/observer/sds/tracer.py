@@ -32,6 +32,8 @@ from sds_core.observer.tracing import (
 from sds_core.wire import Dialect, Frame, FrameKind
 
 _TIMED = frozenset({"response_explained"})
+_RATE_OF_NOTE = 1e-6
+"""False-positive rate of a filter below which chance is not mentioned."""
 
 
 class SdsTracing:
@@ -192,8 +194,8 @@ class _Message:
     def shown(self, frame: SeenFrame, is_replica: bool) -> None:
         """Take a frame of the message itself."""
         self._appear(frame.time_ms)
-        if not self._facts:
-            self._facts = {
+        if "first_copy_ms" not in self._facts:
+            self._facts |= {
                 "sender": frame.sender or None,
                 "kind": frame.kind.value,
                 "dialect": frame.dialect.value,
@@ -205,8 +207,10 @@ class _Message:
         tap = frame.observer, frame.waku_hash_bytes
         if is_replica and tap in self._taps:
             return
+        text = (
+            "a further copy" if is_replica else "sent again" if self._taps else "sent"
+        )
         self._taps.add(tap)
-        text = "a further copy" if is_replica else "sent"
         if frame.waku_hash_bytes:
             text += f", Waku hash {_hex(frame.waku_hash_bytes)}"
         what = "copy" if is_replica else "broadcast"
@@ -264,8 +268,7 @@ class _Message:
                 person.held_ms = frame.time_ms
                 rate = frame.filter.false_positive_rate()
                 self._rate = max(self._rate, rate)
-                text = f"its filter holds the message (by chance: {rate:.2g})"
-                self._frame(frame, "held", text)
+                self._frame(frame, "held", "its filter holds the message")
         elif proves_lack and frame.kind is not FrameKind.EPHEMERAL:
             if person.lacked_ms is None:
                 person.lacked_ms = frame.time_ms
@@ -338,7 +341,7 @@ class _Message:
             yield "no tap showed the message: when it was sent is not known", ()
         elif not sender:
             yield "its frame names no sender: nothing acknowledges it", ()
-        if self._rate:
+        if self._rate > _RATE_OF_NOTE:
             text = (
                 "a filter can seem to hold a message by chance, at most at a rate of "
                 f"{self._rate:.2g} here; it never lacks one that was added"
@@ -350,7 +353,7 @@ class _Message:
             if one.heard_after_ms is None and one.name != sender
         )
         if silent:
-            yield "no frame since shows whether it received the message:", silent
+            yield "no frame since shows whether it received the message", silent
         horizon_ms = self._settings.horizon_ms
         if self._clock_ms > self._appeared_ms + horizon_ms:
             text = (

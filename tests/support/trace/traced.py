@@ -76,7 +76,7 @@ def traced(
     reader = TraceReader(kind, subjects, DEFAULTS, has_all_numbers=True)
     assert kind.tracing is not None
     key = channel.encode() if kind.tracing.is_keyed else None
-    feed = TraceFeed(reader, {protocol: kind}, key, _NEVER_MS)
+    feed = TraceFeed(reader, protocol, key, _NEVER_MS)
     offsets: defaultdict[int, itertools.count[int]] = defaultdict(itertools.count)
     for record in records:
         feed.add(

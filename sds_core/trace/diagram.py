@@ -1,0 +1,81 @@
+"""A trace as a sequence diagram: Mermaid or PlantUML.
+
+Ids and names are a stranger's, and both languages have commands, comments and markup.
+So a label keeps letters, digits and harmless signs of ASCII; every other character
+stands as its code point. Lanes have short ids of our own.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator
+
+from sds_core.observer.tracing import Step
+from sds_core.text import shorten
+from sds_core.trace.document import sentence, step_text
+from sds_core.trace.trace import Trace
+
+_HARMLESS = frozenset(string.ascii_letters + string.digits + " ._,()+-")
+_LONGEST_NAME = 40
+_TAPS = "T"
+"""Lane of all taps, which show frames and which conclusions stand over."""
+
+
+def mermaid(trace: Trace) -> str:
+    """Return the diagram in Mermaid's language."""
+    return "\n".join(["sequenceDiagram", *_lines(trace, "participant {id} as {label}")])
+
+
+def plantuml(trace: Trace) -> str:
+    """Return the diagram in PlantUML's language."""
+    lines = _lines(trace, 'participant "{label}" as {id}')
+    return "\n".join(["@startuml", *lines, "@enduml"])
+
+
+def label(text: str) -> str:
+    """Return a text that no language takes for anything else."""
+    harmless = "".join(
+        char if char in _HARMLESS else f"(U+{ord(char):04X})"
+        for char in shorten(text, _LONGEST_NAME * 4)
+    )
+    # Two signs in a row can be markup, and a line must not begin with one.
+    for sign in "._,+-":
+        while sign * 2 in harmless:
+            harmless = harmless.replace(sign * 2, f"{sign} {sign}")
+    return harmless.strip() or "unknown"
+
+
+def _lines(trace: Trace, participant: str) -> Iterator[str]:
+    """Yield the lines that both languages share; `participant` declares a lane."""
+    lanes = _lanes(trace)
+    for name, lane in lanes.items():
+        yield participant.format(id=lane, label=label(shorten(name, _LONGEST_NAME)))
+    yield participant.format(id=_TAPS, label=label(", ".join(trace.taps) or "taps"))
+    title = f"message {trace.message_id} of {trace.channel}"
+    yield f"Note over {_TAPS}: {label(title)}"
+    for step in trace.evidence.steps:
+        yield _line(step, lanes, trace.begin_ms)
+    for text, names in trace.evidence.unknown:
+        yield f"Note over {_TAPS}: {label(f'not known - {sentence(text, names)}')}"
+
+
+def _lanes(trace: Trace) -> dict[str, str]:
+    """Return the lane of each participant that a step is about."""
+    lanes: dict[str, str] = {}
+    names = [one.name for one in trace.evidence.people]
+    used = {name for step in trace.evidence.steps for name in (step.by, step.to)}
+    for name in (*names, *sorted(used)):
+        if name and name in used:
+            lanes.setdefault(name, f"P{len(lanes) + 1}")
+    return lanes
+
+
+def _line(step: Step, lanes: dict[str, str], begin_ms: int) -> str:
+    after_s = (step.at_ms - begin_ms) / 1000
+    text = label(f"{after_s:+.3f} s {step_text(step)}")
+    by = lanes.get(step.by, _TAPS)
+    if step.to:
+        return f"{by}->>{lanes[step.to]}: {text}"
+    if step.tap and step.by:
+        return f"{by}->>{_TAPS}: {text}"
+    return f"Note over {by}: {text}"

@@ -1,0 +1,206 @@
+"""Prints what happened to messages."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+
+import click
+from rich.console import Console
+
+from connectors.kafka.backward import offsets_at, read_ranges
+from connectors.kafka.consumer import OffsetRange
+from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.settings import Client, KafkaSettings
+from connectors.kafka.timeline import read_in_order_of_time
+from sds_core.observer.record import RawRecord
+from sds_core.text import iso_time
+from sds_core.trace.diagram import mermaid, plantuml
+from sds_core.trace.document import trace_object
+from sds_core.trace.names import Pseudonyms
+from sds_core.trace.trace import Trace, TraceReader
+from streaming.cli.actions.trace_search import Search, begin_search, search
+from streaming.cli.incident_options import IncidentSource
+from streaming.cli.log import logger
+from streaming.cli.output import print_json, wall_ms
+from streaming.cli.signals import end_requested
+from streaming.cli.trace_options import TraceForm, TraceRequest
+from streaming.cli.trace_text import TracePrinter
+from streaming.cli.window_options import ALL_TIMES
+from streaming.settings import Window
+from streaming.trace_feed import TraceFeed
+
+_POLL_S = 1.0
+
+
+def trace(
+    kafka: KafkaSettings,
+    source: IncidentSource,
+    request: TraceRequest,
+    form: TraceForm,
+    follow: bool,
+    anonymise: bool,
+) -> None:
+    """Find messages, read what concerns them, and print their traces.
+
+    Args:
+        kafka: Cluster and topic.
+        source: Source of incidents; the default for none, unless incidents are asked.
+        request: Which messages.
+        form: Form of the output.
+        follow: Whether to continue with new records until a signal comes.
+        anonymise: Whether to replace the names of participants.
+
+    Raises:
+        click.ClickException: Nothing was found, or the incidents cannot be read.
+    """
+    if follow and form.is_diagram:
+        message = f"--follow cannot extend a diagram: leave out --format {form.value}"
+        raise click.UsageError(message)
+    output = _Output(form, anonymise)
+    with closing(TopicOffsets(kafka)) as offsets, end_requested() as ending:
+        found = search(kafka, offsets, begin_search(source, request), wall_ms())
+        reading = _Reading(kafka, offsets, found, follow)
+        for traces in reading.traces(ending):
+            output.show(traces)
+        output.finish()
+
+
+class _Reading:
+    """Reads the partitions of the messages, once or again and again.
+
+    Args:
+        kafka: Cluster and topic.
+        offsets: Offsets of the topic.
+        found: The messages.
+        follow: Whether to wait for new records.
+    """
+
+    def __init__(
+        self, kafka: KafkaSettings, offsets: TopicOffsets, found: Search, follow: bool
+    ) -> None:
+        assert found.protocol is not None  # noqa: S101 - `search` raises otherwise
+        assert found.protocol.tracing is not None  # noqa: S101 - it searched these
+        self._kafka = kafka
+        self._offsets = offsets
+        self._window = _window(found, follow)
+        self._follow = follow
+        all_partitions = offsets.partitions()
+        is_keyed = found.protocol.tracing.is_keyed
+        self._partitions = sorted(found.partitions) if is_keyed else all_partitions
+        subjects = list(found.subjects)
+        reader = TraceReader(
+            found.protocol,
+            subjects,
+            found.settings,
+            has_all_numbers=self._partitions == all_partitions,
+        )
+        key = subjects[0].channel.encode() if is_keyed else None
+        self._feed = TraceFeed(reader, found.protocol.name, key, wall_ms())
+
+    def traces(self, ending: threading.Event) -> Iterator[list[Trace]]:
+        """Yield the traces, and again after new records, until the event is set."""
+        offsets, partitions = self._offsets, self._partitions
+        window = self._window
+        self._warn_of_deleted_records()
+        here = dict(offsets_at(offsets, partitions, window.first_ms))
+        ends = offsets.latest(partitions)
+        if window.last_ms < ALL_TIMES.last_ms:
+            ends = dict(offsets_at(offsets, partitions, window.last_ms + 1))
+        for record in self._records(here, ends):
+            if ending.is_set():
+                break
+            if record.timestamp_ms in window:
+                self._feed.add(record)
+        yield self._feed.traces()
+        while self._follow and not ending.wait(_POLL_S):
+            here, ends = ends, offsets.latest(partitions)
+            if here != ends:
+                for record in self._records(here, ends):
+                    self._feed.add(record)
+                yield self._feed.traces()
+
+    def _records(
+        self, starts: dict[int, int], ends: dict[int, int]
+    ) -> Iterator[RawRecord]:
+        """Yield records in the order in which a job reads them."""
+        if len(starts) == 1:
+            ranges = [OffsetRange(one, starts[one], ends[one]) for one in starts]
+            return read_ranges(self._kafka, ranges)
+        return read_in_order_of_time(
+            Client.CONFLUENT, self._kafka, self._offsets, starts, ends
+        )
+
+    def _warn_of_deleted_records(self) -> None:
+        held = self._offsets.first_at_or_after(self._partitions, 0)
+        for partition, at in sorted(held.items()):
+            if at.offset > 0 and at.timestamp_ms > self._window.first_ms:
+                logger.warning(
+                    "Kafka holds nothing of partition %d before %s any more: earlier "
+                    "frames are not in the trace",
+                    partition,
+                    iso_time(at.timestamp_ms),
+                )
+
+
+def _window(found: Search, follow: bool) -> Window:
+    """Return the record times that can concern the messages.
+
+    A participant is expected to receive a message if it spoke in the horizon before,
+    and frames change a message's figures for the horizon after.
+    """
+    asked = found.request.window
+    if asked != ALL_TIMES:
+        return asked
+    settings, appeared = found.settings, found.appeared()
+    first_ms = appeared.first_ms - settings.horizon_ms - settings.warm_up_ms
+    last_ms = appeared.last_ms + settings.horizon_ms + settings.gap_deadline_ms
+    return Window(max(0, first_ms), ALL_TIMES.last_ms if follow else last_ms)
+
+
+class _Output:
+    """Prints traces in one form."""
+
+    def __init__(self, form: TraceForm, anonymise: bool) -> None:
+        self._form = form
+        self._names = Pseudonyms() if anonymise else None
+        self._console = Console(file=sys.stdout)
+        self._printers: dict[str, TracePrinter] = {}
+        self._shown: Sequence[Trace] = ()
+
+    def show(self, traces: Sequence[Trace]) -> None:
+        """Print traces, of later ones what is new."""
+        if self._names is not None:
+            traces = [self._names.replaced(one) for one in traces]
+        for number, one in enumerate(traces):
+            before = self._shown[number] if self._shown else None
+            self._print(one, before)
+        self._shown = traces
+
+    def finish(self) -> None:
+        """Print the conclusions of traces that grew."""
+        for one in self._shown:
+            printer = self._printers.get(one.message_id)
+            if printer is not None:
+                printer.print_end(one)
+
+    def _print(self, trace: Trace, before: Trace | None) -> None:
+        if self._form is TraceForm.TEXT:
+            self._print_text(trace)
+        elif before is not None and before.evidence == trace.evidence:
+            return
+        elif self._form is TraceForm.JSON:
+            print_json(trace_object(trace))
+        else:
+            draw = mermaid if self._form is TraceForm.MERMAID else plantuml
+            click.echo(draw(trace))
+
+    def _print_text(self, trace: Trace) -> None:
+        printer = self._printers.get(trace.message_id)
+        if printer is None:
+            printer = TracePrinter(self._console)
+            self._printers[trace.message_id] = printer
+            printer.print_head(trace)
+        printer.print_steps(trace)

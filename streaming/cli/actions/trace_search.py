@@ -1,0 +1,295 @@
+"""Finds the messages to trace: in incidents, then in the topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import click
+
+from connectors.kafka.backward import slices_backward
+from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.producer import partition_of
+from connectors.kafka.settings import KafkaSettings
+from sds_core.observer.judgement import FrameRecord, judge
+from sds_core.observer.kinds import AnyProtocol
+from sds_core.observer.protocols import PROTOCOLS
+from sds_core.observer.record import DEFAULT_PROTOCOL, RawRecord
+from sds_core.observer.settings import DEFAULTS, ObserverSettings
+from sds_core.observer.settings_table import settings_of, values_of
+from sds_core.observer.tracing import Query, Subject
+from sds_core.text import did_you_mean, iso_time, printable, shown
+from streaming.cli.actions.incident_sources import Incident, kind_of, read_incidents
+from streaming.cli.incident_options import IncidentFilter, IncidentSource
+from streaming.cli.log import logger
+from streaming.cli.settings import observer_settings
+from streaming.cli.trace_options import TraceRequest
+from streaming.cli.window_options import ALL_TIMES
+from streaming.settings import Window
+
+SEARCH_MS = 24 * 3_600_000
+"""Time before the end of the topic that is searched if nothing says when."""
+
+MOST_MESSAGES = 20
+"""Messages that one call traces, at most: the newest."""
+
+_SLICE_MS = 3_600_000
+
+
+@dataclass
+class Search:
+    """What was found, or what is known before anything is read.
+
+    Attributes:
+        request: What the user asks for.
+        settings: Settings of the model.
+        query: What records are searched for.
+        window: Record times to search, or to read.
+        protocols: Protocols that may have the messages, by name.
+        incidents: Incidents of the messages; empty without a source.
+        subjects: Messages that were found, the one that appeared first at first.
+        protocol: Their protocol.
+        partitions: Partitions in which they were found.
+    """
+
+    request: TraceRequest
+    settings: ObserverSettings
+    query: Query
+    window: Window
+    protocols: dict[str, AnyProtocol]
+    incidents: list[Incident] = field(default_factory=list)
+    subjects: dict[Subject, int] = field(default_factory=dict)
+    protocol: AnyProtocol | None = None
+    partitions: set[int] = field(default_factory=set)
+
+    def appeared(self) -> Window:
+        """Return when the first and the last of the messages appeared, Unix ms."""
+        times = self.subjects.values()
+        return Window(min(times), max(times))
+
+
+def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
+    """Return what incidents and options say of the messages.
+
+    Raises:
+        click.ClickException: The source cannot be read, or has no such incident.
+    """
+    has_source = source != IncidentSource() or request.incidents
+    incidents: list[Incident] = []
+    found = DEFAULTS
+    if has_source:
+        read = read_incidents(
+            source, IncidentFilter(request.channel, None, standing=request.incidents)
+        )
+        incidents = [one for one in read.incidents if _is_meant(one, request)]
+        found = read.settings
+        if request.incidents and not incidents:
+            message = f"there are no {request.what}"
+            raise click.UsageError(message)
+    # The monitor's own settings, then those of the file.
+    settings = settings_of(values_of(found) | dict(observer_settings()))
+    ids = frozenset({one.message_id for one in incidents[:MOST_MESSAGES]})
+    if request.message_id is not None:
+        ids |= {request.message_id}
+    if len(incidents) > MOST_MESSAGES:
+        logger.warning(
+            "only the %d messages whose incidents were found last are traced",
+            MOST_MESSAGES,
+        )
+    window = request.window
+    if window == ALL_TIMES and incidents:
+        times = [one.since for one in incidents[:MOST_MESSAGES]]
+        # An incident may begin up to a horizon after its message appeared.
+        window = Window(
+            min(times) - settings.horizon_ms, max(times) + settings.horizon_ms
+        )
+    kind = kind_of(source.views)
+    protocols = {
+        one.name: one
+        for one in PROTOCOLS
+        if one.tracing is not None and (not incidents or one.kind is kind)
+    }
+    query = Query(sender=request.sender) if request.sender else Query(ids)
+    return Search(request, settings, query, window, protocols, incidents)
+
+
+def search(
+    kafka: KafkaSettings, offsets: TopicOffsets, begun: Search, wall_ms: int
+) -> Search:
+    """Find the messages in the topic, by Kafka's index of times.
+
+    Args:
+        kafka: Cluster and topic.
+        offsets: Offsets of the topic.
+        begun: What is known.
+        wall_ms: Wall time, Unix ms.
+
+    Returns:
+        The same search, with subjects and partitions.
+
+    Raises:
+        click.UsageError: No record in reach names a message, or several channels have
+            one with the id.
+    """
+    partitions = offsets.partitions()
+    span = _span(begun, offsets, partitions)
+    reader = _Reader(begun, wall_ms)
+    for some in _in_turn(partitions, begun):
+        for part in slices_backward(
+            kafka, offsets, some, span.first_ms, span.last_ms, _SLICE_MS
+        ):
+            before = reader.found
+            reader.read(part.records)
+            if begun.subjects and reader.found == before:
+                break
+        if begun.subjects:
+            break
+    if not begun.subjects:
+        raise click.UsageError(_not_found(begun, span, reader.channels))
+    channels = sorted({one.channel for one in begun.subjects})
+    if len(channels) > 1:
+        named = ", ".join(map(shown, channels[:MOST_MESSAGES]))
+        message = f"{begun.request.what} occurs in {named}: give --channel"
+        raise click.UsageError(message)
+    if len(begun.subjects) > MOST_MESSAGES:
+        logger.warning("only the newest %d messages are traced", MOST_MESSAGES)
+        newest_first = sorted(begun.subjects.items(), key=lambda one: -one[1])
+        begun.subjects = dict(reversed(newest_first[:MOST_MESSAGES]))
+    return begun
+
+
+class _Reader:
+    """Takes the subjects of records into a search."""
+
+    def __init__(self, begun: Search, wall_ms: int) -> None:
+        self._begun = begun
+        self._wall_ms = wall_ms
+        self._hashes = {one.encode() for one in begun.query.waku_hashes}
+        channel = begun.request.channel
+        self._key = None if channel is None else channel.encode()
+        self.found = 0
+        self.channels: set[str] = set()
+
+    def read(self, records: Iterable[RawRecord]) -> None:
+        """Take some records, in any order."""
+        begun = self._begun
+        for record in records:
+            for protocol, subject in self._subjects(record):
+                self.found += 1
+                known = begun.subjects
+                if not subject.channel or Subject("", subject.message_id) in known:
+                    subject = self._merged(subject)
+                at_ms = record.timestamp_ms
+                known[subject] = min(known.get(subject, at_ms), at_ms)
+                begun.protocol = protocol
+                begun.partitions.add(record.partition)
+
+    def _merged(self, subject: Subject) -> Subject:
+        """Return a message by the channel that any of its records says."""
+        known = self._begun.subjects
+        if subject.channel:
+            known[subject] = known.pop(Subject("", subject.message_id))
+            return subject
+        same = (one for one in known if one.message_id == subject.message_id)
+        return next(same, subject)
+
+    def _subjects(self, record: RawRecord) -> Iterator[tuple[AnyProtocol, Subject]]:
+        headers = dict(record.headers)
+        name = (headers.get("protocol") or DEFAULT_PROTOCOL.encode()).decode("latin-1")
+        protocol = self._begun.protocols.get(name)
+        if protocol is None or protocol.tracing is None or not record.value:
+            return
+        tracing, query = protocol.tracing, self._begun.query
+        if tracing.is_keyed and record.key is not None:
+            if len(self.channels) < _MOST_CHANNELS:
+                self.channels.add(record.key.decode(errors="replace"))
+            if self._key not in (None, record.key):
+                return
+        waku_hash = (headers.get("waku-hash") or b"").lower()
+        if waku_hash not in self._hashes and not tracing.may_concern(
+            record.value, query
+        ):
+            return
+        judged = judge(record, self._wall_ms, self._begun.protocols)
+        if not isinstance(judged, FrameRecord):
+            return
+        for subject in tracing.subjects(judged.frame, judged.headers, query):
+            wanted = self._begun.request.channel
+            if wanted is None or subject.channel in ("", wanted):
+                yield protocol, subject
+
+
+_MOST_CHANNELS = 1_000
+"""Names of channels for a suggestion."""
+
+
+def _is_meant(incident: Incident, request: TraceRequest) -> bool:
+    wanted = request.message_id
+    if wanted is None:
+        return request.incidents
+    return wanted == incident.message_id or wanted.lower() == incident.waku_hash
+
+
+def _in_turn(partitions: Sequence[int], begun: Search) -> Iterator[list[int]]:
+    """Yield the partition in which the channel's key puts it, then the others."""
+    channel = begun.request.channel
+    if channel is None and begun.incidents:
+        channel = begun.incidents[0].channel
+    keyed = [one for one in begun.protocols.values() if one.tracing.is_keyed]  # type: ignore[union-attr]
+    if channel is None or len(keyed) < len(begun.protocols) == 1:
+        yield [*partitions]
+        return
+    own = partition_of(channel.encode(), len(partitions))
+    yield [own]
+    if others := [one for one in partitions if one != own]:
+        yield others
+
+
+class _Span(NamedTuple):
+    """Record times to search; `held_ms` is that of the first record that Kafka has."""
+
+    first_ms: int
+    last_ms: int
+    held_ms: int
+
+
+def _span(begun: Search, offsets: TopicOffsets, partitions: Sequence[int]) -> _Span:
+    """Return the record times to search: those that the topic has of the window.
+
+    Raises:
+        click.UsageError: The topic holds no record.
+    """
+    held = offsets.first_at_or_after(partitions, 0).values()
+    newest = offsets.newest(partitions).values()
+    if not held:
+        message = "the topic holds no record"
+        raise click.UsageError(message)
+    held_ms = min(one.timestamp_ms for one in held)
+    window = begun.window
+    last_ms = min(window.last_ms, max(one.timestamp_ms for one in newest))
+    first_ms = window.first_ms
+    if first_ms == ALL_TIMES.first_ms:
+        first_ms = last_ms - (_SLICE_MS if begun.query.sender else SEARCH_MS)
+    return _Span(max(first_ms, held_ms), last_ms, held_ms)
+
+
+def _not_found(begun: Search, span: _Span, channels: set[str]) -> str:
+    """Return why nothing was found, and what to do."""
+    request = begun.request
+    times = [one.since for one in begun.incidents] or [begun.window.last_ms]
+    if min(times) < span.held_ms:
+        known = f", and has an incident of {iso_time(min(times))}"
+        return (
+            f"Kafka holds nothing before {iso_time(span.held_ms)} any more: "
+            f"{request.what} is older{known if begun.incidents else ''}"
+        )
+    of = ""
+    if request.channel is not None:
+        of = f" of channel {printable(request.channel)}"
+        if request.channel not in channels:
+            of += did_you_mean(request.channel, channels)
+    return (
+        f"no record{of} from {iso_time(span.first_ms)} to {iso_time(span.last_ms)} "
+        f"names {request.what}: give another --from or --to"
+    )

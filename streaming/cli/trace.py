@@ -1,0 +1,70 @@
+"""``sds-monitor trace``."""
+
+from __future__ import annotations
+
+import click
+
+from connectors.kafka.settings import KafkaSettings
+from streaming.cli.incident_options import IncidentSource, source_options
+from streaming.cli.kafka_options import kafka_options
+from streaming.cli.settings import config_option, log_option, setting
+from streaming.cli.trace_options import TraceForm, TraceRequest
+from streaming.cli.window_options import window_options
+from streaming.settings import Window
+
+
+@click.command(
+    "trace",
+    epilog="Example: sds-monitor trace 0x3f… --channel my-channel "
+    "--bootstrap localhost:9092",
+)
+@config_option
+@kafka_options()
+@source_options
+@setting("--channel", help="Channel of the message; of another protocol its group.")
+@setting("--sender", help="Trace the newest messages of this participant.")
+@setting(
+    "--incidents",
+    is_flag=True,
+    help="Trace the messages of all unresolved incidents of --channel.",
+)
+@window_options(required=False)
+@setting("--follow", is_flag=True, help="Continue with new records until Ctrl-C.")
+@setting(
+    "--format",
+    "form",
+    type=click.Choice([form.value for form in TraceForm]),
+    default=TraceForm.TEXT.value,
+    help="Text, one JSON object a line, or a sequence diagram.",
+)
+@setting(
+    "--anonymise",
+    is_flag=True,
+    help="Replace the names of participants, for bug reports.",
+)
+@log_option()
+@click.argument("message_id", required=False, envvar="SDS_MONITOR_MESSAGE_ID")
+def command(
+    kafka: KafkaSettings,
+    source: IncidentSource,
+    channel: str | None,
+    sender: str | None,
+    incidents: bool,
+    window: Window,
+    follow: bool,
+    form: str,
+    anonymise: bool,
+    message_id: str | None,
+) -> None:
+    """Print what happened to a message: every frame that concerns it.
+
+    MESSAGE_ID is the id of a message, or the Waku hash of one of its copies. The
+    conclusions are those of the monitor's own rules. Without --from, the command finds
+    the message by its incident, if --api, --report or --history is given, else in the
+    last 24 hours of the topic. It writes nothing to Kafka.
+    """
+    from streaming.cli.actions.trace import trace
+
+    request = TraceRequest(message_id, sender, incidents, channel, window)
+    request.check()
+    trace(kafka, source, request, TraceForm(form), follow, anonymise)

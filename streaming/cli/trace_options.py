@@ -1,0 +1,75 @@
+"""What a user asks ``sds-monitor trace`` for."""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+import click
+
+from sds_core.text import shown
+from streaming.settings import Window
+
+_LONGEST_ID = 512
+"""Characters of an id; a frame with a longer one is a dead letter."""
+
+
+class TraceForm(enum.StrEnum):
+    """Form of the output."""
+
+    TEXT = "text"
+    JSON = "json"
+    MERMAID = "mermaid"
+    PLANTUML = "plantuml"
+
+    @property
+    def is_diagram(self) -> bool:
+        """Whether it is a drawing of the whole, which no later step extends."""
+        return self in (TraceForm.MERMAID, TraceForm.PLANTUML)
+
+
+class TraceRequest(NamedTuple):
+    """Which messages to trace.
+
+    Attributes:
+        message_id: Id or Waku hash; None for none.
+        sender: All messages of this participant; None for none.
+        incidents: Whether all unresolved incidents of the channel are meant.
+        channel: Channel or group; None if it is to be found.
+        window: Record times to read; without bounds where the user gives none.
+    """
+
+    message_id: str | None
+    sender: str | None
+    incidents: bool
+    channel: str | None
+    window: Window
+
+    @property
+    def what(self) -> str:
+        """What is traced, for messages."""
+        if self.message_id is not None:
+            return f"message {shown(self.message_id)}"
+        if self.sender is not None:
+            return f"sender {shown(self.sender)}"
+        return f"unresolved incidents of channel {shown(self.channel)}"
+
+    def check(self) -> None:
+        """Check that the options fit together.
+
+        Raises:
+            click.UsageError: They do not; says what to do.
+        """
+        given = [self.message_id is not None, self.sender is not None, self.incidents]
+        if sum(given) != 1:
+            message = "give one of MESSAGE_ID, --sender and --incidents"
+            raise click.UsageError(message)
+        if self.incidents and self.channel is None:
+            message = "--incidents needs --channel"
+            raise click.UsageError(message)
+        for name in (self.message_id, self.sender):
+            if name is not None and not 0 < len(name) <= _LONGEST_ID:
+                message = (
+                    f"an id has 1 to {_LONGEST_ID} characters, this one {len(name):,}"
+                )
+                raise click.UsageError(message)
