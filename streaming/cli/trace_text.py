@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -15,6 +16,7 @@ from sds_core.trace.trace import Trace
 
 _LETTERS = "ABCDEFGHIJKL"
 _LONGEST_NAME = 48
+_FEW_PLACES = 20
 _OTHERS = "*"
 """Lane of all participants beyond the letters."""
 
@@ -82,11 +84,23 @@ def _head(trace: Trace) -> Iterator[tuple[str, str]]:
         is_known = name == "named_sender" and "sender" in trace.evidence.facts
         if isinstance(value, str) and not is_known:
             yield name.replace("_", " "), printable(value)
+    if (segments := trace.evidence.facts.get("segments")) is not None:
+        yield "segments", _segments_text(segments)
     yield "begins", f"{iso_time(trace.begin_ms)}, the time 0 below"
     for name, letter in _lanes(trace).items():
         yield letter, printable(shorten(name, _LONGEST_NAME))
     if len(trace.evidence.people) > len(_LETTERS):
         yield _OTHERS, f"{len(trace.evidence.people) - len(_LETTERS):,} others"
+
+
+def _segments_text(segments: Mapping[str, Any]) -> str:
+    text = f"{segments['seen']} of its payload seen"
+    if segments["needed"] is not None:
+        text += f", {segments['needed']} needed"
+    if missing := segments["missing_data"]:
+        places = ", ".join(map(str, missing[:_FEW_PLACES]))
+        text += f"; not seen: number {places} (counted from 0)"
+    return text
 
 
 def _end(trace: Trace) -> Iterator[tuple[str, str]]:
@@ -140,10 +154,8 @@ def _said(step: Step, lanes: dict[str, str]) -> str:
 def _relative(after_ms: int) -> str:
     sign = "-" if after_ms < 0 else "+"
     seconds, ms = divmod(abs(after_ms), 1000)
+    if seconds < 60:
+        return f"{sign}{seconds}.{ms:03} s"
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{sign}{hours}:{minutes:02}:{seconds:02}"
-    if minutes:
-        return f"{sign}{minutes}:{seconds:02}.{ms // 100}"
-    return f"{sign}{seconds}.{ms:03} s"
+    return f"{sign}{hours}:{minutes:02}:{seconds:02}"

@@ -1,0 +1,24 @@
+"""A trace says of each message what the report says: there is one judge."""
+
+from __future__ import annotations
+
+import pytest
+
+from connectors.simulator.scenario_files import load_scenario
+from tests.support.trace.agreement import disagreements, mvds_disagreements
+from tests.support.trace.traced import simulated
+
+
+@pytest.mark.parametrize("name", ["quiet", "unrepaired", "tap-blind"])
+def test_traces_of_all_messages_say_what_the_report_says(name: str) -> None:
+    """Incidents and latencies are equal, and conclusions add up to the figures."""
+    run = simulated(load_scenario(name))
+    assert sum(map(len, run.truth["messages"].values())) > 10
+    assert [*disagreements(run)] == []
+
+
+def test_traces_of_mvds_add_up_to_the_report_of_each_group() -> None:
+    """Pairs in time, unacknowledged, unwitnessed and resolved; offers and requests."""
+    run = simulated(load_scenario("mvds-batch"))
+    assert run.truth["messages"]
+    assert [*mvds_disagreements(run)] == []

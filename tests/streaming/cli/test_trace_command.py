@@ -1,0 +1,250 @@
+"""``sds-monitor trace`` over real Kafka."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from connectors.broker.broker import EmbeddedBroker
+from connectors.kafka import backward
+from connectors.kafka.producer import TopicRecord, partition_of, write
+from sds_core.trace.document import trace_object
+from sds_core.wire import decode, encode
+from streaming.cli.trace import command
+from tests.support.kafka import KafkaTopic, TopicMaker, make_topic
+from tests.support.trace.causes import KINDS, Case, run_of
+from tests.support.trace.traced import Simulated
+
+NAME = "not delivered to one"
+CHANNEL = "cut"
+PARTITIONS = 4
+ID = "id of the message"
+"""Stands for it in arguments: the simulation runs when the first test needs it."""
+
+
+def case() -> Case:
+    """The message that is traced."""
+    return next(KINDS[NAME].cases(run_of(NAME)))
+
+
+def trace(topic: KafkaTopic, *arguments: str) -> Result:
+    """Run the command on a topic."""
+    settings = topic.settings
+    where = ["--bootstrap", settings.bootstrap, "--topic", settings.topic]
+    return CliRunner().invoke(command, [*where, *arguments])
+
+
+def documents(result: Result) -> list[dict[str, Any]]:
+    """The traces that the command printed as JSON."""
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def placed(run: Simulated, partition: int) -> list[TopicRecord]:
+    """The records of a run, those of its channel in one of the partitions."""
+    records = []
+    for one in run.records:
+        many = [partition] if one.key is not None else range(PARTITIONS)
+        records += [
+            TopicRecord(to, one.timestamp_ms, one.key, one.value, one.headers)
+            for to in many
+        ]
+    return records
+
+
+def renamed(records: Sequence[TopicRecord], channel: str) -> list[TopicRecord]:
+    """The frames of some records, of another channel."""
+    return [
+        TopicRecord(
+            0,
+            one.timestamp_ms,
+            channel.encode(),
+            encode(decode(one.value)._replace(channel_id=channel)),
+            one.headers,
+        )
+        for one in records
+        if one.key is not None
+    ]
+
+
+@pytest.fixture(scope="module")
+def town(kafka_broker: EmbeddedBroker) -> KafkaTopic:
+    """A topic with one channel, in the partition that its key decides."""
+    topic = make_topic(kafka_broker, PARTITIONS)
+    write(
+        placed(run_of(NAME), partition_of(CHANNEL.encode(), PARTITIONS)), topic.settings
+    )
+    return topic
+
+
+def conclusions() -> list[dict[str, Any]]:
+    """What a trace of the same records without Kafka concludes."""
+    (found,) = run_of(NAME).trace(CHANNEL, [case().message_id])
+    document: list[dict[str, Any]] = trace_object(found)["conclusions"]
+    return document
+
+
+@pytest.mark.kafka
+def test_a_message_is_found_by_id_hash_and_sender(town: KafkaTopic) -> None:
+    """With and without its channel; what is concluded is what the records show."""
+    (found,) = documents(trace(town, case().message_id, "--format", "json"))
+    assert found["channel"] == CHANNEL
+    texts = [(one["figure"], one["names"]) for one in found["conclusions"]]
+    assert texts == [(one["figure"], one["names"]) for one in conclusions()]
+    facts = found["facts"]
+    (same,) = documents(trace(town, facts["waku_hash"], "--format", "json"))
+    assert same["steps"] == found["steps"]
+    arguments = ["--sender", facts["sender"], "--channel", CHANNEL]
+    sent = documents(trace(town, *arguments, "--format", "json"))
+    assert {one["facts"]["sender"] for one in sent} == {facts["sender"]}
+    assert len({one["message_id"] for one in sent}) == len(sent) > 1
+
+
+@pytest.mark.kafka
+def test_only_the_partition_of_the_channel_is_read(
+    town: KafkaTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Search and trace read the partition of its key, and no other."""
+    read: set[int] = set()
+    fetch = backward.fetch
+
+    def noted(client: Any, settings: Any, ranges: Any) -> Any:
+        read.update(one.partition for one in ranges)
+        return fetch(client, settings, ranges)
+
+    monkeypatch.setattr(backward, "fetch", noted)
+    arguments = [case().message_id, "--channel", CHANNEL, "--format", "json"]
+    (found,) = documents(trace(town, *arguments))
+    assert read == {partition_of(CHANNEL.encode(), PARTITIONS)}
+    assert any("only the channel's partition" in one for one in found["unknown"])
+
+
+@pytest.mark.kafka
+def test_text_and_diagrams_are_printed(town: KafkaTopic) -> None:
+    """Under other names if these are asked for."""
+    plain = trace(town, case().message_id)
+    assert "counts as not delivered" in plain.stdout
+    (lacking,) = case().cause.who
+    assert lacking in plain.stdout
+    for form, begin in (("mermaid", "sequenceDiagram"), ("plantuml", "@startuml")):
+        drawn = trace(town, case().message_id, "--format", form, "--anonymise")
+        assert drawn.stdout.startswith(begin)
+        assert lacking not in drawn.stdout
+        assert "participant-1" in drawn.stdout
+
+
+@pytest.mark.kafka
+def test_every_unresolved_incident_of_a_channel_is_traced(
+    town: KafkaTopic, tmp_path: Path
+) -> None:
+    """Those of a report; each trace has the incident as the report has it."""
+    report = tmp_path / "report.json"
+    document = run_of(NAME).monitor.report(with_detail=True)
+    report.write_text(json.dumps(document))
+    arguments = ["--incidents", "--channel", CHANNEL, "--report", str(report)]
+    found = documents(trace(town, *arguments, "--format", "json"))
+    assert 1 < len(found) <= 20
+    reported = {(one["kind"], one["message_id"]): one for one in document["incidents"]}
+    for one in found:
+        for incident in one["incidents"]:
+            known = reported[incident["kind"], incident["message_id"]]
+            assert {name: incident[name] for name in known} == known
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nonsense"], "names message 'nonsense'"),
+        ([ID, "--to", "2025-10-09T08:54:00Z"], "names message"),
+        ([ID, "--to", "2020-01-01T00:00:00Z"], "holds nothing before"),
+        ([ID, "--channel", "cat"], "did you mean 'cut'"),
+        (["--incidents"], "--incidents needs --channel"),
+        ([], "give one of MESSAGE_ID"),
+        (["x" * 513], "an id has 1 to 512 characters"),
+        ([ID, "--follow", "--format", "mermaid"], "--follow"),
+    ],
+)
+def test_what_is_not_found_is_wrong_use_in_one_line(
+    town: KafkaTopic, arguments: list[str], message: str
+) -> None:
+    """A wrong id, an id outside the window, a wrong channel, options that clash."""
+    message_id = case().message_id
+    result = trace(town, *(one.replace(ID, message_id) for one in arguments))
+    assert result.exit_code == 2
+    error = [line for line in result.stderr.splitlines() if line.startswith("Error")]
+    assert len(error) == 1
+    assert message in result.stderr
+    assert not result.stdout
+
+
+@pytest.mark.kafka
+def test_an_id_in_two_channels_needs_the_channel(kafka_topic: TopicMaker) -> None:
+    """The error names both; with one of them its trace is printed."""
+    topic = kafka_topic()
+    write(
+        [*renamed(run_of(NAME).records, "a"), *renamed(run_of(NAME).records, "b")],
+        topic.settings,
+    )
+    result = trace(topic, case().message_id)
+    assert result.exit_code == 2
+    assert "occurs in 'a', 'b': give --channel" in result.stderr
+    arguments = [case().message_id, "--channel", "b", "--format", "json"]
+    (found,) = documents(trace(topic, *arguments))
+    assert found["channel"] == "b"
+
+
+@pytest.mark.kafka
+def test_a_channel_that_kafka_has_forgotten_is_reported(
+    kafka_topic: TopicMaker, tmp_path: Path
+) -> None:
+    """The incident is known, and the frames are deleted."""
+    topic = kafka_topic()
+    frames = [one for one in run_of(NAME).records if one.key is not None]
+    write(frames, topic.settings)
+    topic.write(b"", time_ms=frames[-1].timestamp_ms + 10**7, key=b"later")
+    topic.delete_before(len(frames))
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps(run_of(NAME).monitor.report(with_detail=True)))
+    result = trace(topic, case().message_id, "--report", str(report))
+    assert result.exit_code == 2
+    assert "Kafka holds nothing before" in result.stderr
+
+
+@pytest.mark.kafka
+def test_follow_prints_what_new_records_show(kafka_topic: TopicMaker) -> None:
+    """Another document for each change, until a signal ends it without an error."""
+    topic = kafka_topic()
+    frames = [one for one in run_of(NAME).records if one.key is not None]
+    (whole,) = run_of(NAME).trace(CHANNEL, [case().message_id])
+    middle_ms = (whole.evidence.appeared_ms or 0) + 60_000
+    write([one for one in frames if one.timestamp_ms < middle_ms], topic.settings)
+    settings = topic.settings
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "streaming.cli", "trace", case().message_id),
+            *("--bootstrap", settings.bootstrap, "--topic", settings.topic),
+            *("--follow", "--format", "json"),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+    )
+    assert process.stdout is not None
+    with process, process.stdout:
+        before = json.loads(process.stdout.readline())
+        write([one for one in frames if one.timestamp_ms >= middle_ms], settings)
+        after = json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    assert len(after["steps"]) > len(before["steps"])
+    assert "deliveries.lost" not in {one["figure"] for one in before["conclusions"]}
