@@ -9,11 +9,14 @@ from streaming.chunk import Chunk
 
 _DEFAULT = DEFAULT_PROTOCOL.encode()
 
+_PASSED_RECORDS = 500
+"""Records after which digests are passed on: 10 MB with default filters."""
+
 
 class TraceFeed:
     """Takes the records of the partitions in which a channel lies.
 
-    The memory is that of one chunk per partition, whatever the number of records.
+    The memory is that of `_PASSED_RECORDS` records, however many there are.
 
     Args:
         reader: Gets the digests.
@@ -35,7 +38,7 @@ class TraceFeed:
         self._admitted_ms = admitted_ms
         self._chunks: dict[int, Chunk] = {}
         self._foresights: dict[int, Foresight[RawRecord]] = {}
-        self._records = 0
+        self._records = self._waiting = 0
         self._from_ms: int | None = None
         self._to_ms: int | None = None
 
@@ -75,7 +78,8 @@ class TraceFeed:
         if self._from_ms is None:
             self._from_ms = record.timestamp_ms
         self._to_ms = max(self._to_ms or 0, chunk.clock_ms)
-        if chunk.is_full:
+        self._waiting += 1
+        if chunk.is_full or self._waiting >= _PASSED_RECORDS:
             self._pass_on()
 
     def _concerns(self, record: RawRecord) -> bool:
@@ -86,6 +90,7 @@ class TraceFeed:
         return self._key is None or record.key in (None, self._key)
 
     def _pass_on(self) -> None:
+        self._waiting = 0
         rows = [row for chunk in self._chunks.values() for row in chunk.take_rows()]
         if rows:
             clock_ms = min(chunk.clock_ms for chunk in self._chunks.values())
