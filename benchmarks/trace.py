@@ -114,10 +114,7 @@ def main() -> None:
             print(f"{name}: {_measure(kafka, message_id, *where)}")
         with (
             tempfile.TemporaryDirectory() as directory,
-            started(
-                *("run", "--bootstrap", kafka.bootstrap, "--topic", kafka.topic),
-                *("--checkpoint", str(Path(directory) / "checkpoint"), "--port", "0"),
-            ) as job,
+            started(kafka, Path(directory)) as job,
         ):
             page_of(job)
             found = _measure(kafka, message_id, *window)
