@@ -90,6 +90,7 @@ docs-tables: install ## Pages and parts of pages that are made from the code
 	$(PYTHON) -m docs.make_history
 	$(PYTHON) -m docs.make_rules
 	$(PYTHON) -m docs.make_gap_states
+	$(PYTHON) -m docs.make_trace
 	$(PYTHON) -m docs.make_packages
 	$(PYTHON) -m docs.make_guarantees
 	$(PYTHON) -m docs.make_performance

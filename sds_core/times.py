@@ -15,6 +15,8 @@ SUFFIX = "_utc"
 
 _TIMES = frozenset(
     {
+        "appeared_ms",
+        "at_ms",
         "begin",
         "clock",
         "ended",

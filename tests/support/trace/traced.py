@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from connectors.kafka.producer import TopicRecord
@@ -15,6 +15,7 @@ from sds_core.observer.record import RawRecord
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.tracing import Subject
 from sds_core.trace.trace import Trace, TraceReader
+from sds_core.wire import decode
 from streaming.trace_feed import TraceFeed
 from tests.support.monitor import Monitor, batches
 
@@ -48,11 +49,23 @@ class Simulated:
 def simulated(scenario: AnyScenario, seed: int = 1, partitions: int = 1) -> Simulated:
     """Simulate a scenario, and let the monitor read what the taps write."""
     records, truth = simulation_of(scenario, seed, START_MS, partitions)
-    written = list(records)
+    run = read(list(records))
+    return replace(run, truth=truth.document())
+
+
+def read(records: Sequence[TopicRecord]) -> Simulated:
+    """Let the monitor read records; the truth has only the ids of all messages."""
     monitor, clock_ms = Monitor(), 0
-    for batch, clock_ms in batches(written):
+    for batch, clock_ms in batches(records):
         monitor.read(batch, clock_ms)
-    return Simulated(written, truth.document(), monitor, clock_ms)
+    ids: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+    for record in records:
+        if record.key is not None and "protocol" not in dict(record.headers):
+            frame = decode(record.value)
+            entries = (*frame.causal_history, *frame.repair_request)
+            named = (frame.message_id, *(one.message_id for one in entries))
+            ids[frame.channel_id].update((one, {}) for one in named)
+    return Simulated(records, {"messages": ids}, monitor, clock_ms)
 
 
 def traced(

@@ -1,0 +1,46 @@
+"""Writes the made parts of docs/trace.md: ``python -m docs.make_trace``.
+
+The example is a golden trace, the table the rules of both protocols' tracers.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from docs.page_part import PagePart
+from sds_core.observer.mvds.tracer import RULES as MVDS_RULES
+from sds_core.observer.sds.trace_rules import RULES as SDS_RULES
+
+PART = PagePart("trace.md", "make_trace", "the example and the conclusions")
+_EXAMPLE = Path(__file__).parents[1] / "tests" / "golden" / "traces" / "blind-tap.txt"
+
+
+def text() -> str:
+    """Return the part, with its marks."""
+    rows = [
+        f"| {protocol} | `{what}` | {rule.text} | "
+        f"{f'`{rule.figure}`' if rule.figure else ''} | {rule.section} |"
+        for protocol, rules in (("SDS", SDS_RULES), ("MVDS", MVDS_RULES))
+        for what, rule in rules.items()
+    ]
+    return "\n".join(
+        [
+            PART.begin,
+            "```text",
+            _EXAMPLE.read_text("utf-8").rstrip(),
+            "```",
+            "",
+            "The conclusions, the gravest first; the section is that of "
+            "[figures.md](figures.md).",
+            "",
+            "| protocol | `what` of the step | text | figure | section |",
+            "|---|---|---|---|---|",
+            *rows,
+            "",
+            PART.end,
+        ]
+    )
+
+
+if __name__ == "__main__":
+    PART.write(text())
