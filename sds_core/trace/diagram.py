@@ -16,7 +16,11 @@ from sds_core.trace.document import sentence, step_text
 from sds_core.trace.trace import Trace
 
 _HARMLESS = frozenset(string.ascii_letters + string.digits + " ._,()+-")
+_SAID = {": ": " - ", "…": "(cut)"}
+"""Signs of our own texts, as a label has them."""
+
 _LONGEST_NAME = 40
+_LONGEST_TEXT = 160
 _TAPS = "T"
 """Lane of all taps, which show frames and which conclusions stand over."""
 
@@ -34,9 +38,11 @@ def plantuml(trace: Trace) -> str:
 
 def label(text: str) -> str:
     """Return a text that no language takes for anything else."""
+    short = shorten(text, _LONGEST_TEXT)
+    for sign, said in _SAID.items():
+        short = short.replace(sign, said)
     harmless = "".join(
-        char if char in _HARMLESS else f"(U+{ord(char):04X})"
-        for char in shorten(text, _LONGEST_NAME * 4)
+        char if char in _HARMLESS else f"(U+{ord(char):04X})" for char in short
     )
     # Two signs in a row can be markup, and a line must not begin with one.
     for sign in "._,+-":

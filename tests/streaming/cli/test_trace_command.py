@@ -17,12 +17,13 @@ from click.testing import CliRunner, Result
 from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka import backward
 from connectors.kafka.producer import TopicRecord, partition_of, write
+from connectors.simulator.scenario_files import load_scenario
 from sds_core.trace.document import trace_object
 from sds_core.wire import decode, encode
 from streaming.cli.trace import command
 from tests.support.kafka import KafkaTopic, TopicMaker, make_topic
 from tests.support.trace.causes import KINDS, Case, run_of
-from tests.support.trace.traced import Simulated
+from tests.support.trace.traced import Simulated, simulated
 
 NAME = "not delivered to one"
 CHANNEL = "cut"
@@ -248,3 +249,24 @@ def test_follow_prints_what_new_records_show(kafka_topic: TopicMaker) -> None:
         assert process.wait(60) == 0
     assert len(after["steps"]) > len(before["steps"])
     assert "deliveries.lost" not in {one["figure"] for one in before["conclusions"]}
+
+
+@pytest.mark.kafka
+def test_a_message_of_mvds_is_traced_over_all_pairs_of_peers(
+    kafka_topic: TopicMaker,
+) -> None:
+    """Its records lie in several partitions; its group is its channel."""
+    run = simulated(load_scenario("mvds-batch"), partitions=PARTITIONS)
+    topic = kafka_topic(PARTITIONS)
+    write(run.records, topic.settings)
+    message_id = next(iter(run.truth["messages"]))
+    (found,) = documents(trace(topic, message_id, "--format", "json"))
+    (known,) = run.trace("", [message_id], "mvds")
+    expected = trace_object(known)
+    assert found["channel"] == expected["channel"] != ""
+    steps = [(one["what"], one["by"], one["to"]) for one in found["steps"]]
+    assert steps == [(one["what"], one["by"], one["to"]) for one in expected["steps"]]
+    assert {"message", "ack"} <= {what for what, _, _ in steps}
+    arguments = ["--channel", found["channel"], "--format", "plantuml", "--anonymise"]
+    drawn = trace(topic, message_id.upper(), *arguments)
+    assert "P1->>P2: " in drawn.stdout
