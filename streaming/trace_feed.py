@@ -47,9 +47,21 @@ class TraceFeed:
         partition = record.partition
         if partition not in self._chunks:
             self._chunks[partition] = Chunk(partition, 0, self._admitted_ms)
-            self._foresights[partition] = Foresight(0, self._admitted_ms)
-        for settled, written_ms in self._foresights[partition].add(record):
+        foresight = self._foresights.get(partition)
+        if foresight is None:
+            clock_ms = self._chunks[partition].clock_ms
+            foresight = Foresight(clock_ms, self._admitted_ms)
+            self._foresights[partition] = foresight
+        for settled, written_ms in foresight.add(record):
             self._add(settled, written_ms)
+
+    def admit(self, wall_ms: int) -> None:
+        """Take the records that follow as read at this wall time, Unix ms.
+
+        Call it after `traces`: then no record waits for those behind it.
+        """
+        self._admitted_ms = wall_ms
+        self._foresights.clear()
 
     def traces(self, clock_ms: int = 0) -> list[Trace]:
         """Return what is known with all records that were added.

@@ -118,6 +118,7 @@ class _Reading:
         while self._follow and not ending.wait(_POLL_S):
             here, ends = ends, offsets.latest(partitions)
             if here != ends:
+                self._feed.admit(wall_ms())
                 for record in self._records(here, ends):
                     self._feed.add(record)
                 yield self._feed.traces()

@@ -1,0 +1,62 @@
+"""The feed of a trace: records in, digests out."""
+
+from __future__ import annotations
+
+from sds_core.observer.protocols import PROTOCOLS, by_name
+from sds_core.observer.record import RawRecord
+from sds_core.observer.settings import DEFAULTS
+from sds_core.observer.tracing import Subject
+from sds_core.trace.trace import TraceReader
+from sds_core.wire import encode
+from streaming.trace_feed import TraceFeed
+from tests.support.frames import MINUTE, START_MS, FrameFactory
+
+SDS = by_name(PROTOCOLS)["sds"]
+FRAMES = FrameFactory("town")
+
+
+def feed_of(*message_ids: str) -> TraceFeed:
+    """A feed at the start, with messages of the channel of the factory."""
+    subjects = [Subject("town", one) for one in message_ids]
+    reader = TraceReader(SDS, subjects, DEFAULTS, has_all_numbers=True)
+    return TraceFeed(reader, "sds", b"town", START_MS)
+
+
+def record(offset: int, message_id: str, at: int, key: bytes = b"town") -> RawRecord:
+    """A record with a message of alice."""
+    frame = FRAMES.content(message_id, "alice", 1_000 + offset)
+    return RawRecord(0, offset, START_MS + at, key, encode(frame), ())
+
+
+def test_records_that_are_read_later_are_not_from_the_future() -> None:
+    """While a trace follows a topic, each stretch of records has its own wall time."""
+    feed = feed_of("m0", "m1", "m2")
+    feed.add(record(0, "m0", 0))
+    feed.add(record(1, "m1", 2 * MINUTE))
+    first, second, _ = feed.traces()
+    assert first.evidence.appeared_ms == START_MS
+    assert second.evidence.appeared_ms is None
+    feed.admit(START_MS + 2 * MINUTE)
+    feed.add(record(2, "m2", 2 * MINUTE))
+    *_, third = feed.traces()
+    assert third.evidence.appeared_ms == START_MS + 2 * MINUTE
+
+
+def test_frames_of_other_channels_are_not_read() -> None:
+    """They count for the clock and the taps, also if they hold the id."""
+    feed = feed_of("m0")
+    feed.add(record(0, "m0", 0, key=b"village"))
+    (found,) = feed.traces()
+    assert found.evidence.appeared_ms is None
+    assert (found.records, found.to_ms) == (0, START_MS)
+
+
+def test_a_trace_does_not_depend_on_how_often_it_is_taken() -> None:
+    """Nor on which records are passed on together."""
+    whole, stepwise = feed_of("m1"), feed_of("m1")
+    for number in range(5):
+        one = record(number, f"m{number}", number)
+        whole.add(one)
+        stepwise.add(one)
+        stepwise.traces()
+    assert whole.traces() == stepwise.traces()
