@@ -74,6 +74,6 @@ def offsets_at(
         partitions: Partitions to look up.
         time_ms: Record time, Unix ms.
     """
-    found = offsets.first_at_or_after(partitions, max(0, time_ms))
+    begins = offsets.first_at_or_after(partitions, max(0, time_ms))
     ends = offsets.latest(partitions)
-    return {one: found[one].offset if one in found else ends[one] for one in partitions}
+    return {p: begins[p].offset if p in begins else ends[p] for p in partitions}

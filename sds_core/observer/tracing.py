@@ -269,17 +269,17 @@ class StepLog:
         Args:
             undone: What takes a note back, for the same participant.
         """
-        found = {
+        by_what = {
             what: self._conclusion(what, notes) for what, notes in self._notes.items()
         }
         holding = []
-        for what in [one for one in self._rules if one in found]:
-            back = [found[one] for one in undone.get(what, ()) if one in found]
+        for what in [one for one in self._rules if one in by_what]:
+            back = [by_what[one] for one in undone.get(what, ()) if one in by_what]
             gone = {name for one in back for name in one.names}
-            names = tuple(name for name in found[what].names if name not in gone)
+            names = tuple(name for name in by_what[what].names if name not in gone)
             if names or not back:
-                holding.append(msgspec.structs.replace(found[what], names=names))
-        in_order = sorted(found.values(), key=lambda one: one.at_ms)
+                holding.append(msgspec.structs.replace(by_what[what], names=names))
+        in_order = sorted(by_what.values(), key=lambda one: one.at_ms)
         return in_order, holding[0] if holding else None
 
     def _conclusion(self, what: str, notes: Sequence[Note]) -> Conclusion:

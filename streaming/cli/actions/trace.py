@@ -57,12 +57,12 @@ def trace(
         click.ClickException: Nothing was found, or the incidents cannot be read.
     """
     if follow and form.is_diagram:
-        message = f"--follow cannot extend a diagram: leave out --format {form.value}"
+        message = "--follow cannot extend a diagram: give --format text or json"
         raise click.UsageError(message)
     output = _Output(form, anonymise)
     with closing(TopicOffsets(kafka)) as offsets, end_requested() as ending:
-        found = search(kafka, offsets, begin_search(source, request), wall_ms())
-        reading = _Reading(kafka, offsets, found, follow)
+        searched = search(kafka, offsets, begin_search(source, request), wall_ms())
+        reading = _Reading(kafka, offsets, searched, follow)
         for traces in reading.traces(ending):
             output.show(traces)
         output.finish()
@@ -74,31 +74,35 @@ class _Reading:
     Args:
         kafka: Cluster and topic.
         offsets: Offsets of the topic.
-        found: The messages.
+        searched: The messages.
         follow: Whether to wait for new records.
     """
 
     def __init__(
-        self, kafka: KafkaSettings, offsets: TopicOffsets, found: Search, follow: bool
+        self,
+        kafka: KafkaSettings,
+        offsets: TopicOffsets,
+        searched: Search,
+        follow: bool,
     ) -> None:
-        assert found.protocol is not None  # noqa: S101 - `search` raises otherwise
-        assert found.protocol.tracing is not None  # noqa: S101 - it searched these
+        assert searched.protocol is not None  # noqa: S101 - `search` raises otherwise
+        assert searched.protocol.tracing is not None  # noqa: S101 - it searched these
         self._kafka = kafka
         self._offsets = offsets
-        self._window = _window(found, follow)
+        self._window = _window(searched, follow)
         self._follow = follow
         all_partitions = offsets.partitions()
-        is_keyed = found.protocol.tracing.is_keyed
-        self._partitions = sorted(found.partitions) if is_keyed else all_partitions
-        subjects = list(found.subjects)
+        is_keyed = searched.protocol.tracing.is_keyed
+        self._partitions = sorted(searched.partitions) if is_keyed else all_partitions
+        subjects = list(searched.subjects)
         reader = TraceReader(
-            found.protocol,
+            searched.protocol,
             subjects,
-            found.settings,
+            searched.settings,
             has_all_numbers=self._partitions == all_partitions,
         )
         key = subjects[0].channel.encode() if is_keyed else None
-        self._feed = TraceFeed(reader, found.protocol.name, key, wall_ms())
+        self._feed = TraceFeed(reader, searched.protocol.name, key, wall_ms())
 
     def traces(self, ending: threading.Event) -> Iterator[list[Trace]]:
         """Yield the traces, and again after new records, until the event is set."""
@@ -146,16 +150,16 @@ class _Reading:
                 )
 
 
-def _window(found: Search, follow: bool) -> Window:
+def _window(searched: Search, follow: bool) -> Window:
     """Return the record times that can concern the messages.
 
     A participant is expected to receive a message if it spoke in the horizon before,
     and frames change a message's figures for the horizon after.
     """
-    asked = found.request.window
+    asked = searched.request.window
     if asked != ALL_TIMES:
         return asked
-    settings, appeared = found.settings, found.appeared()
+    settings, appeared = searched.settings, searched.appeared()
     first_ms = appeared.first_ms - settings.horizon_ms - settings.warm_up_ms
     last_ms = appeared.last_ms + settings.horizon_ms + settings.gap_deadline_ms
     return Window(max(0, first_ms), ALL_TIMES.last_ms if follow else last_ms)

@@ -77,18 +77,18 @@ def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
     """
     has_source = source != IncidentSource() or request.incidents
     incidents: list[Incident] = []
-    found = DEFAULTS
+    model = DEFAULTS
     if has_source:
         read = read_incidents(
             source, IncidentFilter(request.channel, None, standing=request.incidents)
         )
         incidents = [one for one in read.incidents if _is_meant(one, request)]
-        found = read.settings
+        model = read.settings
         if request.incidents and not incidents:
             message = f"there are no {request.what}"
             raise click.UsageError(message)
     # The monitor's own settings, then those of the file.
-    settings = settings_of(values_of(found) | dict(observer_settings()))
+    settings = settings_of(values_of(model) | dict(observer_settings()))
     ids = frozenset({one.message_id for one in incidents[:MOST_MESSAGES]})
     if request.message_id is not None:
         ids |= {request.message_id}
@@ -139,9 +139,9 @@ def search(
         for part in slices_backward(
             kafka, offsets, some, span.first_ms, span.last_ms, _SLICE_MS
         ):
-            before = reader.found
+            before = reader.matches
             reader.read(part.records)
-            if begun.subjects and reader.found == before:
+            if begun.subjects and reader.matches == before:
                 break
         if begun.subjects:
             break
@@ -168,7 +168,7 @@ class _Reader:
         self._hashes = {one.encode() for one in begun.query.waku_hashes}
         channel = begun.request.channel
         self._key = None if channel is None else channel.encode()
-        self.found = 0
+        self.matches = 0
         self.channels: set[str] = set()
 
     def read(self, records: Iterable[RawRecord]) -> None:
@@ -176,7 +176,7 @@ class _Reader:
         begun = self._begun
         for record in records:
             for protocol, subject in self._subjects(record):
-                self.found += 1
+                self.matches += 1
                 known = begun.subjects
                 if not subject.channel or Subject("", subject.message_id) in known:
                     subject = self._merged(subject)
@@ -215,8 +215,8 @@ class _Reader:
         if not isinstance(judged, FrameRecord):
             return
         for subject in tracing.subjects(judged.frame, judged.headers, query):
-            wanted = self._begun.request.channel
-            if wanted is None or subject.channel in ("", wanted):
+            channel = self._begun.request.channel
+            if channel is None or subject.channel in ("", channel):
                 yield protocol, subject
 
 
@@ -225,10 +225,10 @@ _MOST_CHANNELS = 1_000
 
 
 def _is_meant(incident: Incident, request: TraceRequest) -> bool:
-    wanted = request.message_id
-    if wanted is None:
+    message_id = request.message_id
+    if message_id is None:
         return request.incidents
-    return wanted == incident.message_id or wanted.lower() == incident.waku_hash
+    return message_id == incident.message_id or message_id.lower() == incident.waku_hash
 
 
 def _in_turn(partitions: Sequence[int], begun: Search) -> Iterator[list[int]]:

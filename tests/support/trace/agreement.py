@@ -139,7 +139,7 @@ def main() -> int:
         is_mvds = name.startswith("mvds")
         found = [*(mvds_disagreements if is_mvds else disagreements)(run)]
         failed += bool(found)
-        print(f"{name}: {len(found)} disagreements")
+        print(f"{name}: {len(found)} disagreements", flush=True)
         for line in found[:20]:
             print(f"  {line}")
     return failed

@@ -21,6 +21,7 @@ from tests.support.monitor import Monitor, batches
 
 START_MS = 1_760_000_000_000
 _NEVER_MS = 1 << 62
+_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,19 @@ class Simulated:
     def trace(
         self, channel: str, message_ids: Iterable[str], protocol: str = "sds"
     ) -> list[Trace]:
-        """Trace messages of a channel or group."""
-        return traced(self.records, channel, message_ids, self.end_ms, protocol)
+        """Trace messages of a channel or group, `_AT_ONCE` in one pass."""
+        ids = [*message_ids]
+        return [
+            trace
+            for begin in range(0, len(ids), _AT_ONCE)
+            for trace in traced(
+                self.records,
+                channel,
+                ids[begin : begin + _AT_ONCE],
+                self.end_ms,
+                protocol,
+            )
+        ]
 
 
 def simulated(scenario: AnyScenario, seed: int = 1, partitions: int = 1) -> Simulated:
