@@ -100,7 +100,7 @@ def _findings(
 
     @cache
     def holes(observers: tuple[str, ...]) -> Collection[_Holes]:
-        return _holes(observers, snapshot.taps, snapshot.clock_ms, settings).values()
+        return holes_of(observers, snapshot.taps, snapshot.clock_ms, settings).values()
 
     for name, totals in views.totals.items():
         taps = holes(tuple(totals.observers))
@@ -174,7 +174,7 @@ def coincides_with_hole(
     Returns:
         False if `taps` has none of the observers.
     """
-    holes = _holes(observers, taps, clock_ms, settings)
+    holes = holes_of(observers, taps, clock_ms, settings)
     return _have_holes(holes.values(), from_ms, to_ms)
 
 
@@ -214,7 +214,7 @@ def excuse_of(
     Returns:
         None if all evidence counts.
     """
-    taps = _holes(observers, snapshot.taps, snapshot.clock_ms, settings).values()
+    taps = holes_of(observers, snapshot.taps, snapshot.clock_ms, settings).values()
     if not taps or not all(taps):
         return None
 
@@ -240,7 +240,7 @@ def causes_of(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> Sequence
     settings = snapshot.observer
     around = Surroundings(
         snapshot.clock_ms,
-        _holes(totals.observers, snapshot.taps, snapshot.clock_ms, settings),
+        holes_of(totals.observers, snapshot.taps, snapshot.clock_ms, settings),
         excuse_of(totals.observers, snapshot, settings),
         settings,
     )
@@ -332,7 +332,7 @@ def _troubled(
     return span._replace(to_ms=clock_ms)
 
 
-def _holes(
+def holes_of(
     observers: Iterable[str],
     taps: Mapping[str, TapTotals],
     clock_ms: int,

@@ -142,11 +142,9 @@ class TraceReader:
             from_ms: See `Trace`.
             to_ms: See `Trace`.
         """
-        taps = {
-            name: holes_of(view.totals, self._clock_ms, self._settings)
-            for name, view in sorted(self._taps.items())
-            if view.totals.last_seen_ms
-        }
+        seen = {name: view.totals for name, view in sorted(self._taps.items())}
+        known = [name for name, totals in seen.items() if totals.last_seen_ms]
+        taps = holes_of(known, seen, self._clock_ms, self._settings)
         return [
             Trace(
                 self._protocol.name,
