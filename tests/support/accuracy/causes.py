@@ -52,7 +52,7 @@ _LOOK_BACK_MS = 3 * DEFAULTS.verdict_window_ms
 """A failure is found some minutes after its message, and counts in one window."""
 
 
-def _scenario(name: str, **changes: Any) -> Scenario:
+def made_scenario(name: str, **changes: Any) -> Scenario:
     """Return a scenario of one channel, `name`, of six participants who talk a lot."""
     profile, base = changes.pop("profile", {}), changes.pop("base", "spec")
     interval_s = changes.pop("interval_s", 4)
@@ -79,21 +79,21 @@ def _cut(from_s: int, until_s: int, direction: str, participants: int = 1) -> An
 
 
 _MADE = (
-    _scenario(
+    made_scenario(
         "cut-sender",
         interval_s=3,
         profile=_MENDS_NOTHING | {"causal_history_size": 100},
         network=_cut(200, 380, "outgoing"),
     ),
-    _scenario(
+    made_scenario(
         "cut-receiver", profile=_MENDS_NOTHING, network=_cut(200, 300, "incoming")
     ),
-    _scenario("deaf", network=_cut(200, 640, "incoming")),
-    _scenario("split", network=_cut(200, 640, "both", participants=3)),
-    _scenario("half-deaf", network=_cut(200, 640, "incoming", participants=3)),
-    _scenario("without-repair", profile=_MENDS_NOTHING, network={"loss": 0.03}),
-    _scenario("with-repair", profile=_NO_RETRIES, network={"loss": 0.25}),
-    _scenario(
+    made_scenario("deaf", network=_cut(200, 640, "incoming")),
+    made_scenario("split", network=_cut(200, 640, "both", participants=3)),
+    made_scenario("half-deaf", network=_cut(200, 640, "incoming", participants=3)),
+    made_scenario("without-repair", profile=_MENDS_NOTHING, network={"loss": 0.03}),
+    made_scenario("with-repair", profile=_NO_RETRIES, network={"loss": 0.25}),
+    made_scenario(
         "small-filters",
         base="nim_sds",
         profile={
@@ -102,14 +102,14 @@ _MADE = (
             "bloom_kept_ids": 30,
         },
     ),
-    _scenario(
+    made_scenario(
         "gives-up",
         interval_s=8,
         participants=3,
         profile={"max_retries": 1, "repair": False, "sync_interval_ms": 300_000},
         network={"loss": 0.75},
     ),
-    _scenario(
+    made_scenario(
         "tail",
         network={"loss": 0.01},
         channels=[

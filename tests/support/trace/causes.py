@@ -18,6 +18,7 @@ from connectors.simulator.scenario_files import load_scenario
 from sds_core.simulation.scenario import Scenario
 from sds_core.trace.document import trace_object
 from sds_core.wire import decode, encode
+from tests.support.accuracy.causes import made_scenario
 from tests.support.trace.traced import Simulated, simulated
 from tests.support.written_segments import nim_segments
 
@@ -75,20 +76,6 @@ def named_cause(document: Document) -> Cause:
         and one["heard_after_ms"] - one["heard_before_ms"] > _AWAY_MS
     )
     return Cause("away", away)
-
-
-def _scenario(name: str, **changes: Any) -> Scenario:
-    profile = changes.pop("profile", {})
-    mapping: dict[str, Any] = {
-        "name": name,
-        "description": "a scenario with a known cause",
-        "duration_s": 900,
-        "settle_s": 450,
-        "participants": 6,
-        "profiles": [{"base": "spec", "overrides": profile}],
-        "channels": [{"name": name, "traffic": {"mean_interval_s": 4}}],
-    }
-    return Scenario.from_mapping(mapping | changes)
 
 
 _MENDS_NOTHING = {"max_retries": 0, "repair": False, "lost_after_ms": 60_000}
@@ -228,7 +215,7 @@ def _file(name: str) -> Scenario:
     return scenario
 
 
-_PHONES = _scenario(
+_PHONES = made_scenario(
     "phones",
     duration_s=6 * 3600,
     settle_s=1800,
@@ -248,13 +235,13 @@ _PHONES = _scenario(
 KINDS: Mapping[str, Kind] = {
     "lost to everybody": Kind(_file("unrepaired"), _lost),
     "not delivered to one": Kind(
-        _scenario("cut", profile=_MENDS_NOTHING, network=_cut("incoming")),
+        made_scenario("cut", profile=_MENDS_NOTHING, network=_cut("incoming")),
         _not_delivered,
     ),
     "blind tap": Kind(_file("tap-blind"), _blind),
-    "repaired late": Kind(_scenario("repaired", network={"loss": 0.1}), _repaired),
+    "repaired late": Kind(made_scenario("repaired", network={"loss": 0.1}), _repaired),
     "never acknowledged": Kind(
-        _scenario(
+        made_scenario(
             "unheard",
             participants=3,
             profile={
