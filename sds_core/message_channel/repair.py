@@ -194,7 +194,7 @@ class RepairRequests:
     def next_ms(self) -> float:
         """When the next entry expires, Unix ms; inf if none does."""
         # Requests that are sent once do not expire.
-        if self._profile.after_request is AfterRequest.ONCE:
+        if not self._entries or self._profile.after_request is AfterRequest.ONCE:
             return inf
         waiting, held = self._waiting.first(), self._held.first()
         return min(
