@@ -77,7 +77,7 @@ class Reception(Behaviour):
             and entry.message_id not in self._log.forgotten
             and entry.message_id not in (message_id, "")
         ]
-        if self._log.is_older(frame.lamport or 0, message_id):
+        if unknown and self._log.is_older(frame.lamport or 0, message_id):
             # Dependencies of content that old may have been delivered and forgotten.
             unknown = []
         refused = refusal(frame, unknown, now_ms, self._profile, self._lamport)

@@ -182,7 +182,7 @@ class RepairRequests:
     @property
     def has_waiting(self) -> bool:
         """Whether entries wait to be carried."""
-        return len(self._waiting) > 0
+        return bool(self._entries) and len(self._waiting) > 0
 
     @property
     def due_ms(self) -> float:
