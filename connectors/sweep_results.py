@@ -227,7 +227,10 @@ def _table(results: SweepResults) -> pa.Table:
     """Return a row for each run: its number, seed, settings and figures."""
     rows: list[Mapping[str, Any]] = []
     for run in results.grid.runs():
-        settings = {name: run.plan.setting(name) for name in _SETTINGS}
+        settings = {
+            _PREFIX + name: run.plan.setting(name)
+            for name in run.plan.__struct_fields__
+        }
         figures = dict(
             zip(Outcome._fields, results.runs[run.number].figures, strict=True)
         )
@@ -248,12 +251,13 @@ def _arrow_type(kind: inspect.Type) -> pa.DataType:
 
 
 _PLAN = cast("inspect.StructType", inspect.type_info(ChannelPlan))
-_SETTINGS: Final = {field.name: _arrow_type(field.type) for field in _PLAN.fields}
+_PREFIX: Final = "plan_"
+"""Before the names of settings, since figures have some of these names too."""
 _SCHEMA: Final = pa.schema(
     [
         ("run", pa.int32()),
         ("seed", pa.int32()),
-        *_SETTINGS.items(),
+        *((_PREFIX + field.name, _arrow_type(field.type)) for field in _PLAN.fields),
         *((name, pa.float64()) for name in Outcome._fields),
     ]
 )
