@@ -15,8 +15,8 @@ from streaming.cli.plan_options import (
     source_options,
 )
 from streaming.cli.plan_size import size_command
-from streaming.cli.plan_what_if import what_if_command
 from streaming.cli.plan_sweep import sweep_command
+from streaming.cli.plan_what_if import what_if_command
 from streaming.cli.settings import config_option
 
 
