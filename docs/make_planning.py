@@ -25,18 +25,17 @@ from sds_core.planning.closed_forms import false_positive_rates
 from sds_core.planning.estimates import Estimate
 from sds_core.planning.experiment import Outcome
 from sds_core.planning.grid import Cell, Grid
-from sds_core.text import byte_size, number
+from sds_core.text import byte_size, counted, number
 from sds_core.wire import DEFAULT_PARAMETERS
 from streaming.cli.actions.plan_sweep import run_sweep
 from streaming.settings import SessionSettings
 
 GRIDS: Final = Path(__file__).with_name("grids")
-_FIRST, _FOUND, _CONSISTENT = TARGETS = (
-    "first_peer_in_time",
-    "misses_found_in_time",
-    "consistent_in_time",
-)
-_MET: Final = {_FIRST: 0.99, _FOUND: 0.9, _CONSISTENT: 0.99}
+_MET: Final = {
+    "first_peer_in_time": 0.99,
+    "misses_found_in_time": 0.9,
+    "consistent_in_time": 0.99,
+}
 """Shares from which a target counts as met; the targets name only that of misses."""
 
 _FILTER_IDS: Final = (2_500, 5_000, 8_000, 10_000, 12_000, 15_000, 20_000, 30_000)
@@ -74,20 +73,43 @@ def _markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[s
 
 
 def _pivot(
-    cells: Iterable[Cell], column: str, text: Callable[[Cell], str]
-) -> tuple[list[Any], dict[str, dict[Any, str]]]:
-    """Return the values of a setting, and a text of each by the other settings."""
+    heading: str,
+    cells: Iterable[Cell],
+    column: str,
+    text: Callable[[Cell], str],
+    head: Callable[[Any], str],
+    label: Callable[[Mapping[str, Any]], str] = lambda values: _settings(values),
+) -> Iterator[str]:
+    """Yield a table with a column for each value of one setting.
+
+    Args:
+        heading: Head of the first column.
+        cells: The cells.
+        column: Setting of the columns.
+        text: Makes the content of a cell.
+        head: Makes the head of a column of its value.
+        label: Makes the head of a row of the other settings.
+    """
     rows: dict[str, dict[Any, str]] = {}
-    columns: dict[Any, None] = {}
     for cell in cells:
-        label = ", ".join(
-            f"`{key}` {_plain(value)}"
-            for key, value in cell.values.items()
-            if key != column
-        )
-        columns[cell.values[column]] = None
-        rows.setdefault(label, {})[cell.values[column]] = text(cell)
-    return list(columns), rows
+        others = {key: one for key, one in cell.values.items() if key != column}
+        rows.setdefault(label(others), {})[cell.values[column]] = text(cell)
+    values = sorted({value for row in rows.values() for value in row})
+    yield from _markdown(
+        [heading, *map(head, values)],
+        (
+            [name, *(row.get(value, "") for value in values)]
+            for name, row in rows.items()
+        ),
+    )
+
+
+def _settings(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"`{key}` {_plain(value)}" for key, value in values.items())
+
+
+def _loss(loss: float) -> str:
+    return f"loss {100 * loss:g} %"
 
 
 def _plain(value: Any) -> str:
@@ -96,100 +118,64 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else f"{value:,g}"
 
 
-def _with(estimate: Estimate, text: Callable[[float], str], other: str = "-") -> str:
+def _with(estimate: Estimate, text: Callable[[float], str]) -> str:
     """Return a mean with the half width of its interval, if it has one."""
     if np.isnan(estimate.value):
-        return other
+        return "-"
     half = (estimate.high - estimate.low) / 2
     is_known = np.isfinite(half) and half > 0
     return text(estimate.value) + (f" ± {text(half)}" if is_known else "")
 
 
+def _of(figure: str, text: Callable[[float], str]) -> Callable[[Cell], str]:
+    return lambda cell: _with(cell.figures[figure], text)
+
+
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g}"
-
-
-def _about(grid: Grid, base: Mapping[str, Any]) -> str:
-    settings = ", ".join(f"`{key}` {_plain(value)}" for key, value in base.items())
-    return f"{settings}; {number(grid.seeds)} seeds."
+    return f"{100 * share:.4g}"
 
 
 def _delivery(read: Read) -> Iterator[str]:
     grid, cells = read("delivery")
     cells = cells + read("large")[1]
     usual = grid.cells[0]
+
+    def label(values: Mapping[str, Any]) -> str:
+        changed = {k: one for k, one in values.items() if one != usual.setting(k)}
+        return _settings(changed) or "as it is"
+
     for heading, figure, text in (
         ("Delivered in the end, percent", "eventual", _percent),
         ("Time to recover, 95th percentile, s", "recovery_p95_s", "{:.3g}".format),
         ("Bytes a day", "bytes_per_day", byte_size),
     ):
-        rows: dict[str, dict[float, str]] = {}
-        for cell in cells:
-            changed = [
-                f"`{key}` {_plain(value)}"
-                for key, value in cell.values.items()
-                if key != "loss" and value != usual.setting(key)
-            ]
-            label = ", ".join(changed) or "as it is"
-            estimate = cell.figures[figure]
-            rows.setdefault(label, {})[cell.values["loss"]] = _with(estimate, text)
-        losses = sorted({loss for row in rows.values() for loss in row})
-        heads = [heading, *(f"loss {loss:.0%}" for loss in losses)]
-        yield from _markdown(
-            heads,
-            (
-                [label, *(row.get(loss, "") for loss in losses)]
-                for label, row in rows.items()
-            ),
-        )
+        yield from _pivot(heading, cells, "loss", _of(figure, text), _loss, label)
 
 
 def _targets(read: Read) -> Iterator[str]:
-    _, cells = read("targets")
-
     def text(cell: Cell) -> str:
-        shares = [cell.figures[name].value for name in TARGETS]
-        is_met = all(
-            # Without a miss there is none to find.
-            np.isnan(share) or share >= _MET[name]
-            for name, share in zip(TARGETS, shares, strict=True)
-        )
-        words = " / ".join("-" if np.isnan(one) else _percent(one) for one in shares)
+        shares = {name: cell.figures[name].value for name in _MET}
+        # Without a miss there is none to find.
+        is_met = all(np.isnan(shares[x]) or shares[x] >= _MET[x] for x in shares)
+        words = " / ".join(_with(cell.figures[x], _percent) for x in shares)
         return f"**{words}**" if is_met else words
 
-    losses, rows = _pivot(cells, "loss", text)
-    heads = [
-        "first peer / misses found / consistent",
-        *(f"loss {x:.0%}" for x in losses),
-    ]
-    yield from _markdown(
-        heads, ([label, *(row[loss] for loss in losses)] for label, row in rows.items())
-    )
+    heading = "first peer / misses found / consistent"
+    yield from _pivot(heading, read("targets")[1], "loss", text, _loss)
 
 
 def _false(read: Read) -> Iterator[str]:
     _, cells = read("false")
-    losses, rows = _pivot(
-        cells, "loss", lambda cell: _with(cell.figures["exposed"], _percent)
-    )
-    heads = ["messages exposed, percent", *(f"loss {loss:.0%}" for loss in losses)]
-    yield from _markdown(
-        heads, ([label, *(row[loss] for loss in losses)] for label, row in rows.items())
-    )
+    text = _of("exposed", _percent)
+    yield from _pivot("messages exposed, percent", cells, "loss", text, _loss)
+    most = max(cell.values["loss"] for cell in cells)
     chosen = [
         cell
         for cell in cells
-        if cell.values["loss"] == max(losses) and cell.values["participants"] < 5
+        if cell.values["loss"] == most and cell.values["participants"] < 5
     ]
-    heads = [
-        "ids in the filters",
-        "false positives, percent",
-        *(
-            f"`{cell.values['profile']}`, {cell.values['participants']} participants, "
-            f"loss {cell.values['loss']:.0%}"
-            for cell in chosen
-        ),
-    ]
+    heads = ["ids in the filters", "false positives, percent"]
+    heads += [_settings(cell.values) for cell in chosen]
     rates = false_positive_rates(np.array(_FILTER_IDS, np.float64), DEFAULT_PARAMETERS)
 
     def row(ids: int, rate: float) -> Iterator[str]:
@@ -198,7 +184,7 @@ def _false(read: Read) -> Iterator[str]:
         for cell in chosen:
             rolls = cell.values["profile"] == "nim_sds" and ids > _NIM_MOST_IDS
             share = cell.figures["exposed"].value * rate
-            yield "rolls over" if rolls else f"{1e6 * share:,.2g}"
+            yield "rolls over" if rolls else f"{float(f'{1e6 * share:.2g}'):,.12g}"
 
     yield from _markdown(
         heads,
@@ -207,16 +193,10 @@ def _false(read: Read) -> Iterator[str]:
 
 
 def _cost(read: Read) -> Iterator[str]:
-    _, cells = read("cost")
-    sizes, rows = _pivot(
-        cells,
-        "causal_history",
-        lambda cell: _with(cell.figures["bytes_per_message"], byte_size),
-    )
-    heads = ["bytes of a message", *(f"history {size}" for size in sizes)]
-    yield from _markdown(
-        heads, ([label, *(row[size] for size in sizes)] for label, row in rows.items())
-    )
+    text = _of("bytes_per_message", byte_size)
+    cells = read("cost")[1]
+    heading = "bytes of a message"
+    yield from _pivot(heading, cells, "causal_history", text, "history {}".format)
 
 
 TABLES: Final = {
@@ -241,21 +221,13 @@ def block(name: str, sweeps: Path) -> str:
         cells = results.grid.summary(results.outcomes, Outcome._fields)
         return results.grid, list(cells)
 
-    about = [
-        f"`{sweep}.toml`: {_about(read(sweep)[0], read_toml(_file(sweep))['base'])}"
-        for sweep in table.sweeps
-    ]
     part = table.part(name)
-    return "\n".join(
-        [
-            part.begin,
-            "",
-            *"  \n".join(about).split("\n"),
-            "",
-            *table.lines(read),
-            part.end,
-        ]
-    )
+    lines = [part.begin, ""]
+    for sweep in table.sweeps:
+        base = read_toml(_file(sweep))["base"]
+        seeds = counted(read(sweep)[0].seeds, "seed")
+        lines.append(f"`docs/grids/{sweep}.toml`: {_settings(base)}; {seeds}.")
+    return "\n".join([*lines, "", *table.lines(read), part.end])
 
 
 def _file(sweep: str) -> Path:
