@@ -22,11 +22,11 @@ from connectors.sweep_results import read_sweep
 from connectors.toml_file import read_toml
 from docs.page_part import PagePart
 from sds_core.planning.closed_forms import false_positive_rates
-from sds_core.planning.estimates import Estimate
 from sds_core.planning.experiment import Outcome
 from sds_core.planning.grid import Cell, Grid
 from sds_core.text import byte_size, counted, number
 from sds_core.wire import DEFAULT_PARAMETERS
+from streaming.cli.actions.plan_summary import with_interval
 from streaming.cli.actions.plan_sweep import run_sweep
 from streaming.settings import SessionSettings
 
@@ -118,17 +118,8 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else f"{value:,g}"
 
 
-def _with(estimate: Estimate, text: Callable[[float], str]) -> str:
-    """Return a mean with the half width of its interval, if it has one."""
-    if np.isnan(estimate.value):
-        return "-"
-    half = (estimate.high - estimate.low) / 2
-    is_known = np.isfinite(half) and half > 0
-    return text(estimate.value) + (f" ± {text(half)}" if is_known else "")
-
-
 def _of(figure: str, text: Callable[[float], str]) -> Callable[[Cell], str]:
-    return lambda cell: _with(cell.figures[figure], text)
+    return lambda cell: with_interval(cell.figures[figure], text)
 
 
 def _percent(share: float) -> str:
@@ -157,7 +148,7 @@ def _targets(read: Read) -> Iterator[str]:
         shares = {name: cell.figures[name].value for name in _MET}
         # Without a miss there is none to find.
         is_met = all(np.isnan(shares[x]) or shares[x] >= _MET[x] for x in shares)
-        words = " / ".join(_with(cell.figures[x], _percent) for x in shares)
+        words = " / ".join(with_interval(cell.figures[x], _percent) for x in shares)
         return f"**{words}**" if is_met else words
 
     heading = "first peer / misses found / consistent"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,15 +62,16 @@ def print_summary(directory: Path, figures: Sequence[str], as_json: bool) -> Non
         return
     table = Table(box=None, padding=(0, 2), header_style="dim")
     for name in (*results.grid.keys, "runs", *figures):
-        table.add_column(name, justify="right", overflow="fold")
+        table.add_column(name, justify="right", no_wrap=True)
     for cell in cells:
         values = (_text(value) for value in cell.values.values())
-        estimates = (_estimate(*item) for item in cell.figures.items())
+        estimates = (
+            with_interval(estimate, byte_size if "bytes" in name else _text)
+            for name, estimate in cell.figures.items()
+        )
         table.add_row(*values, number(cell.runs), *estimates)
-    console = Console()
-    if not console.is_terminal:
-        # A file has lines of any length.
-        console.width = _WIDEST
+    # Cells are not broken, also on a narrow terminal.
+    console = Console(width=_WIDEST)
     console.print(table)
     console.print(
         f"{number(len(results.runs))} of {counted(runs, 'run')}; means with the half "
@@ -80,11 +81,10 @@ def print_summary(directory: Path, figures: Sequence[str], as_json: bool) -> Non
     )
 
 
-def _estimate(name: str, estimate: Estimate) -> str:
-    """Return a mean and the half width of its interval, if that is known."""
+def with_interval(estimate: Estimate, text: Callable[[float], str]) -> str:
+    """Return a mean with the half width of its interval, if that is known."""
     if math.isnan(estimate.value):
         return "-"
-    text = byte_size if "bytes" in name else _text
     half = (estimate.high - estimate.low) / 2
     mean = text(estimate.value)
     return f"{mean} ± {text(half)}" if half and math.isfinite(half) else mean
