@@ -151,8 +151,11 @@ def _targets(read: Read) -> Iterator[str]:
         words = " / ".join(with_interval(cell.figures[x], _percent) for x in shares)
         return f"**{words}**" if is_met else words
 
+    _, cells = read("targets")
     heading = "first peer / misses found / consistent"
-    yield from _pivot(heading, read("targets")[1], "loss", text, _loss)
+    yield from _pivot(heading, cells, "loss", text, _loss)
+    figure = _of("bytes_per_day", byte_size)
+    yield from _pivot("bytes a day", cells, "loss", figure, _loss)
 
 
 def _false(read: Read) -> Iterator[str]:
