@@ -100,7 +100,7 @@ def _measure_plan(participants: int, seed: int) -> None:
     outcome = run(channel, seed)
     cpu_s = time.process_time() - started_s
     click.echo(f"{participants} participants: {outcome.frames:.0f} frames")
-    click.echo(f"  {cpu_s:.1f} s of CPU, {60 / cpu_s:.2g} runs a minute of CPU time")
+    click.echo(f"  {cpu_s:.1f} s of CPU, {60 / cpu_s:.3g} runs a minute of CPU time")
 
 
 if __name__ == "__main__":
