@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, cast
@@ -29,6 +29,7 @@ from sds_core.reading import TableError
 
 TABLE: Final = "results.parquet"
 _GRID, _JOURNAL, _LOCK = "grid.json", "runs.jsonl", "lock"
+_NEW_GRID: Final = f"{_GRID}.new"
 
 
 class SweepRefused(ValueError):
@@ -106,18 +107,28 @@ class SweepWriter:
         self._file = file
 
     def add(self, run: Finished) -> None:
-        """Store a run durably."""
-        self._file.write(msgspec.json.encode(run) + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        """Store a run durably.
+
+        Raises:
+            SweepRefused: The directory cannot be written to.
+        """
+        with _explained(self._directory):
+            self._file.write(msgspec.json.encode(run) + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
         self.results.runs[run.number] = run
 
     def finish(self) -> None:
-        """Write the table of all runs, completely or not at all."""
+        """Write the table of all runs, completely or not at all.
+
+        Raises:
+            SweepRefused: The directory cannot be written to.
+        """
         path = self._directory / TABLE
         temporary = path.with_name(f"{TABLE}.new")
-        pq.write_table(_table(self.results), temporary)
-        temporary.replace(path)
+        with _explained(self._directory):
+            pq.write_table(_table(self.results), temporary)
+            temporary.replace(path)
 
 
 def read_sweep(directory: Path) -> SweepResults:
@@ -125,13 +136,13 @@ def read_sweep(directory: Path) -> SweepResults:
 
     Raises:
         SweepRefused: The directory has no sweep, or one of another release.
-        OSError: It cannot be read.
     """
-    description = _described(directory)
-    if description is None:
-        message = f"{directory} has no results of a sweep: give the --out of one"
-        raise SweepRefused(message)
-    return _results(directory, description)[0]
+    with _explained(directory):
+        description = _described(directory)
+        if description is None:
+            message = f"{directory} has no results of a sweep: give the --out of one"
+            raise SweepRefused(message)
+        return _results(directory, description)[0]
 
 
 @contextmanager
@@ -146,26 +157,36 @@ def opened_sweep(
         version: Version of the simulator.
 
     Raises:
-        SweepRefused: The directory has something else, or another process writes to
-            it; nothing is written.
-        OSError: The directory cannot be written to.
+        SweepRefused: The directory has something else, cannot be written to, or
+            another process writes to it; nothing is written.
     """
     asked = _Description(version, mapping)
-    _check(directory, asked)
-    try:
-        with locked(directory / _LOCK):
+    with ExitStack() as stack:
+        with _explained(directory):
+            _check(directory, asked)
+            stack.enter_context(locked(directory / _LOCK))
             path = directory / _GRID
             if not path.exists():
-                temporary = path.with_name(f"{_GRID}.new")
+                temporary = directory / _NEW_GRID
                 temporary.write_bytes(msgspec.json.encode(asked))
                 temporary.replace(path)
             _check(directory, asked)
             results, length = _results(directory, asked)
-            with (directory / _JOURNAL).open("ab") as file:
-                file.truncate(length)
-                yield SweepWriter(directory, results, file)
+            file = stack.enter_context((directory / _JOURNAL).open("ab"))
+            file.truncate(length)
+        yield SweepWriter(directory, results, file)
+
+
+@contextmanager
+def _explained(directory: Path) -> Iterator[None]:
+    """Raise SweepRefused instead of an error of the file system."""
+    try:
+        yield
     except BlockingIOError as error:
         message = f"another sweep writes to {directory}: wait until it ends"
+        raise SweepRefused(message) from error
+    except OSError as error:
+        message = f"{directory} cannot be used ({error.strerror}): check --out"
         raise SweepRefused(message) from error
 
 
@@ -173,9 +194,9 @@ def _check(directory: Path, asked: _Description) -> None:
     """Raise SweepRefused unless a directory is new or has results of this grid."""
     found = _described(directory)
     if found is None:
-        if directory.exists() and any(
-            path.name != _LOCK for path in directory.iterdir()
-        ):
+        # A sweep that was killed at once may have left these.
+        begun = {_LOCK, _NEW_GRID}
+        if directory.exists() and {x.name for x in directory.iterdir()} - begun:
             message = f"{directory} is not empty and has no sweep: give another --out"
             raise SweepRefused(message)
     elif found.version != asked.version:

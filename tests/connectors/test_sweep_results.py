@@ -140,6 +140,24 @@ def test_grid_that_is_written_otherwise_is_the_same(tmp_path: Path) -> None:
         assert list(writer.results.runs) == [0]
 
 
+def test_sweep_that_was_killed_at_once_begins_again(tmp_path: Path) -> None:
+    """It has left a lock and the beginning of a grid."""
+    (tmp_path / "lock").touch()
+    (tmp_path / "grid.json.new").write_text("{")
+    fill(tmp_path, [0])
+    assert list(read_sweep(tmp_path).runs) == [0]
+
+
+def test_directory_that_cannot_be_made_is_refused_in_one_line(tmp_path: Path) -> None:
+    """A file is in its way."""
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(SweepRefused, match=r"cannot be used \(Not a directory\): check"),
+        opened_sweep(tmp_path / "file" / "out", GRID, "1"),
+    ):
+        pass
+
+
 def test_two_processes_do_not_write_at_a_time(tmp_path: Path) -> None:
     """The second is refused."""
     with (

@@ -47,9 +47,6 @@ def print_summary(directory: Path, figures: Sequence[str], as_json: bool) -> Non
         cells = list(results.grid.summary(results.outcomes, figures))
     except (SweepRefused, ModelMissing) as error:
         raise click.UsageError(str(error)) from error
-    except OSError as error:
-        message = f"--out {directory}: {error.strerror or error}"
-        raise click.UsageError(message) from error
     runs = results.grid.seeds * len(results.grid.cells)
     if as_json:
         document = {

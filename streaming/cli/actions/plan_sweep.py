@@ -49,9 +49,6 @@ def run_sweep(file: Path, directory: Path, session: SessionSettings) -> None:
         _run(grid, mapping, directory, session)
     except SweepRefused as error:
         raise click.UsageError(str(error)) from error
-    except OSError as error:
-        message = f"--out {directory}: {error.strerror or error}"
-        raise click.UsageError(message) from error
     except JobFailed as error:
         raise as_click_error(error) from error
 
