@@ -136,7 +136,7 @@ def check_executors(
         )
         raise JobFailed(message, final=True)
     context = spark.sparkContext
-    _wait_for_executor(context)
+    wait_for_executor(context)
     marker = checkpoint / f".probe-{uuid.uuid4()}"
     marker.touch()
     probe = _probe_of(replace(kafka, timeout_s=min(kafka.timeout_s, _KAFKA_S)), marker)
@@ -172,7 +172,12 @@ def _cause(error: Exception) -> str:
     return missing[0] if missing else cause_of(error)
 
 
-def _wait_for_executor(context: SparkContext) -> None:
+def wait_for_executor(context: SparkContext) -> None:
+    """Wait until a cluster has given an executor.
+
+    Raises:
+        streaming.failure.JobFailed: It gives none, or has ended the application.
+    """
     scala: Any = context._jsc.sc()  # noqa: SLF001 - Python has no other name for it
     patience_s = scala.conf().getTimeAsSeconds(_WAIT, "30s")
     give_up_s = time.monotonic() + patience_s

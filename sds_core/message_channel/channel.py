@@ -404,7 +404,8 @@ class MessageChannel(ParticipantView):
             min(
                 self._sync.next_ms,
                 self._outgoing.next_ms,
-                self._sweeps.incoming_ms,
+                self._incoming.next_ms,
+                self._repairer.requests.next_ms,
                 self._repairer.next_answer_ms(),
             )
         )

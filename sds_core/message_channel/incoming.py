@@ -89,9 +89,10 @@ class IncomingBuffer:
         """When the next wait ends, Unix ms; inf if no message waits."""
         if self._lost_after_ms is None:
             return inf
-        for dependency in self.missing.values():
-            return min(self.circles_due_ms, dependency.since_ms + self._lost_after_ms)
-        return self.circles_due_ms
+        if not self.missing:
+            return self.circles_due_ms
+        first = next(iter(self.missing.values()))
+        return min(self.circles_due_ms, first.since_ms + self._lost_after_ms)
 
     def knows(self, message_id: str) -> bool:
         """Return whether an id is that of a waiting, missing or lost message."""

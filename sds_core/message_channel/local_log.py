@@ -16,6 +16,7 @@ class LocalLog:
 
     Attributes:
         entries: entry for causal histories of each id in the log.
+        hintless: ids in the log without a retrieval hint.
         forgotten: ids dropped last, with their Lamport timestamps; at most as many as
             the log holds. A dependency on one is met, and a second copy is recognised.
         horizon: the last in order, as (lamport, message id), of what is remembered in
@@ -28,6 +29,7 @@ class LocalLog:
         self._order: list[tuple[int, str]] = []
         self._arrivals = 0
         self.entries: dict[str, HistoryEntry] = {}
+        self.hintless: set[str] = set()
         self.forgotten: dict[str, int] = {}
         self.horizon: tuple[int, str] | None = None
 
@@ -50,10 +52,11 @@ class LocalLog:
             order.append(key)
         else:
             insort(order, key)
-        self.entries[message_id] = entry
+        self._put(entry)
         if len(order) > self._limit:
             key = order.pop(0)
             del self.entries[key[1]]
+            self.hintless.discard(key[1])
             self.remember(key[1], key[0])
 
     def remember(self, message_id: str, lamport: int) -> None:
@@ -64,11 +67,17 @@ class LocalLog:
             key = (self.forgotten.pop(oldest), oldest)
             self.horizon = key if self.horizon is None else max(self.horizon, key)
 
+    def note_hint(self, message_id: str, hint: bytes) -> bool:
+        """Store the retrieval hint of an id; returns whether it is in the log."""
+        entry = self.entries.get(message_id)
+        if entry is not None:
+            self._put(entry._replace(retrieval_hint=hint))
+        return entry is not None
+
     def learn_hint(self, message_id: str, hint: bytes) -> None:
         """Store the retrieval hint of an id in the log that has none so far."""
-        entry = self.entries.get(message_id)
-        if entry is not None and not entry.retrieval_hint:
-            self.entries[message_id] = entry._replace(retrieval_hint=hint)
+        if message_id in self.hintless:
+            self.note_hint(message_id, hint)
 
     def knows(self, message_id: str) -> bool:
         """Return whether an id is in the log or was dropped from it lately."""
@@ -117,10 +126,18 @@ class LocalLog:
         """
         self._order = keys
         self._arrivals = keys[-1][0] if keys else 0
-        self.entries = {entry.message_id: entry for entry in entries}
+        for entry in entries:
+            self._put(entry)
         if lamports is None:
             first = keys[0] if keys and forgotten else None
             lamports = [0 if first is None else first[0]] * len(forgotten)
             horizon = first
         self.forgotten = dict(zip(forgotten, lamports, strict=True))
         self.horizon = horizon
+
+    def _put(self, entry: HistoryEntry) -> None:
+        self.entries[entry.message_id] = entry
+        if entry.retrieval_hint:
+            self.hintless.discard(entry.message_id)
+        else:
+            self.hintless.add(entry.message_id)

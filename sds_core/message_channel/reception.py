@@ -77,7 +77,7 @@ class Reception(Behaviour):
             and entry.message_id not in self._log.forgotten
             and entry.message_id not in (message_id, "")
         ]
-        if self._log.is_older(frame.lamport or 0, message_id):
+        if unknown and self._log.is_older(frame.lamport or 0, message_id):
             # Dependencies of content that old may have been delivered and forgotten.
             unknown = []
         refused = refusal(frame, unknown, now_ms, self._profile, self._lamport)
@@ -129,8 +129,12 @@ class Reception(Behaviour):
             events += self._outgoing.review(frame, others)
         if frame.repair_request and self._profile.repair and not is_own:
             events += self._repairer.take_requests(frame, now_ms)
-        for entry in frame.causal_history:
-            self._learn_hint(entry.message_id, entry.retrieval_hint)
+        # Each frame names many messages, nearly all of which have a hint.
+        hintless, waiting = self._log.hintless, self._incoming.waiting
+        if hintless or waiting:
+            for entry in frame.causal_history:
+                if entry.message_id in hintless or entry.message_id in waiting:
+                    self._learn_hint(entry.message_id, entry.retrieval_hint)
         unmet: set[str] = set()
         if unknown:
             unmet, news = self._delivery.unmet(unknown, message_id, now_ms)
@@ -165,13 +169,11 @@ class Reception(Behaviour):
         """Store a hint that the application knows; returns whether it was stored."""
         if len(hint) > self._profile.hint_limit:
             return False
-        entry = self._log.entries.get(message_id)
-        if entry is not None:
-            self._log.entries[message_id] = entry._replace(retrieval_hint=hint)
+        is_logged = self._log.note_hint(message_id, hint)
         waiting = self._incoming.waiting.get(message_id)
         if waiting is not None:
             waiting.retrieval_hint = hint
-        return entry is not None or waiting is not None
+        return is_logged or waiting is not None
 
     def _learn_hint(self, message_id: str, hint: bytes) -> None:
         """Store a hint that came later than its message, which has none so far."""

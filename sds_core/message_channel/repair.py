@@ -182,7 +182,7 @@ class RepairRequests:
     @property
     def has_waiting(self) -> bool:
         """Whether entries wait to be carried."""
-        return len(self._waiting) > 0
+        return bool(self._entries) and len(self._waiting) > 0
 
     @property
     def due_ms(self) -> float:
@@ -194,7 +194,7 @@ class RepairRequests:
     def next_ms(self) -> float:
         """When the next entry expires, Unix ms; inf if none does."""
         # Requests that are sent once do not expire.
-        if self._profile.after_request is AfterRequest.ONCE:
+        if not self._entries or self._profile.after_request is AfterRequest.ONCE:
             return inf
         waiting, held = self._waiting.first(), self._held.first()
         return min(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import islice
 from math import inf
@@ -110,8 +111,9 @@ class Participants:
     def __init__(self, profile: Profile) -> None:
         self._forgotten_after_ms = profile.participant_forgotten_after_ms
         self._limit = profile.participants_limit
-        # Participants with the oldest last frame come first.
-        self._last_frame_ms: dict[str, int] = {}
+        # Participants with the oldest last frame come first. Ordered: in a plain dict,
+        # each of these removals makes the next search for the first one longer.
+        self._last_frame_ms: OrderedDict[str, int] = OrderedDict()
 
     def __len__(self) -> int:
         """Return the number of other participants."""
@@ -120,8 +122,8 @@ class Participants:
     def record_frame(self, name: str, now_ms: int) -> None:
         """Record that a participant sent a frame."""
         last_frame_ms = self._last_frame_ms
-        last_frame_ms.pop(name, None)
         last_frame_ms[name] = now_ms
+        last_frame_ms.move_to_end(name)
         oldest = next(iter(last_frame_ms))
         while (
             len(last_frame_ms) > self._limit
@@ -136,7 +138,7 @@ class Participants:
 
     def restore(self, state: dict[str, int]) -> None:
         """Restore the result of `state`."""
-        self._last_frame_ms = state
+        self._last_frame_ms = OrderedDict(state)
 
 
 class Repairer:

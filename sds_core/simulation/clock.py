@@ -75,6 +75,9 @@ class Clock(NamedTuple):
     def reading(self, at_ms: int) -> int:
         """Return the clock's reading at a simulation time."""
         if not self.jumps:
+            # Most clocks, at each arrival.
+            if not self.drift_ppm:
+                return at_ms + self.offset_ms
             return self._without_jumps(at_ms)
         set_by_ms = 0
         latest_ms = -math.inf

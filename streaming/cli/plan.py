@@ -15,6 +15,7 @@ from streaming.cli.plan_options import (
     source_options,
 )
 from streaming.cli.plan_size import size_command
+from streaming.cli.plan_sweep import sweep_command
 from streaming.cli.plan_what_if import what_if_command
 from streaming.cli.settings import config_option
 
@@ -29,6 +30,7 @@ def command() -> None:
 
 command.add_command(size_command)
 command.add_command(what_if_command)
+command.add_command(sweep_command)
 
 
 @command.command(

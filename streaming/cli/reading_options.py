@@ -68,16 +68,17 @@ def _reading_settings(
     )
 
 
+master_option = setting(
+    "--master",
+    callback=_checked_master,
+    metavar="URL",
+    help="Spark master: spark://HOST:PORT for a cluster; this machine by default.",
+)
+
 reading_options = option_group(
     "reading",
     (
-        setting(
-            "--master",
-            callback=_checked_master,
-            metavar="URL",
-            help="Spark master: spark://HOST:PORT for a cluster; this machine by "
-            "default.",
-        ),
+        master_option,
         setting(
             "--read-tasks",
             type=click.IntRange(1),

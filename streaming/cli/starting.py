@@ -74,12 +74,27 @@ def started_spark(
     `wait_for_kafka`, which raises further errors.
 
     Raises:
-        click.Abort: A signal came before the block, or ended the JVM too.
-        click.ClickException: Spark's JVM has ended otherwise.
+        Exception: See `running_spark`.
     """
     # Before Spark starts, because this may wait minutes for Kafka, and before Spark
     # starts a signal can end the program immediately.
     wait_for_kafka(kafka, board)
+    with running_spark(session) as started:
+        yield started
+
+
+@contextmanager
+def running_spark(
+    session: SessionSettings,
+) -> Iterator[tuple[SparkSession, threading.Event]]:
+    """Start Spark, and stop it at the end of the block.
+
+    Gives the session, and an event that Ctrl-C and SIGTERM set.
+
+    Raises:
+        click.Abort: A signal came before the block, or ended the JVM too.
+        click.ClickException: Spark's JVM has ended otherwise.
+    """
     # An exception while Spark starts would leave a JVM that never ends.
     with end_requested() as ending:
         spark = _started_spark(session)

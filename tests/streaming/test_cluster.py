@@ -22,10 +22,12 @@ from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording
+from connectors.sweep_results import TABLE
 from sds_core.compiled import SWITCH, describe
 from tests.support.chaos.batches import wait_for_batch
 from tests.support.golden.checkpoints import HALF
 from tests.support.identities import assert_identities
+from tests.support.planning.sweeps import TEXT, simulated_here
 from tests.support.streaming.cluster import (
     Cluster,
     spark_submit,
@@ -168,6 +170,28 @@ def test_cluster_reports_the_same_as_one_machine_also_if_an_executor_is_killed(
     with started(COMMAND, recorded, alone, TO_THE_END) as process:
         assert report_of(process, alone) == found
     assert found["totals"]["messages"] == 282
+
+
+def test_sweep_has_the_same_table_on_a_cluster_as_in_one_process(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """Byte by byte; driver and executors share no directory."""
+    (tmp_path / "grid.toml").write_text(TEXT)
+    done = subprocess.run(
+        [
+            *(*COMMAND, "plan", "sweep", "grid.toml"),
+            *("--out", "out", "--master", cluster.master),
+        ],
+        env={**os.environ, **cluster.environment, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=LONG_S,
+    )
+    assert done.returncode == 0, done.stderr
+    simulated_here(tmp_path / "here")
+    expected = (tmp_path / "here" / TABLE).read_bytes()
+    assert (tmp_path / "out" / TABLE).read_bytes() == expected
 
 
 _CHECKS = """

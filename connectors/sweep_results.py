@@ -1,0 +1,284 @@
+"""The directory of a sweep: its grid, a journal of finished runs, and their table.
+
+A run is in the journal as one line, so one that was half-written when the machine
+stopped lacks the end of its line and does not count. The table `results.parquet` is
+written from the journal when all runs are finished: it has the order of the runs, not
+that in which they finished, so its bytes do not depend on the number of workers.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final, cast
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec import inspect
+
+from connectors.lock import locked
+from sds_core.planning.channel import ChannelPlan
+from sds_core.planning.experiment import Outcome
+from sds_core.planning.grid import Grid
+from sds_core.reading import TableError
+
+TABLE: Final = "results.parquet"
+_GRID, _JOURNAL, _LOCK = "grid.json", "runs.jsonl", "lock"
+_NEW_GRID: Final = f"{_GRID}.new"
+
+
+class SweepRefused(ValueError):
+    """A directory cannot be used for a sweep; the message says why, in one line."""
+
+
+class _Description(msgspec.Struct, forbid_unknown_fields=True):
+    """Whose results a directory has.
+
+    Attributes:
+        version: Version of the simulator, since another one may give other outcomes.
+        grid: The grid as its file has it.
+    """
+
+    version: str
+    grid: dict[str, Any]
+
+
+class Finished(msgspec.Struct, array_like=True):
+    """A finished run, which is a line of the journal.
+
+    Attributes:
+        number: Its number in the grid.
+        cpu_s: CPU time that it took, seconds.
+        figures: Values of its `Outcome`; None for NaN.
+    """
+
+    number: int
+    cpu_s: float
+    figures: list[float | None]
+
+    @classmethod
+    def of(cls, number: int, cpu_s: float, outcome: Outcome) -> Finished:
+        """Return the line of an outcome."""
+        figures = [None if math.isnan(value) else value for value in outcome]
+        return cls(number, cpu_s, figures)
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome."""
+        return Outcome(*(math.nan if one is None else one for one in self.figures))
+
+
+_finished = msgspec.json.Decoder(Finished)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResults:
+    """What a directory has.
+
+    Attributes:
+        grid: The grid.
+        runs: Finished runs by number.
+    """
+
+    grid: Grid
+    runs: dict[int, Finished]
+
+    @property
+    def outcomes(self) -> dict[int, Outcome]:
+        """Outcomes of the finished runs by number."""
+        return {number: run.outcome for number, run in self.runs.items()}
+
+
+class SweepWriter:
+    """Adds finished runs to a directory.
+
+    Attributes:
+        results: What the directory has.
+    """
+
+    def __init__(self, directory: Path, results: SweepResults, file: IO[bytes]) -> None:
+        self.results = results
+        self._directory = directory
+        self._file = file
+
+    def add(self, run: Finished) -> None:
+        """Store a run durably.
+
+        Raises:
+            SweepRefused: The directory cannot be written to.
+        """
+        with _explained(self._directory):
+            self._file.write(msgspec.json.encode(run) + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        self.results.runs[run.number] = run
+
+    def finish(self) -> None:
+        """Write the table of all runs, completely or not at all.
+
+        Raises:
+            SweepRefused: The directory cannot be written to.
+        """
+        path = self._directory / TABLE
+        temporary = path.with_name(f"{TABLE}.new")
+        with _explained(self._directory):
+            pq.write_table(_table(self.results), temporary)
+            temporary.replace(path)
+
+
+def read_sweep(directory: Path) -> SweepResults:
+    """Read the results of a sweep, which may be unfinished.
+
+    Raises:
+        SweepRefused: The directory has no sweep, or one of another release.
+    """
+    with _explained(directory):
+        description = _described(directory)
+        if description is None:
+            message = f"{directory} has no results of a sweep: give the --out of one"
+            raise SweepRefused(message)
+        return _results(directory, description)[0]
+
+
+@contextmanager
+def opened_sweep(
+    directory: Path, mapping: dict[str, Any], version: str
+) -> Iterator[SweepWriter]:
+    """Open a directory to add runs, which no other process does meanwhile.
+
+    Args:
+        directory: Directory of the sweep; it is created if missing.
+        mapping: The grid as its file has it, which is valid.
+        version: Version of the simulator.
+
+    Raises:
+        SweepRefused: The directory has something else, cannot be written to, or
+            another process writes to it; nothing is written.
+    """
+    asked = _Description(version, mapping)
+    with ExitStack() as stack:
+        with _explained(directory):
+            _check(directory, asked)
+            stack.enter_context(locked(directory / _LOCK))
+            path = directory / _GRID
+            if not path.exists():
+                temporary = directory / _NEW_GRID
+                temporary.write_bytes(msgspec.json.encode(asked))
+                temporary.replace(path)
+            _check(directory, asked)
+            results, length = _results(directory, asked)
+            file = stack.enter_context((directory / _JOURNAL).open("ab"))
+            file.truncate(length)
+        yield SweepWriter(directory, results, file)
+
+
+@contextmanager
+def _explained(directory: Path) -> Iterator[None]:
+    """Raise SweepRefused instead of an error of the file system."""
+    try:
+        yield
+    except BlockingIOError as error:
+        message = f"another sweep writes to {directory}: wait until it ends"
+        raise SweepRefused(message) from error
+    except OSError as error:
+        message = f"{directory} cannot be used ({error.strerror}): check --out"
+        raise SweepRefused(message) from error
+
+
+def _check(directory: Path, asked: _Description) -> None:
+    """Raise SweepRefused unless a directory is new or has results of this grid."""
+    found = _described(directory)
+    if found is None:
+        # A sweep that was killed at once may have left these.
+        begun = {_LOCK, _NEW_GRID}
+        if directory.exists() and {x.name for x in directory.iterdir()} - begun:
+            message = f"{directory} is not empty and has no sweep: give another --out"
+            raise SweepRefused(message)
+    elif found.version != asked.version:
+        message = (
+            f"{directory} has results of sds-monitor {found.version}, this is "
+            f"{asked.version}: give another --out"
+        )
+        raise SweepRefused(message)
+    elif _results(directory, found)[0].grid != Grid.from_mapping(asked.grid):
+        message = f"{directory} has results of another grid: give another --out"
+        raise SweepRefused(message)
+
+
+def _described(directory: Path) -> _Description | None:
+    try:
+        text = (directory / _GRID).read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        return msgspec.json.decode(text, type=_Description)
+    except msgspec.MsgspecError as error:
+        message = f"{directory / _GRID} is damaged ({error}): give another --out"
+        raise SweepRefused(message) from error
+
+
+def _results(directory: Path, description: _Description) -> tuple[SweepResults, int]:
+    """Return the results, and the bytes of the journal's whole lines."""
+    runs = {}
+    journal = directory / _JOURNAL
+    text = journal.read_bytes() if journal.exists() else b""
+    whole = text[: text.rfind(b"\n") + 1]
+    try:
+        grid = Grid.from_mapping(description.grid)
+        for line in whole.splitlines():
+            run = _finished.decode(line)
+            # Another number of figures is a TypeError.
+            _ = run.outcome
+            runs[run.number] = run
+    except (msgspec.MsgspecError, TableError, TypeError) as error:
+        message = (
+            f"{directory} cannot be read, it is damaged or of another release "
+            f"({error}): give another --out"
+        )
+        raise SweepRefused(message) from error
+    return SweepResults(grid, runs), len(whole)
+
+
+def _table(results: SweepResults) -> pa.Table:
+    """Return a row for each run: its number, seed, settings and figures."""
+    rows: list[Mapping[str, Any]] = []
+    for run in results.grid.runs():
+        settings = {
+            _PREFIX + name: run.plan.setting(name)
+            for name in run.plan.__struct_fields__
+        }
+        figures = dict(
+            zip(Outcome._fields, results.runs[run.number].figures, strict=True)
+        )
+        rows.append({"run": run.number, "seed": run.seed} | settings | figures)
+    return pa.Table.from_pylist(rows, _SCHEMA)
+
+
+def _arrow_type(kind: inspect.Type) -> pa.DataType:
+    """Return the type of the column of a setting, which may be empty."""
+    kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    types = {
+        inspect.BoolType: pa.bool_(),
+        inspect.IntType: pa.int64(),
+        inspect.FloatType: pa.float64(),
+    }
+    known = (types[type(one)] for one in kinds if type(one) in types)
+    return next(known, pa.string())
+
+
+_PLAN = cast("inspect.StructType", inspect.type_info(ChannelPlan))
+_PREFIX: Final = "plan_"
+"""Before the names of settings, since figures have some of these names too."""
+_SCHEMA: Final = pa.schema(
+    [
+        ("run", pa.int32()),
+        ("seed", pa.int32()),
+        *((_PREFIX + field.name, _arrow_type(field.type)) for field in _PLAN.fields),
+        *((name, pa.float64()) for name in Outcome._fields),
+    ]
+)

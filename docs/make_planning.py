@@ -1,0 +1,247 @@
+"""Makes the tables of simulated channels in docs/planning.md.
+
+    python -m docs.make_planning delivery
+    python -m docs.make_planning targets
+    python -m docs.make_planning false
+    python -m docs.make_planning cost
+
+Each sweeps its grids in `docs/grids` and continues where it was ended. `delivery` takes
+an hour of CPU time, two thirds of it for 1,000 participants; the others some minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import click
+import numpy as np
+
+from connectors.sweep_results import read_sweep
+from connectors.toml_file import read_toml
+from docs.page_part import PagePart
+from sds_core.planning.closed_forms import false_positive_rates
+from sds_core.planning.experiment import Outcome
+from sds_core.planning.grid import Cell, Grid
+from sds_core.text import byte_size, counted, number
+from sds_core.wire import DEFAULT_PARAMETERS
+from streaming.cli.actions.plan_summary import with_interval
+from streaming.cli.actions.plan_sweep import run_sweep
+from streaming.settings import SessionSettings
+
+GRIDS: Final = Path(__file__).with_name("grids")
+_MET: Final = {
+    "first_peer_in_time": 0.99,
+    "misses_found_in_time": 0.9,
+    "consistent_in_time": 0.99,
+}
+"""Shares from which a target counts as met; the targets name only that of misses."""
+
+_FILTER_IDS: Final = (2_500, 5_000, 8_000, 10_000, 12_000, 15_000, 20_000, 30_000)
+_NIM_MOST_IDS: Final = 12_000
+"""A filter of nim-sds has no more ids: it rolls over."""
+
+Read = Callable[[str], tuple[Grid, list[Cell]]]
+"""Returns the grid and the cells, with all figures, of a sweep's name."""
+
+
+class Table(NamedTuple):
+    """A table of the page.
+
+    Attributes:
+        content: What it has, for its last mark.
+        sweeps: Names of its grids.
+        lines: Makes its lines.
+    """
+
+    content: str
+    sweeps: Sequence[str]
+    lines: Callable[[Read], Iterable[str]]
+
+    def part(self, name: str) -> PagePart:
+        """Return its part of the page."""
+        return PagePart("planning.md", f"make_planning {name}", self.content)
+
+
+def _markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield f"|---{'|---' * (len(heads) - 1)}|"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+    yield ""
+
+
+def _pivot(
+    heading: str,
+    cells: Iterable[Cell],
+    column: str,
+    text: Callable[[Cell], str],
+    head: Callable[[Any], str],
+    label: Callable[[Mapping[str, Any]], str] = lambda values: _settings(values),
+) -> Iterator[str]:
+    """Yield a table with a column for each value of one setting.
+
+    Args:
+        heading: Head of the first column.
+        cells: The cells.
+        column: Setting of the columns.
+        text: Makes the content of a cell.
+        head: Makes the head of a column of its value.
+        label: Makes the head of a row of the other settings.
+    """
+    rows: dict[str, dict[Any, str]] = {}
+    for cell in cells:
+        others = {key: one for key, one in cell.values.items() if key != column}
+        rows.setdefault(label(others), {})[cell.values[column]] = text(cell)
+    values = sorted({value for row in rows.values() for value in row})
+    yield from _markdown(
+        [heading, *map(head, values)],
+        (
+            [name, *(row.get(value, "") for value in values)]
+            for name, row in rows.items()
+        ),
+    )
+
+
+def _settings(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"`{key}` {_plain(value)}" for key, value in values.items())
+
+
+def _loss(loss: float) -> str:
+    return f"loss {100 * loss:g} %"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return value if isinstance(value, str) else f"{value:,g}"
+
+
+def _of(figure: str, text: Callable[[float], str]) -> Callable[[Cell], str]:
+    return lambda cell: with_interval(cell.figures[figure], text)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.4g}"
+
+
+def _delivery(read: Read) -> Iterator[str]:
+    grid, cells = read("delivery")
+    cells = cells + read("large")[1]
+    usual = grid.cells[0]
+
+    def label(values: Mapping[str, Any]) -> str:
+        changed = {k: one for k, one in values.items() if one != usual.setting(k)}
+        return _settings(changed) or "as it is"
+
+    for heading, figure, text in (
+        ("Delivered in the end, percent", "eventual", _percent),
+        ("Time to recover, 95th percentile, s", "recovery_p95_s", "{:.3g}".format),
+        ("Bytes a day", "bytes_per_day", byte_size),
+    ):
+        yield from _pivot(heading, cells, "loss", _of(figure, text), _loss, label)
+
+
+def _targets(read: Read) -> Iterator[str]:
+    def text(cell: Cell) -> str:
+        shares = {name: cell.figures[name].value for name in _MET}
+        # Without a miss there is none to find.
+        is_met = all(np.isnan(shares[x]) or shares[x] >= _MET[x] for x in shares)
+        words = " / ".join(with_interval(cell.figures[x], _percent) for x in shares)
+        return f"**{words}**" if is_met else words
+
+    _, cells = read("targets")
+    heading = "first peer / misses found / consistent"
+    yield from _pivot(heading, cells, "loss", text, _loss)
+    figure = _of("bytes_per_day", byte_size)
+    yield from _pivot("bytes a day", cells, "loss", figure, _loss)
+
+
+def _false(read: Read) -> Iterator[str]:
+    _, cells = read("false")
+    text = _of("exposed", _percent)
+    yield from _pivot("messages exposed, percent", cells, "loss", text, _loss)
+    most = max(cell.values["loss"] for cell in cells)
+    chosen = [
+        cell
+        for cell in cells
+        if cell.values["loss"] == most and cell.values["participants"] < 5
+    ]
+    heads = ["ids in the filters", "false positives, percent"]
+    heads += [_settings(cell.values) for cell in chosen]
+    rates = false_positive_rates(np.array(_FILTER_IDS, np.float64), DEFAULT_PARAMETERS)
+
+    def row(ids: int, rate: float) -> Iterator[str]:
+        yield number(ids)
+        yield f"{100 * rate:.2g}"
+        for cell in chosen:
+            rolls = cell.values["profile"] == "nim_sds" and ids > _NIM_MOST_IDS
+            share = cell.figures["exposed"].value * rate
+            yield "rolls over" if rolls else f"{float(f'{1e6 * share:.2g}'):,.12g}"
+
+    yield from _markdown(
+        heads,
+        (list(row(ids, rate)) for ids, rate in zip(_FILTER_IDS, rates, strict=True)),
+    )
+
+
+def _cost(read: Read) -> Iterator[str]:
+    text = _of("bytes_per_message", byte_size)
+    cells = read("cost")[1]
+    heading = "bytes of a message"
+    yield from _pivot(heading, cells, "causal_history", text, "history {}".format)
+
+
+TABLES: Final = {
+    "delivery": Table("delivery against loss", ["delivery", "large"], _delivery),
+    "targets": Table("the targets of the field", ["targets"], _targets),
+    "false": Table("false acknowledgements", ["false"], _false),
+    "cost": Table("the cost of a message", ["cost"], _cost),
+}
+
+
+def block(name: str, sweeps: Path) -> str:
+    """Return a table's part of the page, from finished sweeps.
+
+    Args:
+        name: Name of the table.
+        sweeps: Directory of the sweeps' directories.
+    """
+    table = TABLES[name]
+
+    def read(sweep: str) -> tuple[Grid, list[Cell]]:
+        results = read_sweep(sweeps / sweep)
+        cells = results.grid.summary(results.outcomes, Outcome._fields)
+        return results.grid, list(cells)
+
+    part = table.part(name)
+    lines = [part.begin, ""]
+    for sweep in table.sweeps:
+        base = read_toml(_file(sweep))["base"]
+        seeds = counted(read(sweep)[0].seeds, "seed")
+        lines.append(f"`docs/grids/{sweep}.toml`: {_settings(base)}; {seeds}.")
+    return "\n".join([*lines, "", *table.lines(read), part.end])
+
+
+def _file(sweep: str) -> Path:
+    return GRIDS / f"{sweep}.toml"
+
+
+@click.command(help=__doc__)
+@click.argument("name", type=click.Choice(list(TABLES)))
+@click.option(
+    "--sweeps",
+    type=click.Path(path_type=Path),
+    default=Path("build/planning"),
+    help="Directory of the sweeps.",
+)
+def main(name: str, sweeps: Path) -> None:
+    """Sweep and write the table."""
+    for sweep in TABLES[name].sweeps:
+        run_sweep(_file(sweep), sweeps / sweep, SessionSettings(shuffle_partitions=1))
+    TABLES[name].part(name).write(block(name, sweeps))
+
+
+if __name__ == "__main__":
+    main()

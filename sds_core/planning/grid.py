@@ -1,0 +1,148 @@
+"""A grid of planned channels: what a sweep simulates, and what its runs say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Annotated, Any, Final, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from sds_core.planning.channel import ChannelPlan
+from sds_core.planning.estimates import Estimate, estimated
+from sds_core.planning.experiment import RECEPTIONS, Outcome
+from sds_core.reading import Table, TableError, read
+from sds_core.simulation.scenario import PositiveSeconds
+
+MAX_RUNS: Final = 10_000
+"""Runs of a grid: some eight hours on two cores, if a run takes six seconds."""
+
+_Lists = dict[str, tuple[Any, ...]]
+
+
+class _GridTable(Table, frozen=True, kw_only=True):
+    """A grid as a file has it; see `Grid` for the attributes."""
+
+    base: dict[str, Any] = msgspec.field(default_factory=dict)
+    grid: _Lists | Annotated[tuple[_Lists, ...], Meta(min_length=1)]
+    seeds: Annotated[int, Meta(ge=1, le=MAX_RUNS)]
+    receptions: Annotated[int, Meta(ge=1, le=100_000_000)] = RECEPTIONS
+    target_s: PositiveSeconds = 5.0
+
+
+class Run(NamedTuple):
+    """One simulation; see `experiment.run` for all but its number.
+
+    Attributes:
+        number: Place among the runs of the grid, from 0.
+    """
+
+    number: int
+    plan: ChannelPlan
+    seed: int
+    receptions: int
+    target_s: float
+
+    @property
+    def size(self) -> int:
+        """About how long it takes, to start long runs first; no unit."""
+        return self.plan.participants
+
+
+class Cell(NamedTuple):
+    """What the finished runs of one plan say.
+
+    Attributes:
+        values: Values of the plan that differ in the grid, by key.
+        runs: Number of finished runs.
+        figures: Means with 95 % intervals by figure of `Outcome`.
+    """
+
+    values: dict[str, Any]
+    runs: int
+    figures: dict[str, Estimate]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Plans, each simulated with every seed.
+
+    Attributes:
+        keys: Settings that a list varies.
+        cells: The plans, each once.
+        seeds: Number of seeds, which are 1, 2 and so on.
+        receptions, target_s: See `experiment.run`.
+    """
+
+    keys: tuple[str, ...]
+    cells: tuple[ChannelPlan, ...]
+    seeds: int
+    receptions: int
+    target_s: float
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> Grid:
+        """Read a grid.
+
+        Args:
+            mapping: `base` has the settings of all plans, `grid` lists of values, of
+                which each combination makes a plan; several tables `grid` add up.
+
+        Raises:
+            TableError: The mapping is not a grid, or has more than `MAX_RUNS` runs.
+        """
+        table = read(mapping, _GridTable)
+        lists = (table.grid,) if isinstance(table.grid, dict) else table.grid
+        for one in lists:
+            for key, values in one.items():
+                if not values:
+                    path = f"grid.{key}"
+                    problem = "is an empty list: allowed is at least one value"
+                    raise TableError(path, problem)
+        runs = table.seeds * sum(math.prod(map(len, one.values())) for one in lists)
+        if runs > MAX_RUNS:
+            problem = f"makes {runs:,} runs: allowed is up to {MAX_RUNS:,}"
+            raise TableError("grid", problem)
+        cells = {
+            read(table.base | dict(zip(one, values, strict=True)), ChannelPlan): None
+            for one in lists
+            for values in product(*one.values())
+        }
+        keys = dict.fromkeys(key for one in lists for key in one)
+        return cls(
+            tuple(keys), tuple(cells), table.seeds, table.receptions, table.target_s
+        )
+
+    def runs(self) -> Iterator[Run]:
+        """Yield all runs, by plan and seed; run n has the plan n // `seeds`."""
+        pairs = product(self.cells, range(1, self.seeds + 1))
+        for number, (plan, seed) in enumerate(pairs):
+            yield Run(number, plan, seed, self.receptions, self.target_s)
+
+    def summary(
+        self, outcomes: Mapping[int, Outcome], figures: Sequence[str]
+    ) -> Iterator[Cell]:
+        """Yield what the runs say, in the order of the plans.
+
+        Args:
+            outcomes: Outcomes of finished runs by their number.
+            figures: Names of figures of `Outcome`.
+
+        Raises:
+            ModelMissing: scipy is not installed.
+        """
+        for place, plan in enumerate(self.cells):
+            first = place * self.seeds
+            numbers = range(first, first + self.seeds)
+            done = [outcomes[number] for number in numbers if number in outcomes]
+            yield Cell(
+                {key: plan.setting(key) for key in self.keys},
+                len(done),
+                {
+                    name: estimated([getattr(one, name) for one in done])
+                    for name in figures
+                },
+            )

@@ -1,0 +1,105 @@
+"""Prints what the runs of a sweep say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from connectors.sweep_results import SweepRefused, read_sweep
+from sds_core.planning.errors import ModelMissing
+from sds_core.planning.estimates import Estimate
+from sds_core.planning.grid import Cell
+from sds_core.planning.outcome import Outcome
+from sds_core.text import byte_size, counted, did_you_mean, number, shown
+from streaming.cli.output import print_json
+
+_WIDEST = 1_000
+
+
+def print_summary(directory: Path, figures: Sequence[str], as_json: bool) -> None:
+    """Print means and their 95 % intervals.
+
+    Args:
+        directory: Directory of a sweep.
+        figures: Names of figures of `Outcome`.
+        as_json: Whether to print JSON.
+
+    Raises:
+        click.UsageError: A figure is unknown, the directory has no results, or scipy
+            is not installed.
+    """
+    for name in figures:
+        if name not in Outcome._fields:
+            close = did_you_mean(name, Outcome._fields)
+            message = (
+                f"--figure {shown(name)} is no figure{close}: allowed is "
+                f"{', '.join(Outcome._fields)}"
+            )
+            raise click.UsageError(message)
+    try:
+        results = read_sweep(directory)
+        cells = list(results.grid.summary(results.outcomes, figures))
+    except (SweepRefused, ModelMissing) as error:
+        raise click.UsageError(str(error)) from error
+    runs = results.grid.seeds * len(results.grid.cells)
+    if as_json:
+        document = {
+            "schema": 1,
+            "runs": runs,
+            "finished": len(results.runs),
+            "cells": [_document(cell) for cell in cells],
+        }
+        print_json(document)
+        return
+    table = Table(box=None, padding=(0, 2), header_style="dim")
+    for name in (*results.grid.keys, "runs", *figures):
+        table.add_column(name, justify="right", no_wrap=True)
+    for cell in cells:
+        values = (_text(value) for value in cell.values.values())
+        estimates = (
+            with_interval(estimate, byte_size if "bytes" in name else _text)
+            for name, estimate in cell.figures.items()
+        )
+        table.add_row(*values, number(cell.runs), *estimates)
+    # Cells are not broken, also on a narrow terminal.
+    console = Console(width=_WIDEST)
+    console.print(table)
+    console.print(
+        f"{number(len(results.runs))} of {counted(runs, 'run')}; means with the half "
+        "width of their 95 % interval",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def with_interval(estimate: Estimate, text: Callable[[float], str]) -> str:
+    """Return a mean with the half width of its interval, if that is known."""
+    if math.isnan(estimate.value):
+        return "-"
+    half = (estimate.high - estimate.low) / 2
+    mean = text(estimate.value)
+    return f"{mean} ± {text(half)}" if half and math.isfinite(half) else mean
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{float(f'{value:.3g}'):,.12g}"
+    return str(value)
+
+
+def _document(cell: Cell) -> dict[str, Any]:
+    figures = {
+        name: {bound: _finite(value) for bound, value in one._asdict().items()}
+        for name, one in cell.figures.items()
+    }
+    return {"values": cell.values, "runs": cell.runs, "figures": figures}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,77 @@
+"""``sds-monitor plan sweep``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from streaming.cli.plan_options import format_option
+from streaming.cli.reading_options import master_option
+from streaming.cli.settings import config_option, log_option, setting
+from streaming.settings import SessionSettings
+
+DEFAULT_FIGURES = (
+    "first_pass",
+    "eventual",
+    "recovery_p50_s",
+    "recovery_p95_s",
+    "bytes_per_day",
+)
+
+
+@click.command(
+    "sweep",
+    epilog="Example: sds-monitor plan sweep grid.toml --out ./sweep --summary",
+)
+@config_option
+@click.argument(
+    "grid",
+    required=False,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    envvar="SDS_MONITOR_GRID",
+)
+@setting(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Directory of the results. If it has results of the same grid, the sweep "
+    "continues.",
+)
+@setting("--summary", is_flag=True, help="Print a table of the results.")
+@setting(
+    "--figure",
+    "figures",
+    metavar="NAME",
+    multiple=True,
+    default=DEFAULT_FIGURES,
+    help="Figure of the table, a column of results.parquet; give the option once for "
+    "each.",
+)
+@master_option
+@format_option
+@log_option()
+def sweep_command(
+    grid: Path | None,
+    out: Path,
+    summary: bool,
+    figures: tuple[str, ...],
+    master: str | None,
+    form: str,
+) -> None:
+    """Simulate all combinations of settings in GRID, a TOML file, with Spark.
+
+    Writes results.parquet to --out when all runs are finished. A sweep that was ended
+    or killed continues if the same command is given again. With --summary and without
+    GRID, only prints the results in --out.
+    """
+    from streaming.cli.actions.plan_summary import print_summary
+    from streaming.cli.actions.plan_sweep import run_sweep
+
+    if grid is None and not summary:
+        message = "give GRID, a TOML file, or --summary"
+        raise click.UsageError(message)
+    if grid is not None:
+        run_sweep(grid, out, SessionSettings(master, shuffle_partitions=1))
+    if summary:
+        print_summary(out, figures, form == "json")

@@ -1,0 +1,76 @@
+"""Simulates the runs of a grid with Spark, one task for each.
+
+Each run is a job of its own whose result comes to the driver. So the driver stores a
+run as soon as it is finished, and executors need no file system that they share.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from connectors.sweep_results import Finished
+from sds_core.planning.experiment import run as simulated
+from sds_core.planning.grid import Run
+from streaming.executors import has_executors, wait_for_executor
+from streaming.failure import JobFailed, cause_of
+
+_IN_FLIGHT: Final = 128
+"""Runs that Spark has at a time: more than a usual cluster has cores, so that executors
+that come later get work. Each takes a thread of the driver, which waits."""
+_LOOK_S: Final = 0.5
+
+
+def sweep(
+    spark: SparkSession, runs: Iterable[Run], ending: threading.Event
+) -> Iterator[Finished]:
+    """Yield each run when it is finished, in any order.
+
+    Args:
+        spark: A session; on a cluster, its executors simulate.
+        runs: The runs, those that take longest first.
+        ending: Ends the sweep: runs that are not finished are cancelled.
+
+    Raises:
+        JobFailed: The cluster gives no executor, or a run failed.
+    """
+    context = spark.sparkContext
+    if has_executors(spark):
+        wait_for_executor(context)
+    pool = ThreadPoolExecutor(_IN_FLIGHT, "run")
+    waiting: set[Future[Finished]] = {pool.submit(_job, context, run) for run in runs}
+    try:
+        while waiting and not ending.is_set():
+            done, waiting = wait(waiting, _LOOK_S, FIRST_COMPLETED)
+            for one in done:
+                yield one.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        if waiting:
+            context.cancelAllJobs()
+
+
+def _job(context: SparkContext, run: Run) -> Finished:
+    """Simulate a run in a task."""
+    try:
+        (finished,) = context.parallelize([run], 1).map(_simulate).collect()
+    except (Py4JJavaError, PySparkException) as error:
+        message = f"run {run.number} failed ({cause_of(error)})"
+        raise JobFailed(message) from error
+    return finished
+
+
+def _simulate(run: Run) -> Finished:
+    started_s = time.process_time()
+    outcome = simulated(
+        run.plan, run.seed, receptions=run.receptions, target_s=run.target_s
+    )
+    return Finished.of(run.number, time.process_time() - started_s, outcome)

@@ -1,0 +1,38 @@
+"""A small sweep, and its results without Spark."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+from connectors.sweep_results import Finished, opened_sweep
+from sds_core.planning.experiment import run as simulated
+from sds_core.planning.grid import Grid
+
+TEXT = """\
+seeds = 2
+receptions = 2000
+
+[base]
+participants = 6
+messages_per_day = 5000
+
+[grid]
+loss = [0.0, 0.3]
+causal_history = [2, 20]
+"""
+
+GRID = tomllib.loads(TEXT)
+
+
+def simulated_here(directory: Path, runs: int | None = None) -> None:
+    """Simulate the runs in this process, the first ones or all with their table."""
+    with opened_sweep(directory, GRID, version("sds-monitor")) as writer:
+        for run in list(Grid.from_mapping(GRID).runs())[:runs]:
+            outcome = simulated(
+                run.plan, run.seed, receptions=run.receptions, target_s=run.target_s
+            )
+            writer.add(Finished.of(run.number, 1.0, outcome))
+        if runs is None:
+            writer.finish()
