@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -24,6 +25,28 @@ sys.meta_path[:] = [
 
 _WIDTH, _HEIGHT = 640, 230
 _LABELLED_SECONDS = [0.25, 1, 5, 20, 120, 600]
+_FORECAST = {"fill-opacity": 0.5}
+"""Attributes of bars that are a forecast."""
+
+
+class _Lines(pygal.Line):  # type: ignore[misc]
+    """Lines, each above the band of its intervals."""
+
+    def line(self, serie: Any, rescale: bool = False) -> None:
+        """Draw one line; its band joins the points that have an interval."""
+        spans = [
+            (x, serie.metadata[at]["span"])
+            for at, (x, _) in enumerate(serie.points)
+            if "span" in (serie.metadata.get(at) or {})
+        ]
+        if spans:
+            outline = [(x, high) for x, (_, high) in spans]
+            outline += [(x, low) for x, (low, _) in reversed(spans)]
+            plot = self.svg.serie(serie)["plot"]
+            self.svg.line(
+                plot, list(map(self.view, outline)), close=True, class_="band"
+            )
+        super().line(serie, rescale)
 
 
 def draw(chart: Chart) -> Markup:
@@ -31,7 +54,7 @@ def draw(chart: Chart) -> Markup:
 
     A tooltip has the value of each point; the chart's table has all values.
     """
-    kind = pygal.StackedBar if chart.scale is Scale.PARTS else pygal.Line
+    kind = pygal.StackedBar if chart.scale is Scale.PARTS else _Lines
     picture = kind(
         css=[],
         js=[],
@@ -55,7 +78,7 @@ def draw(chart: Chart) -> Markup:
     for series in chart.series:
         picture.add(
             series.name,
-            list(series.values),
+            list(_points(chart, series)),
             formatter=_text_of(series),
             show_dots=not series.is_limit,
         )
@@ -64,8 +87,22 @@ def draw(chart: Chart) -> Markup:
     return Markup(picture.render(is_unicode=True))  # noqa: S704
 
 
+def _points(chart: Chart, series: Series) -> Iterator[Any]:
+    """Yield the values, with what pygal calls their metadata."""
+    spans = series.spans or [None] * len(series.values)
+    begin = len(spans) if chart.forecast_from is None else chart.forecast_from
+    for at, (value, span) in enumerate(zip(series.values, spans, strict=True)):
+        if value is None:
+            yield None
+        elif span is not None:
+            yield {"value": value, "span": span}
+        else:
+            yield {"value": value, "node": _FORECAST} if at >= begin else value
+
+
 def _y_axis(chart: Chart) -> dict[str, Any]:
     values = [v for series in chart.series for v in series.values if v is not None]
+    values += [span[1] for series in chart.series for span in series.spans if span]
     match chart.scale:
         case Scale.SECONDS:
             return {
@@ -90,17 +127,17 @@ def _y_axis(chart: Chart) -> dict[str, Any]:
                 bars = zip(*(series.values for series in chart.series), strict=True)
                 most = max((sum(v or 0 for v in bar) for bar in bars), default=0)
             step = _round_step(most)
-            top = step * max(-(-int(most) // step), 1)
+            steps = max(math.ceil(most / step), 1)
             return {
-                "range": (0, top),
-                "y_labels": list(range(0, top + 1, step)),
-                "value_formatter": lambda value: f"{value:,.0f}",
+                "range": (0, step * steps),
+                "y_labels": [step * n for n in range(steps + 1)],
+                "value_formatter": chart.unit,
             }
 
 
-def _round_step(most: float) -> int:
+def _round_step(most: float) -> float:
     """Return the step between axis labels: four or five steps cover the maximum."""
-    step = 1
+    step = 1 if not 0 < most < 1 else 10.0 ** math.floor(math.log10(most) - 1)
     while True:
         for factor in (1, 2, 5):
             if step * factor * 5 >= most:
@@ -136,6 +173,11 @@ def _plain(root: Element, chart: Chart) -> Element:
             hint = Element("title")
             hint.text = f"{texts['x_label'].text}  {texts['value'].text}"
             parent.insert(0, hint)
+    for at, series in enumerate(chart.series):
+        if series.is_limit:
+            for part in root.iter():
+                if f"serie-{at}" in part.get("class", "").split():
+                    part.set("class", f"{part.get('class')} limit")
     del root.attrib["id"]
     root.set("role", "img")
     root.set("aria-label", chart.title)

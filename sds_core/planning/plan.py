@@ -42,7 +42,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(
-        cls, fleet: Fleet, computed_ms: int, days: int, coverage: float, hidden: int
+        cls, fleet: Fleet, computed_ms: int, days: int, coverage: float, hidden: int = 0
     ) -> Plan:
         """Return the forecasts of a fleet.
 

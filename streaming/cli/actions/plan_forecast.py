@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,17 +18,22 @@ from sds_core.planning.errors import ModelMissing
 from sds_core.planning.fleet import Fleet, forecast_fleet
 from sds_core.planning.forecast import Forecast, ForecastSettings
 from sds_core.planning.hours import SILENCE_MS
+from sds_core.planning.plan import Plan
 from sds_core.text import counted, number, printable, utc_time
 from streaming.cli.actions.plan_sources import ReadHours, read_hours
 from streaming.cli.log import logger
-from streaming.cli.output import print_json, wall_ms
+from streaming.cli.output import print_json, wall_ms, write_page
 from streaming.cli.plan_options import Horizon, PlanSource
 
 _LOG_EVERY = 20
 
 
 def print_forecast(
-    source: PlanSource, table: ChannelTable, horizon: Horizon, as_json: bool
+    source: PlanSource,
+    table: ChannelTable,
+    horizon: Horizon,
+    as_json: bool,
+    html: Path | None,
 ) -> None:
     """Print the forecast of each view and of their sum.
 
@@ -36,9 +42,10 @@ def print_forecast(
         table: Names of channels.
         horizon: What is asked.
         as_json: Whether to print JSON.
+        html: File for a page with charts; None without one.
 
     Raises:
-        click.UsageError: No view has a forecast.
+        click.UsageError: No view has a forecast, or the page cannot be written.
         click.ClickException: The source cannot be read.
     """
     now_ms = wall_ms()
@@ -66,6 +73,13 @@ def print_forecast(
         raise click.UsageError(_refusal(fleet, read))
     if now_ms - fleet.total.begin_ms > SILENCE_MS:
         logger.warning("the history ends at %s", utc_time(fleet.total.begin_ms))
+    if html is not None:
+        # jinja and pygal, which tables do not need.
+        from streaming.cli.actions.plan_report import forecast_report
+
+        plan = Plan.of(fleet, now_ms, horizon.days, settings.coverage)
+        report = forecast_report(plan, read, lambda view: _name(view, read, table))
+        write_page(report, html)
     if as_json:
         print_json(_document(fleet, read, table, horizon))
     else:

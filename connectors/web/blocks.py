@@ -1,0 +1,138 @@
+"""What reports and the page of forecasts consist of beside charts; of plain values.
+
+Each block is a table for a screen reader, and a picture where a picture says more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from markupsafe import Markup
+
+from connectors.web.charts import Chart
+from connectors.web.drawing import draw
+
+_SHADES = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table; the first cell of each row names it.
+
+    Attributes:
+        title: Heading.
+        headings: Headings of the columns.
+        rows: Cells.
+        note: How to read it, in one sentence or two.
+        words: Number of the first columns that have words, not figures.
+        bars: A share in [0, 1] for each row, drawn as a bar at its end; empty without.
+        links: An address for each row, of its first cell; empty without.
+    """
+
+    title: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+    words: int = 1
+    bars: Sequence[float] = ()
+    links: Sequence[str] = ()
+    kind: Literal["table"] = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A value with its interval, of a variant or another thing that is compared.
+
+    Attributes:
+        name: What has it.
+        low: Lower end; the value itself without an interval.
+        mid: The value.
+        high: Upper end.
+        text: The value and its interval with their unit.
+    """
+
+    name: str
+    low: float
+    mid: float
+    high: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """One figure of several variants, on one scale from 0: a table that is a chart.
+
+    Attributes:
+        title: The figure.
+        ranges: The variants.
+        note: How to read it.
+    """
+
+    title: str
+    ranges: Sequence[Range]
+    note: str = ""
+    kind: Literal["ranges"] = "ranges"
+
+    @cached_property
+    def places(self) -> list[tuple[float, float, float]]:
+        """Ends and middle of each interval, percent of the width."""
+        most = max((one.high for one in self.ranges), default=0) or 1
+        return [
+            (100 * one.low / most, 100 * one.mid / most, 100 * one.high / most)
+            for one in self.ranges
+        ]
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Values of a grid: a table whose cells are the darker, the greater the value is.
+
+    Attributes:
+        title: The figure.
+        corner: What the rows and the columns are, such as "loss, by participants".
+        columns: Names of the columns.
+        rows: Name of each row, and its values; None for none.
+        texts: The values with their unit, shape as the values.
+        note: How to read it.
+    """
+
+    title: str
+    corner: str
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[float | None]]]
+    texts: Sequence[Sequence[str]]
+    note: str = ""
+    kind: Literal["heat"] = "heat"
+
+    @cached_property
+    def shades(self) -> list[list[int]]:
+        """Shade of each cell, in [0, `_SHADES`]; 0 for the least value and for none."""
+        known = [v for _, values in self.rows for v in values if v is not None]
+        least, most = min(known, default=0), max(known, default=0)
+        span = (most - least) or 1
+        return [
+            [
+                0 if v is None else math.ceil(_SHADES * (v - least) / span)
+                for v in values
+            ]
+            for _, values in self.rows
+        ]
+
+
+Block = Chart | Table | Ranges | HeatMap
+"""Names need not be escaped: the templates do that."""
+
+
+def pictured(blocks: Sequence[Block]) -> list[tuple[Block, Markup | None]]:
+    """Return the blocks, charts with their picture; an empty chart has none."""
+    return [
+        (
+            block,
+            draw(block) if isinstance(block, Chart) and not block.is_empty else None,
+        )
+        for block in blocks
+    ]

@@ -1,0 +1,167 @@
+"""Pages of `plan forecast` and `plan size`: one HTML file each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from connectors.web.blocks import Block, Table
+from connectors.web.charts import Chart, Series
+from connectors.web.plan_blocks import PlanBlocks, figures_table
+from connectors.web.plan_charts import figure_chart, forecast_charts
+from connectors.web.report import Report, Section, report_html
+from connectors.web.words import bounded
+from sds_core.observer.figure_table import Names
+from sds_core.observer.figures import Scale
+from sds_core.planning.load import Load
+from sds_core.planning.plan import Plan
+from sds_core.planning.size import CostModel
+from sds_core.text import byte_size, counted, number, utc_time
+from streaming.cli.actions.plan_sources import ReadHours
+
+DRAWN = 50
+"""Views with charts of their own: a browser opens such a page at once."""
+
+_LISTED = 1_000
+_STEPS = 12
+
+
+def forecast_report(plan: Plan, read: ReadHours, name_of: Callable[[str], str]) -> str:
+    """Return the page of a forecast.
+
+    Args:
+        plan: The forecasts, of at least one view.
+        read: Has the words for views.
+        name_of: Returns the name that the operator gave a view; empty without one.
+    """
+
+    def called(view: str) -> str:
+        name = name_of(view)
+        return bounded(f"{name} ({view})" if name else view)
+
+    blocks = PlanBlocks(plan, Names("", read.one, read.many), called)
+    return report_html(
+        Report(
+            f"Forecast of {counted(len(plan.views), read.one)}",
+            [*blocks.lead()],
+            [*_forecast_sections(blocks)],
+            f"sds-monitor plan forecast, {utc_time(plan.computed_ms or 0)}. A day ends "
+            "at the hour at which the history ends.",
+        )
+    )
+
+
+def _forecast_sections(blocks: PlanBlocks) -> Iterator[Section]:
+    plan, by_bytes = blocks.plan, blocks.by_bytes()
+    drawn = by_bytes[:DRAWN]
+    if any(one.limits for one in plan.views.values()):
+        yield Section("When limits are reached", [blocks.limits(_LISTED)])
+    if plan.total is not None and len(by_bytes) > 1:
+        everything = [*forecast_charts(plan.total, plan.interval)]
+        yield Section(
+            f"All {blocks.names.many} together",
+            [*everything, figures_table(plan.total, plan)],
+            "The sum of those with a forecast.",
+        )
+        title = f"Bytes of each of the {blocks.names.many}"
+        small = [
+            figure_chart(plan.views[view], "bytes", blocks.called(view), "Bytes a day.")
+            for view in drawn
+        ]
+        yield Section(title, small, "Each chart has a scale of its own.", small=True)
+        yield Section(f"All {blocks.names.many}", [blocks.views(by_bytes[:_LISTED])])
+    for view in drawn:
+        one = plan.views[view]
+        charts: list[Block] = [*forecast_charts(one, plan.interval)]
+        title = f"{blocks.names.one.capitalize()} {blocks.called(view)}"
+        yield Section(title, [*charts, figures_table(one, plan)])
+    if (without := blocks.without()) is not None:
+        yield Section("Without a forecast", [without])
+
+
+def size_report(
+    model: CostModel,
+    load: Load,
+    history_days: int,
+    title: str,
+    headings: Sequence[str],
+    rows: Sequence[tuple[str, ...]],
+    lines: Sequence[str],
+) -> str:
+    """Return the page of what the monitor needs.
+
+    Args:
+        model: The cost model.
+        load: The load.
+        history_days: Days that the history keeps.
+        title: The load in words.
+        headings: Headings of `rows`.
+        rows: What is needed, how much, and the error.
+        lines: What follows, a sentence or more each.
+    """
+    most = max(load.channels, model.limit(load, math.inf).channels) * 1.2
+    loads = [
+        load.times(most * n / _STEPS / load.channels) for n in range(1, _STEPS + 1)
+    ]
+    names = [number(round(one.channels)) for one in loads]
+    what = ("What is needed", *headings[1:])
+    return report_html(
+        Report(
+            "What the monitor needs",
+            [title, *lines[:-1]],
+            [
+                Section("Needs", [Table("Needs", what, rows, "Of this load.")]),
+                Section(
+                    "If there are more channels",
+                    [
+                        _batch_chart(model, loads, names),
+                        _disk_chart(model, loads, names, history_days),
+                    ],
+                    "Each channel has the same traffic.",
+                ),
+            ],
+            lines[-1],
+        )
+    )
+
+
+def _batch_chart(
+    model: CostModel, loads: Sequence[Load], names: Sequence[str]
+) -> Chart:
+    error = model.fits["batch"].error
+    series = []
+    machines = ((counted(model.measured_cores, "core"), model.measured_cores),)
+    for machine, cores in (*machines, ("any number of cores", math.inf)):
+        times = [model.batch_s(one, cores) for one in loads]
+        spans = [(s * (1 - error), s * (1 + error)) for s in times]
+        texts = [f"{s:.2g} s" for s in times]
+        series.append(Series(machine, times, texts, spans=spans))
+    trigger = loads[0].trigger_s
+    limit = f"Trigger {trigger:g} s"
+    many = len(names)
+    series.append(Series(limit, [trigger] * many, [limit] * many, is_limit=True))
+    note = f"Batches keep up below the line. The band is the error of {error:.0%}."
+    return Chart(
+        "batch", "Time of a batch by channels", note, Scale.COUNT, names, names[1::2],
+        series, "{:g} s".format, heading="Channels",
+    )  # fmt: skip
+
+
+def _disk_chart(
+    model: CostModel, loads: Sequence[Load], names: Sequence[str], history_days: int
+) -> Chart:
+    sizes = [model.size(one, history_days=history_days) for one in loads]
+    parts = {
+        "checkpoint": [one.checkpoint_bytes for one in sizes],
+        "history": [one.history_bytes for one in sizes],
+        "ledger": [one.ledger_bytes_per_day for one in sizes],
+    }
+    series = [
+        Series(part, values, [byte_size(value) for value in values])
+        for part, values in parts.items()
+    ]
+    note = "Checkpoint, history, and rows of a day in which a destination is away."
+    return Chart(
+        "disk", "Disk by channels", note, Scale.PARTS, names, names[1::2], series,
+        byte_size, heading="Channels",
+    )  # fmt: skip
