@@ -17,6 +17,7 @@ _TIMES = frozenset(
     {
         "begin",
         "clock",
+        "computed",
         "ended",
         "ended_ms",
         "first_event",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -25,8 +24,6 @@ sys.meta_path[:] = [
 
 _WIDTH, _HEIGHT = 640, 230
 _LABELLED_SECONDS = [0.25, 1, 5, 20, 120, 600]
-_FORECAST = {"fill-opacity": 0.5}
-"""Attributes of bars that are a forecast."""
 
 
 class _Lines(pygal.Line):  # type: ignore[misc]
@@ -78,7 +75,7 @@ def draw(chart: Chart) -> Markup:
     for series in chart.series:
         picture.add(
             series.name,
-            list(_points(chart, series)),
+            _points(series),
             formatter=_text_of(series),
             show_dots=not series.is_limit,
         )
@@ -87,17 +84,13 @@ def draw(chart: Chart) -> Markup:
     return Markup(picture.render(is_unicode=True))  # noqa: S704
 
 
-def _points(chart: Chart, series: Series) -> Iterator[Any]:
-    """Yield the values, with what pygal calls their metadata."""
+def _points(series: Series) -> list[Any]:
+    """Return the values, those with an interval with what pygal calls metadata."""
     spans = series.spans or [None] * len(series.values)
-    begin = len(spans) if chart.forecast_from is None else chart.forecast_from
-    for at, (value, span) in enumerate(zip(series.values, spans, strict=True)):
-        if value is None:
-            yield None
-        elif span is not None:
-            yield {"value": value, "span": span}
-        else:
-            yield {"value": value, "node": _FORECAST} if at >= begin else value
+    return [
+        value if span is None else {"value": value, "span": span}
+        for value, span in zip(series.values, spans, strict=True)
+    ]
 
 
 def _y_axis(chart: Chart) -> dict[str, Any]:
@@ -163,9 +156,11 @@ def _plain(root: Element, chart: Chart) -> Element:
         if "tooltip-overlay" in part.get("class", ""):
             graph.remove(part)
     for parent in list(root.iter()):
-        for bar in parent.findall("g[@class='bar']"):
+        for at, bar in enumerate(parent.findall("g[@class='bar']")):
             if float(bar[0].get("height", 0)) == 0:
                 parent.remove(bar)
+            elif chart.forecast_from is not None and at >= chart.forecast_from:
+                bar.set("class", "bar forecast")
         texts = {desc.get("class"): desc for desc in parent.findall("desc")}
         for desc in texts.values():
             parent.remove(desc)

@@ -69,7 +69,7 @@ class PlanBlocks(NamedTuple):
             "Limits",
             (
                 self.names.one.capitalize(), "Limit", "Now", "At", "Headroom",
-                "Earliest, UTC", "Half of the futures, UTC", "Latest, UTC",
+                "Earliest, UTC", "Median, UTC", "Latest, UTC",
             ),
             rows,
             note,

@@ -17,34 +17,37 @@ from sds_core.text import day_and_month
 AHEAD_DAYS = BEFORE_DAYS
 """Days ahead that a chart shows, unless its limit is reached later."""
 
-_TICKS = 8
+_TICKS = 5
 _WEEK_DAYS = 7
 
 
-def forecast_charts(forecast: Forecast, interval_percent: int) -> list[Chart]:
-    """Return the charts of a view: its bytes, their parts, and each of its limits.
-
-    Args:
-        forecast: The forecast.
-        interval_percent: Probability of its intervals.
-    """
-    note = f"Each day; {interval_percent} % of the possible futures lie in the band."
+def forecast_charts(forecast: Forecast) -> list[Chart]:
+    """Return the charts of a view: its bytes, their parts, and each of its limits."""
     charts = [
-        figure_chart(forecast, name, title, note)
+        figure_chart(forecast, name, title)
         for name, title in (("bytes", "Bytes a day"), ("messages", "Messages a day"))
         if name in forecast.figures
     ]
     charts[1:1] = parts_chart(forecast)
     for limit in forecast.limits:
         if limit.name in forecast.figures:
-            title = limit_name(limit.name)
-            title = f"{title[0].upper()}{title[1:]}: {figure_name(limit.name)}"
-            charts.append(figure_chart(forecast, limit.name, title, note, limit))
+            charts.append(limit_chart(forecast, limit))
     return charts
 
 
+def limit_chart(forecast: Forecast, limit: Reached) -> Chart:
+    """Return the chart of a figure with its limit."""
+    title, note = limit_name(limit.name), figure_name(limit.name)
+    title, note = (f"{text[0].upper()}{text[1:]}" for text in (title, note))
+    return figure_chart(forecast, limit.name, title, f"{note}.", limit)
+
+
 def figure_chart(
-    forecast: Forecast, name: str, title: str, note: str, limit: Reached | None = None
+    forecast: Forecast,
+    name: str,
+    title: str,
+    note: str = "",
+    limit: Reached | None = None,
 ) -> Chart:
     """Return a figure day by day: measured, and forecast with its interval.
 

@@ -58,6 +58,15 @@ class ClockJumped(NoForecast):
         )
 
 
+class NoTime(NoForecast):
+    """The time for a computation was over before it came to the view."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the time for forecasts was over; `plan forecast` has no such limit"
+        )
+
+
 class ModelMissing(ImportError):
     """statsmodels is not installed."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -34,8 +33,8 @@ class Plan(msgspec.Struct, frozen=True):
     computed_ms: int | None = None
     days: int = 0
     interval: int = 0
-    views: Mapping[str, Forecast] = MappingProxyType({})
-    without: Mapping[str, str] = MappingProxyType({})
+    views: dict[str, Forecast] = {}
+    without: dict[str, str] = {}
     total: Forecast | None = None
     hidden: int = 0
     problem: str = ""

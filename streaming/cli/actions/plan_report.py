@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from connectors.web.blocks import Block, Table
+from connectors.web.blocks import Table
 from connectors.web.charts import Chart, Series
 from connectors.web.plan_blocks import PlanBlocks, figures_table
 from connectors.web.plan_charts import figure_chart, forecast_charts
@@ -40,9 +40,12 @@ def forecast_report(plan: Plan, read: ReadHours, name_of: Callable[[str], str]) 
         return bounded(f"{name} ({view})" if name else view)
 
     blocks = PlanBlocks(plan, Names("", read.one, read.many), called)
+    title = f"Forecast of {counted(len(plan.views), read.one)}"
+    if len(plan.views) == 1:
+        title = f"Forecast of {read.one} {called(*plan.views)}"
     return report_html(
         Report(
-            f"Forecast of {counted(len(plan.views), read.one)}",
+            title,
             [*blocks.lead()],
             [*_forecast_sections(blocks)],
             f"sds-monitor plan forecast, {utc_time(plan.computed_ms or 0)}. A day ends "
@@ -54,27 +57,26 @@ def forecast_report(plan: Plan, read: ReadHours, name_of: Callable[[str], str]) 
 def _forecast_sections(blocks: PlanBlocks) -> Iterator[Section]:
     plan, by_bytes = blocks.plan, blocks.by_bytes()
     drawn = by_bytes[:DRAWN]
+    band = f"{plan.interval} % of the possible futures lie in each band."
     if any(one.limits for one in plan.views.values()):
         yield Section("When limits are reached", [blocks.limits(_LISTED)])
     if plan.total is not None and len(by_bytes) > 1:
-        everything = [*forecast_charts(plan.total, plan.interval)]
         yield Section(
             f"All {blocks.names.many} together",
-            [*everything, figures_table(plan.total, plan)],
-            "The sum of those with a forecast.",
+            [*forecast_charts(plan.total), figures_table(plan.total, plan)],
+            f"The sum of those with a forecast. {band}",
         )
-        title = f"Bytes of each of the {blocks.names.many}"
         small = [
-            figure_chart(plan.views[view], "bytes", blocks.called(view), "Bytes a day.")
+            figure_chart(plan.views[view], "bytes", blocks.called(view))
             for view in drawn
         ]
-        yield Section(title, small, "Each chart has a scale of its own.", small=True)
-        yield Section(f"All {blocks.names.many}", [blocks.views(by_bytes[:_LISTED])])
+        note = f"Bytes a day; each chart has a scale of its own. {band}"
+        yield Section(blocks.names.many.capitalize(), small, note, small=True)
+        yield Section("Figures of each", [blocks.views(by_bytes[:_LISTED])])
     for view in drawn:
         one = plan.views[view]
-        charts: list[Block] = [*forecast_charts(one, plan.interval)]
         title = f"{blocks.names.one.capitalize()} {blocks.called(view)}"
-        yield Section(title, [*charts, figures_table(one, plan)])
+        yield Section(title, [*forecast_charts(one), figures_table(one, plan)], band)
     if (without := blocks.without()) is not None:
         yield Section("Without a forecast", [without])
 
@@ -108,7 +110,7 @@ def size_report(
     return report_html(
         Report(
             "What the monitor needs",
-            [title, *lines[:-1]],
+            [title, *lines],
             [
                 Section("Needs", [Table("Needs", what, rows, "Of this load.")]),
                 Section(
@@ -120,7 +122,7 @@ def size_report(
                     "Each channel has the same traffic.",
                 ),
             ],
-            lines[-1],
+            "sds-monitor plan size: a cost model fitted to the project's benchmarks.",
         )
     )
 

@@ -1,0 +1,148 @@
+"""Keeps the forecasts of a running monitor new, beside the job."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import msgspec
+
+from connectors.polling import Poll
+from sds_core.observer.protocols import PROTOCOLS
+from sds_core.observer.snapshot import Snapshot, Views
+from sds_core.planning.errors import ModelMissing
+from sds_core.planning.plan import Plan, Plans
+from sds_core.text import printable
+from streaming.plan_worker import Order
+from streaming.settings import HistorySettings
+
+EVERY_S = 3_600.0
+"""Time between two computations: a forecast follows whole hours."""
+
+MOST_VIEWS = 200
+"""Views of a kind that are forecast: as many as have labels by default."""
+
+MOST_SECONDS = 300.0
+"""Time for the views of a kind, each of which takes about 1.5 s of CPU time."""
+
+_GRACE_S = 60.0
+_LOOK_S = 1.0
+
+# One thread: the job needs the other cores.
+_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+_COMMAND = [sys.executable, "-m", "streaming.plan_worker"]
+
+
+class Bounds(NamedTuple):
+    """What a computation may take.
+
+    Attributes:
+        every_s: Least time from one to the next, seconds.
+        views: Most views of a kind.
+        seconds: Time for the views of a kind.
+    """
+
+    every_s: float = EVERY_S
+    views: int = MOST_VIEWS
+    seconds: float = MOST_SECONDS
+
+
+class Planner(Poll[Plans]):
+    """The newest forecasts, while the block runs.
+
+    Args:
+        history: Where the history is.
+        current: Returns the newest figures.
+        wall_ms: Returns wall time, Unix ms.
+        bounds: What a computation may take.
+    """
+
+    def __init__(
+        self,
+        history: HistorySettings,
+        current: Callable[[], Snapshot],
+        wall_ms: Callable[[], int],
+        bounds: Bounds = Bounds(),  # noqa: B008 - it never changes
+    ) -> None:
+        first = {protocol.kind.prefix: Plan() for protocol in PROTOCOLS}
+        super().__init__(self._look, first, _LOOK_S, "planner")
+        self._history, self._current = history, current
+        self._wall_ms, self._bounds = wall_ms, bounds
+        self._due_s = 0.0
+        self._worker: subprocess.Popen[bytes] | None = None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the computation that runs, and start no other."""
+        self._ending.set()
+        if self._worker is not None:
+            self._worker.kill()
+        super().__exit__(kind, error, trace)
+
+    def _look(self) -> Plans:
+        snapshot, plans = self._current(), self()
+        if not snapshot.primed or time.monotonic() < self._due_s:
+            return plans
+        self._due_s = time.monotonic() + self._bounds.every_s
+        return {
+            prefix: self._computed(views, snapshot, plans.get(prefix, Plan()))
+            for prefix, views in snapshot.views.items()
+        }
+
+    def _computed(self, views: Views[Any], snapshot: Snapshot, before: Plan) -> Plan:
+        """Return new forecasts; those of before, with the problem, if that fails."""
+        names = [name for name in views.labels if name in views.totals]
+        names += sorted(views.totals.keys() - set(names))
+        shown = names[: self._bounds.views]
+        order = Order(
+            str(self._history.directory),
+            views.kind.prefix,
+            shown,
+            len(names) - len(shown),
+            self._wall_ms(),
+            snapshot.observer.epoch_messages,
+            self._bounds.seconds,
+        )
+        if find_spec("statsmodels") is None:
+            plan = Plan(problem=str(ModelMissing()))
+        else:
+            plan = self._run(order)
+        if plan.problem:
+            return msgspec.structs.replace(before, problem=plan.problem)
+        return plan
+
+    def _run(self, order: Order) -> Plan:
+        # A process group of its own: Ctrl-C is the monitor's, which ends it.
+        worker = self._worker = subprocess.Popen(  # noqa: S603 - fixed arguments
+            _COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | _ENVIRONMENT,
+            process_group=0,
+        )
+        if self._ending.is_set():
+            worker.kill()
+        try:
+            made, log = worker.communicate(
+                msgspec.msgpack.encode(order), order.seconds + _GRACE_S
+            )
+            return msgspec.msgpack.decode(made, type=Plan)
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            worker.communicate()
+            return Plan(problem="the last computation took too long, and was ended")
+        except msgspec.DecodeError:
+            lines = log.decode(errors="replace").split("\n")
+            why = next((line for line in reversed(lines) if line.strip()), "no answer")
+            return Plan(problem=f"the last computation failed: {printable(why)}")
