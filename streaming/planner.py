@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -31,6 +32,7 @@ MOST_VIEWS = 200
 MOST_SECONDS = 300.0
 """Time for the views of a kind, each of which takes about 1.5 s of CPU time."""
 
+_NO_HISTORY = Plan(problem="this job stores no history, which forecasts are made of")
 _GRACE_S = 60.0
 _LOOK_S = 1.0
 
@@ -57,7 +59,7 @@ class Planner(Poll[Plans]):
     """The newest forecasts, while the block runs.
 
     Args:
-        history: Where the history is.
+        history: Where the history is; None without one, and without forecasts.
         current: Returns the newest figures.
         wall_ms: Returns wall time, Unix ms.
         bounds: What a computation may take.
@@ -65,14 +67,16 @@ class Planner(Poll[Plans]):
 
     def __init__(
         self,
-        history: HistorySettings,
+        history: HistorySettings | None,
         current: Callable[[], Snapshot],
-        wall_ms: Callable[[], int],
+        wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         bounds: Bounds = Bounds(),  # noqa: B008 - it never changes
     ) -> None:
-        first = {protocol.kind.prefix: Plan() for protocol in PROTOCOLS}
-        super().__init__(self._look, first, _LOOK_S, "planner")
-        self._history, self._current = history, current
+        nothing = Plan() if history is not None else _NO_HISTORY
+        first = {protocol.kind.prefix: nothing for protocol in PROTOCOLS}
+        ask = None if history is None else partial(self._look, history)
+        super().__init__(ask, first, _LOOK_S, "planner")
+        self._current = current
         self._wall_ms, self._bounds = wall_ms, bounds
         self._due_s = 0.0
         self._worker: subprocess.Popen[bytes] | None = None
@@ -89,23 +93,27 @@ class Planner(Poll[Plans]):
             self._worker.kill()
         super().__exit__(kind, error, trace)
 
-    def _look(self) -> Plans:
+    def _look(self, history: HistorySettings) -> Plans:
         snapshot, plans = self._current(), self()
         if not snapshot.primed or time.monotonic() < self._due_s:
             return plans
         self._due_s = time.monotonic() + self._bounds.every_s
         return {
-            prefix: self._computed(views, snapshot, plans.get(prefix, Plan()))
+            prefix: self._computed(
+                str(history.directory), views, snapshot, plans.get(prefix, Plan())
+            )
             for prefix, views in snapshot.views.items()
         }
 
-    def _computed(self, views: Views[Any], snapshot: Snapshot, before: Plan) -> Plan:
+    def _computed(
+        self, directory: str, views: Views[Any], snapshot: Snapshot, before: Plan
+    ) -> Plan:
         """Return new forecasts; those of before, with the problem, if that fails."""
         names = [name for name in views.labels if name in views.totals]
         names += sorted(views.totals.keys() - set(names))
         shown = names[: self._bounds.views]
         order = Order(
-            str(self._history.directory),
+            directory,
             views.kind.prefix,
             shown,
             len(names) - len(shown),
@@ -116,12 +124,12 @@ class Planner(Poll[Plans]):
         if find_spec("statsmodels") is None:
             plan = Plan(problem=str(ModelMissing()))
         else:
-            plan = self._run(order)
+            plan = self._made(order)
         if plan.problem:
             return msgspec.structs.replace(before, problem=plan.problem)
         return plan
 
-    def _run(self, order: Order) -> Plan:
+    def _made(self, order: Order) -> Plan:
         # A process group of its own: Ctrl-C is the monitor's, which ends it.
         worker = self._worker = subprocess.Popen(  # noqa: S603 - fixed arguments
             _COMMAND,
@@ -134,10 +142,10 @@ class Planner(Poll[Plans]):
         if self._ending.is_set():
             worker.kill()
         try:
-            made, log = worker.communicate(
+            answer, log = worker.communicate(
                 msgspec.msgpack.encode(order), order.seconds + _GRACE_S
             )
-            return msgspec.msgpack.decode(made, type=Plan)
+            return msgspec.msgpack.decode(answer, type=Plan)
         except subprocess.TimeoutExpired:
             worker.kill()
             worker.communicate()
