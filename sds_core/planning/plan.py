@@ -100,7 +100,7 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
     if not measures_of(kind.published).gauges:
         return figures
     times: tuple[tuple[str, str, Callable[[Reached], int | None]], ...] = (
-        ("limit", "probably", lambda limit: limit.at_ms),
+        ("limit", "in half of the possible futures", lambda limit: limit.at_ms),
         ("limit_earliest", "at the earliest", lambda limit: limit.earliest_ms),
     )
     return [
@@ -116,7 +116,7 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
             Metric(
                 f"{prefix}_{name}_timestamp_seconds",
                 MetricKind.GAUGE,
-                f"When the {one} {how} reaches a limit; no series if it does not.",
+                f"When the {one} reaches a limit {how}; absent if it does not.",
                 ("limit",),
                 _times(read),
             )
