@@ -63,7 +63,7 @@ class NoTime(NoForecast):
 
     def __init__(self) -> None:
         super().__init__(
-            "the time for forecasts was over; `plan forecast` has no such limit"
+            "the time for forecasts was over; the command plan forecast has no limit"
         )
 
 

@@ -66,7 +66,7 @@ class Plan(msgspec.Struct, frozen=True):
 Plans = Mapping[str, Plan]
 """Forecasts by the prefix of their kind of view."""
 
-NO_PLAN = Plan(problem="only `sds-monitor run` computes forecasts")
+NO_PLAN = Plan(problem="only the command run computes forecasts")
 
 
 def limits_first(views: Mapping[str, Forecast]) -> list[tuple[str, Reached]]:

@@ -96,8 +96,8 @@ def _status(plan: Plan) -> Iterator[str]:
         yield "The first forecasts are being computed."
     if plan.hidden:
         yield (
-            f"{words.number(plan.hidden)} more are beyond the limit of the page: "
-            "`sds-monitor plan forecast` has no such limit."
+            f"{words.number(plan.hidden)} more are not computed here; the command "
+            "plan forecast has no limit."
         )
 
 

@@ -40,7 +40,7 @@ def test_page_has_limits_channels_and_reasons(client: httpx.Client) -> None:
     assert "3 whole days of history, at least 14 are needed" in text
     assert "All channels with a forecast" in text
     assert text.index("reached</td>") < text.index("2026-09-12 00:00</td>")
-    assert "2 more are beyond the limit of the page" in text
+    assert "2 more are not computed here" in text
 
 
 @pytest.mark.usefixtures("planned")
@@ -66,7 +66,7 @@ def test_hostile_names_are_text(client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
-        ({}, "Only `sds-monitor run` computes forecasts."),
+        ({}, "Only the command run computes forecasts."),
         ({"sds": Plan()}, "The first forecasts are being computed."),
         (
             {"sds": Plan(problem=str(ModelMissing()))},
