@@ -29,21 +29,21 @@ _LABELLED_SECONDS = [0.25, 1, 5, 20, 120, 600]
 class _Lines(pygal.Line):  # type: ignore[misc]
     """Lines, each above the band of its intervals."""
 
-    def line(self, serie: Any, rescale: bool = False) -> None:
+    def line(self, series: Any, rescale: bool = False) -> None:
         """Draw one line; its band joins the points that have an interval."""
         spans = [
-            (x, serie.metadata[at]["span"])
-            for at, (x, _) in enumerate(serie.points)
-            if "span" in (serie.metadata.get(at) or {})
+            (x, series.metadata[at]["span"])
+            for at, (x, _) in enumerate(series.points)
+            if "span" in (series.metadata.get(at) or {})
         ]
         if spans:
             outline = [(x, high) for x, (_, high) in spans]
             outline += [(x, low) for x, (low, _) in reversed(spans)]
-            plot = self.svg.serie(serie)["plot"]
+            plot = self.svg.series(series)["plot"]
             self.svg.line(
                 plot, list(map(self.view, outline)), close=True, class_="band"
             )
-        super().line(serie, rescale)
+        super().line(series, rescale)
 
 
 def draw(chart: Chart) -> Markup:
