@@ -6,7 +6,7 @@ Each block is a table for a screen reader, and a picture where a picture says mo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from connectors.web.charts import Chart
 from connectors.web.drawing import draw
+from connectors.web.words import NOTHING
 
 _SHADES = 9
 
@@ -50,7 +51,7 @@ class Range:
     Attributes:
         name: What has it.
         low: Lower end; the value itself without an interval.
-        mid: The value.
+        mid: The value, 0 or more; NaN if there is none.
         high: Upper end.
         text: The value and its interval with their unit.
     """
@@ -78,11 +79,21 @@ class Ranges:
     kind: Literal["ranges"] = "ranges"
 
     @cached_property
-    def places(self) -> list[tuple[float, float, float]]:
-        """Ends and middle of each interval, percent of the width."""
-        most = max((one.high for one in self.ranges), default=0) or 1
+    def places(self) -> list[tuple[float, ...] | None]:
+        """Low, middle and high, percent of the width; None for no value.
+
+        An end that is infinite or unknown is at the edge.
+        """
+        known = [x for one in self.ranges for x in (one.mid, one.high)]
+        most = max(filter(math.isfinite, known), default=0) or 1
+
+        def percent(value: float, otherwise: float) -> float:
+            return 100 * value / most if math.isfinite(value) else otherwise
+
         return [
-            (100 * one.low / most, 100 * one.mid / most, 100 * one.high / most)
+            (percent(one.low, 0), percent(one.mid, 100), percent(one.high, 100))
+            if not math.isnan(one.mid)
+            else None
             for one in self.ranges
         ]
 
@@ -107,6 +118,31 @@ class HeatMap:
     texts: Sequence[Sequence[str]]
     note: str = ""
     kind: Literal["heat"] = "heat"
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        corner: str,
+        cells: Mapping[tuple[str, str], tuple[float, str]],
+        note: str = "",
+    ) -> HeatMap:
+        """Return the map of cells, in the order in which rows and columns appear.
+
+        Args:
+            title: See `HeatMap`.
+            corner: See `HeatMap`.
+            cells: Value and text by row and column; some may be missing, or NaN.
+            note: See `HeatMap`.
+        """
+        columns = list(dict.fromkeys(column for _, column in cells))
+        names = list(dict.fromkeys(row for row, _ in cells))
+        nothing = math.nan, NOTHING
+        grid = [[cells.get((row, one), nothing) for one in columns] for row in names]
+        values = [[v if math.isfinite(v) else None for v, _ in row] for row in grid]
+        texts = [[text for _, text in row] for row in grid]
+        rows = list(zip(names, values, strict=True))
+        return cls(title, corner, columns, rows, texts, note)
 
     @cached_property
     def shades(self) -> list[list[int]]:

@@ -39,7 +39,7 @@ class _Lines(pygal.Line):  # type: ignore[misc]
         if spans:
             outline = [(x, high) for x, (_, high) in spans]
             outline += [(x, low) for x, (low, _) in reversed(spans)]
-            plot = self.svg.series(series)["plot"]
+            plot = self.svg.serie(series)["plot"]
             self.svg.line(
                 plot, list(map(self.view, outline)), close=True, class_="band"
             )

@@ -50,11 +50,14 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Range(name, low, mid, high, f"{mid} s")
         for name, low, mid, high in (("today", 2, 3, 5), (ESCAPED, 1, 1, 1))
     ]
-    losses = [("0 %", [1.0, 0.99]), ("40 %", [0.5, None])]
-    texts = [["100 %", "99 %"], ["50 %", "–"]]  # noqa: RUF001
+    cells = {
+        ("0 %", "2"): (1.0, "100 %"),
+        ("0 %", "1,000"): (0.99, "99 %"),
+        ("40 %", "2"): (0.5, "50 %"),
+    }
     blocks = [
         Ranges("Time to recover, p95", variants),
-        HeatMap("Delivered", "Loss, by participants", ["2", "1,000"], losses, texts),
+        HeatMap.of("Delivered", "Loss, by participants", cells),
     ]
     report = Report("A sweep", ["So it is."], [Section("All", blocks, small=True)], "")
     (directory / "sweep.html").write_text(report_html(report))
