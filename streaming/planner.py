@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -81,17 +80,10 @@ class Planner(Poll[Plans]):
         self._due_s = 0.0
         self._worker: subprocess.Popen[bytes] | None = None
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End the computation that runs, and start no other."""
-        self._ending.set()
+    def _end(self) -> None:
+        super()._end()
         if self._worker is not None:
             self._worker.kill()
-        super().__exit__(kind, error, trace)
 
     def _look(self, history: HistorySettings) -> Plans:
         snapshot, plans = self._current(), self()
