@@ -25,6 +25,9 @@ from streaming.settings import HistorySettings
 EVERY_S = 3_600.0
 """Time between two computations: a forecast follows whole hours."""
 
+FIRST_S = 60.0
+"""Time to the first one: a job that has just started catches up, or ends soon."""
+
 MOST_VIEWS = 200
 """Views of a kind that are forecast: as many as have labels by default."""
 
@@ -44,11 +47,13 @@ class Bounds(NamedTuple):
     """What a computation may take.
 
     Attributes:
+        first_s: Time from the first figures to the first computation, seconds.
         every_s: Least time from one to the next, seconds.
         views: Most views of a kind.
         seconds: Time for the views of a kind.
     """
 
+    first_s: float = FIRST_S
     every_s: float = EVERY_S
     views: int = MOST_VIEWS
     seconds: float = MOST_SECONDS
@@ -77,7 +82,7 @@ class Planner(Poll[Plans]):
         super().__init__(ask, first, _LOOK_S, "planner")
         self._current = current
         self._wall_ms, self._bounds = wall_ms, bounds
-        self._due_s = 0.0
+        self._due_s: float | None = None
         self._worker: subprocess.Popen[bytes] | None = None
 
     def _end(self) -> None:
@@ -87,9 +92,14 @@ class Planner(Poll[Plans]):
 
     def _look(self, history: HistorySettings) -> Plans:
         snapshot, plans = self._current(), self()
-        if not snapshot.primed or time.monotonic() < self._due_s:
+        if not snapshot.primed:
             return plans
-        self._due_s = time.monotonic() + self._bounds.every_s
+        now_s = time.monotonic()
+        if self._due_s is None:
+            self._due_s = now_s + self._bounds.first_s
+        if now_s < self._due_s:
+            return plans
+        self._due_s = now_s + self._bounds.every_s
         return {
             prefix: self._computed(
                 str(history.directory), views, snapshot, plans.get(prefix, Plan())

@@ -26,7 +26,7 @@ from tests.support.waiting import wait_for
 
 MONTH = Month(days=30, messages_a_day=2_800.0)
 END_MS = MONTH.begin_ms + 30 * DAY_MS
-USUAL = Bounds()
+AT_ONCE = Bounds(first_s=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def snapshot(*names: str, primed: bool = True) -> Snapshot:
     return snapshot_of(primed=primed, channels=channels, labels=names[:1])
 
 
-def planned(history: HistorySettings | None, bounds: Bounds = USUAL) -> Planner:
+def planned(history: HistorySettings | None, bounds: Bounds = AT_ONCE) -> Planner:
     """A planner of three channels, at the end of the month."""
     current = snapshot("town", "new", "village")
     return Planner(history, lambda: current, lambda: END_MS, bounds)
@@ -58,7 +58,7 @@ def computed(plans: Planner) -> Plan:
 
 def test_worker_forecasts_the_history(history: HistorySettings) -> None:
     """Views beyond the limit are counted; those with a label come first."""
-    with planned(history, Bounds(views=2)) as plans:
+    with planned(history, Bounds(first_s=0.0, views=2)) as plans:
         plan = computed(plans)
     assert not plan.problem
     assert plan.computed_ms == END_MS
@@ -133,8 +133,15 @@ def test_failed_worker_is_a_problem(
     """One that hangs is ended; the last line of one that fails is shown safely."""
     monkeypatch.setattr(planner, "_COMMAND", [planner.sys.executable, "-c", program])
     monkeypatch.setattr(planner, "_GRACE_S", 1.0)
-    with planned(history, Bounds(seconds=0.0)) as plans:
+    with planned(history, Bounds(first_s=0.0, seconds=0.0)) as plans:
         assert expected in computed(plans).problem
+
+
+def test_nothing_is_computed_soon_after_a_start(history: HistorySettings) -> None:
+    """The job has its work first."""
+    with planned(history, Bounds()) as plans:
+        time.sleep(1.2)
+        assert plans()["sds"] == Plan()
 
 
 def test_unprimed_figures_are_not_forecast(history: HistorySettings) -> None:
@@ -145,6 +152,6 @@ def test_unprimed_figures_are_not_forecast(history: HistorySettings) -> None:
         calls.append(current)
         return replace(snapshot("town"), primed=False)
 
-    with Planner(history, current, lambda: END_MS) as plans:
+    with Planner(history, current, lambda: END_MS, AT_ONCE) as plans:
         wait_for(lambda: len(calls) > 1, 10)
         assert plans()["sds"] == Plan()

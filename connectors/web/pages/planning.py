@@ -93,7 +93,7 @@ def _status(plan: Plan) -> Iterator[str]:
         when = words.utc(plan.computed_ms)
         yield f"Computed at {when}, and again once an hour, beside the job."
     elif not plan.problem:
-        yield "The first forecasts are being computed."
+        yield "The first forecasts follow some minutes after the start."
     if plan.hidden:
         yield (
             f"{words.number(plan.hidden)} more are not computed here; the command "

@@ -67,7 +67,7 @@ def test_hostile_names_are_text(client: httpx.Client) -> None:
     ("found", "expected"),
     [
         ({}, "Only the command run computes forecasts."),
-        ({"sds": Plan()}, "The first forecasts are being computed."),
+        ({"sds": Plan()}, "The first forecasts follow some minutes after the start."),
         (
             {"sds": Plan(problem=str(ModelMissing()))},
             "Forecasts need statsmodels: pip install &#39;sds-monitor[plan]&#39;.",
