@@ -165,7 +165,7 @@ def hourly_rows(
     """Return a row for each hour in which a figure changed, in order, by channel.
 
     Its ``minute`` is the last one of the hour that has a row. A row has the last value
-    of each counter in its hour, and the greatest of each gauge. `channels` of None are all.
+    of each counter in its hour, and the greatest of each gauge. `channels` None: all.
     """
     table = _narrowed(tables.minutes, [*counters, *gauges])
     greatest = {"minute", "told", *gauges}
