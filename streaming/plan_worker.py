@@ -38,10 +38,9 @@ class Order(msgspec.Struct):
     """What is to be computed.
 
     Attributes:
-        directory: Directory of the history.
-        prefix: Prefix of the kind of view.
-        names: The views.
-        hidden: Number of further views.
+        directory: That of the history.
+        prefix: That of the kind of view.
+        hidden: Number of views beside `names`.
         now_ms: Wall time, Unix ms.
         epoch_messages: Budget of a participant in a rate-limit epoch.
         seconds: Time after which no further view is begun.
@@ -65,12 +64,7 @@ def read_history(
 ) -> tuple[HourlyRows, int]:
     """Return the hours of views, and the end of the last whole hour, Unix ms.
 
-    Args:
-        directory: Directory of the history.
-        tables: Tables of the kind of view.
-        names: The views; None for all.
-        days: Days to read.
-        now_ms: Wall time, Unix ms.
+    Names of None are all views; the days end at `now_ms`, wall time.
 
     Raises:
         NoHistory: The directory holds no history.

@@ -63,7 +63,7 @@ class Planner(Poll[Plans]):
     """The newest forecasts, while the block runs.
 
     Args:
-        history: Where the history is; None without one, and without forecasts.
+        history: None without one, and without forecasts.
         current: Returns the newest figures.
         wall_ms: Returns wall time, Unix ms.
         bounds: What a computation may take.

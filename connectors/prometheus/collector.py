@@ -90,7 +90,7 @@ class PlanCollector(Collector):
 
     Args:
         current: Returns the figures; only views that have a label there are exported.
-        plans: Returns the forecasts by the prefix of their kind.
+        plans: Returns the forecasts.
     """
 
     def __init__(

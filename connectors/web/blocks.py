@@ -25,10 +25,6 @@ class Table:
     """A table; the first cell of each row names it.
 
     Attributes:
-        title: Heading.
-        headings: Headings of the columns.
-        rows: Cells.
-        note: How to read it, in one sentence or two.
         words: Number of the first columns that have words, not figures.
         bars: A share in [0, 1] for each row, drawn as a bar at its end; empty without.
         links: An address for each row, of its first cell; empty without.
@@ -49,10 +45,8 @@ class Range:
     """A value with its interval, of a variant or another thing that is compared.
 
     Attributes:
-        name: What has it.
-        low: Lower end; the value itself without an interval.
+        low, high: Ends of the interval; the value itself without one.
         mid: The value, 0 or more; NaN if there is none.
-        high: Upper end.
         text: The value and its interval with their unit.
     """
 
@@ -65,13 +59,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Ranges:
-    """One figure of several variants, on one scale from 0: a table that is a chart.
-
-    Attributes:
-        title: The figure.
-        ranges: The variants.
-        note: How to read it.
-    """
+    """One figure of several variants, on one scale from 0: a table that is a chart."""
 
     title: str
     ranges: Sequence[Range]
@@ -103,12 +91,9 @@ class HeatMap:
     """Values of a grid: a table whose cells are the darker, the greater the value is.
 
     Attributes:
-        title: The figure.
         corner: What the rows and the columns are, such as "loss, by participants".
-        columns: Names of the columns.
         rows: Name of each row, and its values; None for none.
         texts: The values with their unit, shape as the values.
-        note: How to read it.
     """
 
     title: str
@@ -129,11 +114,7 @@ class HeatMap:
     ) -> HeatMap:
         """Return the map of cells, in the order in which rows and columns appear.
 
-        Args:
-            title: See `HeatMap`.
-            corner: See `HeatMap`.
-            cells: Value and text by row and column; some may be missing, or NaN.
-            note: See `HeatMap`.
+        Cells are value and text by row and column; some may be missing, or NaN.
         """
         columns = list(dict.fromkeys(column for _, column in cells))
         names = list(dict.fromkeys(row for row, _ in cells))

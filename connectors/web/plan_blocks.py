@@ -21,8 +21,6 @@ class PlanBlocks(NamedTuple):
     """What pages show of forecasts.
 
     Attributes:
-        plan: The forecasts.
-        names: Words for the views.
         called: Returns the name of a view as it is shown, in one line.
         link: Returns the address of a view; None without links.
     """

@@ -49,15 +49,7 @@ def figure_chart(
     note: str = "",
     limit: Reached | None = None,
 ) -> Chart:
-    """Return a figure day by day: measured, and forecast with its interval.
-
-    Args:
-        forecast: Has the figure.
-        name: The figure.
-        title: Title of the chart.
-        note: How to read it.
-        limit: Limit to draw, if the figure has one.
-    """
+    """Return a figure day by day: measured, and forecast with its interval."""
     outlook = forecast.figures[name]
     ahead = outlook.days[: _days_shown(forecast, outlook, limit)]
     before = outlook.before

@@ -21,12 +21,9 @@ _SHEETS = ("base", "tables", "charts", "report")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report.
+    """A part of a report: blocks, beside each other where there is room.
 
     Attributes:
-        title: Heading.
-        blocks: Charts and tables, beside each other where there is room.
-        note: What it says, in one sentence or two.
         small: Whether the blocks are small multiples: many beside each other.
     """
 
@@ -41,9 +38,7 @@ class Report:
     """A report, of plain values: names need not be escaped.
 
     Attributes:
-        title: Heading.
         lead: What matters most, a sentence each.
-        sections: The parts.
         foot: Where the figures come from.
     """
 

@@ -43,15 +43,7 @@ class Plan(msgspec.Struct, frozen=True):
     def of(
         cls, fleet: Fleet, computed_ms: int, days: int, coverage: float, hidden: int = 0
     ) -> Plan:
-        """Return the forecasts of a fleet.
-
-        Args:
-            fleet: What was computed.
-            computed_ms: See `Plan`.
-            days: See `Plan`.
-            coverage: Share of the futures inside an interval, in (0, 1).
-            hidden: See `Plan`.
-        """
+        """Return the forecasts of a fleet; `coverage` is that of its settings."""
         return cls(
             computed_ms,
             days,

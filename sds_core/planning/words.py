@@ -64,12 +64,7 @@ def reached_time(at_ms: int | None, days: int) -> str:
 
 
 def limit_line(limit: Reached, days: int) -> str:
-    """Return a limit and its times in one line.
-
-    Args:
-        limit: The limit.
-        days: Days that were looked ahead.
-    """
+    """Return a limit and its times in one line; see `reached_time`."""
     what = f"{limit_name(limit.name)} ({amount(limit.name, limit.limit)})"
     if limit.is_reached:
         return f"{what}: reached"

@@ -44,10 +44,6 @@ def write_json(document: Any, path: Path, what: str) -> None:
 def write_page(html: str, path: Path) -> None:
     """Write a page, completely or not at all, and print where.
 
-    Args:
-        html: The page.
-        path: File to write.
-
     Raises:
         click.UsageError: The file cannot be written.
     """

@@ -27,10 +27,10 @@ _STEPS = 12
 
 
 def forecast_report(plan: Plan, read: ReadHours, name_of: Callable[[str], str]) -> str:
-    """Return the page of a forecast.
+    """Return the page of a forecast of at least one view.
 
     Args:
-        plan: The forecasts, of at least one view.
+        plan: The forecasts.
         read: Has the words for views.
         name_of: Returns the name that the operator gave a view; empty without one.
     """
@@ -92,14 +92,8 @@ def size_report(
 ) -> str:
     """Return the page of what the monitor needs.
 
-    Args:
-        model: The cost model.
-        load: The load.
-        history_days: Days that the history keeps.
-        title: The load in words.
-        headings: Headings of `rows`.
-        rows: What is needed, how much, and the error.
-        lines: What follows, a sentence or more each.
+    `rows` have what is needed, how much, and the error; `title` and `lines` are
+    sentences about the load, and about machines and clusters.
     """
     most = max(load.channels, model.limit(load, math.inf).channels) * 1.2
     loads = [
