@@ -14,7 +14,7 @@ def limits() -> list[Panel]:
     """Return panels of the limits of channels, and when they are reached."""
     headroom = select("sds_plan_limit_headroom_ratio", CHANNELS)
     nearest = f"bottomk(10, min by (channel, limit) ({headroom}))"
-    panels = [
+    panels: list[Panel] = [
         channel_rows(
             "When limits are reached",
             "Channels with a limit that is reached within 90 days at the earliest: the "
@@ -53,7 +53,7 @@ def costs(prefix: str, many: str) -> list[Panel]:
     """
     computed = queries.greatest(f"{prefix}_plan_computed_timestamp_seconds", JOB)
     number, kinds = f"{prefix}_plan_{many}", ("yes", "no", "not_computed")
-    panels = [
+    panels: list[Panel] = [
         *(
             lines(
                 f"{name} a day, next seven days",

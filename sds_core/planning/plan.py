@@ -123,7 +123,6 @@ def plan_totals_metrics(kind: AnyKind) -> list[Metric[Plan]]:
     return [
         one_sample(
             f"{prefix}_computed_timestamp_seconds",
-            MetricKind.GAUGE,
             f"When the forecasts of {many} were computed.",
             lambda plan: in_seconds(plan.computed_ms),
         ),
