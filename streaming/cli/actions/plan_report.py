@@ -95,18 +95,17 @@ def size_report(
     `rows` have what is needed, how much, and the error; `title` and `lines` are
     sentences about the load, and about machines and clusters.
     """
-    most = max(load.channels, model.limit(load, math.inf).channels) * 1.2
-    loads = [
-        load.times(most * n / _STEPS / load.channels) for n in range(1, _STEPS + 1)
-    ]
+    most = model.size(load, history_days=history_days).limits[-1].channels
+    # A round number of channels from one to the next.
+    step = float(f"{1.2 * max(load.channels, most) / _STEPS:.1g}") / load.channels
+    loads = [load.times(step * n) for n in range(1, _STEPS + 1)]
     names = [number(round(one.channels)) for one in loads]
-    what = ("What is needed", *headings[1:])
     return report_html(
         Report(
             "What the monitor needs",
             [title, *lines],
             [
-                Section("Needs", [Table("Needs", what, rows, "Of this load.")]),
+                Section("Needs", [Table("Needs", headings, rows)]),
                 Section(
                     "If there are more channels",
                     [
@@ -146,11 +145,14 @@ def _batch_chart(
 def _disk_chart(
     model: CostModel, loads: Sequence[Load], names: Sequence[str], history_days: int
 ) -> Chart:
-    sizes = [model.size(one, history_days=history_days) for one in loads]
+    sizes = [model.size(one, history_days=history_days).needs for one in loads]
     parts = {
-        "checkpoint": [one.checkpoint_bytes for one in sizes],
-        "history": [one.history_bytes for one in sizes],
-        "ledger": [one.ledger_bytes_per_day for one in sizes],
+        part: [one[need] for one in sizes]
+        for part, need in (
+            ("checkpoint", "checkpoint_bytes"),
+            ("history", "history_bytes"),
+            ("ledger", "ledger_bytes_per_day"),
+        )
     }
     series = [
         Series(part, values, [byte_size(value) for value in values])

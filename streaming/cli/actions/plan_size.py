@@ -21,7 +21,7 @@ from streaming.cli.output import print_json, write_page
 
 _Kind = TypeVar("_Kind", Performance, Scaling)
 
-HEADINGS = ("what", "needs", "error, at most")
+_HEADINGS = ("what", "needs", "error, at most")
 
 _ONE_CHANNEL = "one channel measured"
 _NO_CLUSTER = "Cluster: not needed."
@@ -70,7 +70,8 @@ def print_size(
         # jinja and pygal, which tables do not need.
         from streaming.cli.actions.plan_report import size_report
 
-        write_page(size_report(model, load, history_days, title, rows, lines), html)
+        report = size_report(model, load, history_days, title, _HEADINGS, rows, lines)
+        write_page(report, html)
     if as_json:
         print_json(_document(model, load, size, history_days, measured))
         return
@@ -159,7 +160,7 @@ def _print_table(title: str, rows: Sequence[tuple[str, ...]]) -> None:
     console.print(title, style="bold", soft_wrap=True, highlight=False)
     table = Table(box=None, padding=(0, 2), header_style="dim")
     table.add_column("")
-    for heading in HEADINGS[1:]:
+    for heading in _HEADINGS[1:]:
         table.add_column(heading, justify="right")
     for row in rows:
         table.add_row(*row)
