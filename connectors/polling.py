@@ -45,9 +45,13 @@ class Poll(Generic[Answer]):
 
     def __exit__(self, *_: object) -> None:
         """Stop asking."""
-        self._ending.set()
+        self._end()
         if self._thread is not None:
             self._thread.join()
+
+    def _end(self) -> None:
+        """Ask no more; a subclass also ends a question that takes long."""
+        self._ending.set()
 
     def _run(self, ask: Callable[[], Answer]) -> None:
         while not self._ending.is_set():

@@ -174,6 +174,10 @@ BUDGET_NEARLY_SPENT = 0.9
 """Share of a participant's rate-limit budget: from it on, the API of Reliable Channel
 says that the limit approaches. `ObserverSettings.epoch_messages` is the budget."""
 
+LIMIT_WITHIN = timedelta(days=7)
+"""Time to the earliest date of a limit: enough to change clients or split a channel.
+It is compared with wall time, at any pace."""
+
 MIRROR_DOWN_FOR = timedelta(minutes=5)
 MIRROR_SEEN_WITHIN = timedelta(days=1)
 """A mirror that ran within this time is expected to run."""

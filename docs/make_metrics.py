@@ -19,6 +19,9 @@ from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.snapshot_metrics import settings_metrics, snapshot_metrics
 from sds_core.observer.tap_kind import TAP_FIGURES
+from sds_core.planning.forecast import Forecast, Interval, Outlook
+from sds_core.planning.limits import Reached
+from sds_core.planning.plan import Plan, plan_metrics, plan_totals_metrics
 
 PAGE = Path(__file__).with_name("metrics.md")
 
@@ -60,6 +63,17 @@ class Section(NamedTuple):
 
 _KINDS = [protocol.kind for protocol in PROTOCOLS]
 
+_WEEK = Outlook(0, Interval(0, 0, 0), ())
+_FORECAST = Forecast(
+    0,
+    0,
+    {"bytes": _WEEK, "messages": _WEEK},
+    [
+        Reached(name, 1, 0, 0, 0, 0)
+        for name in ("epoch_messages", "message_bytes", "filter_ids")
+    ],
+)
+
 SECTIONS = (
     Section.of(
         "Channels",
@@ -82,6 +96,27 @@ SECTIONS = (
             ChannelSettings(),
         )
         for kind in _KINDS
+    ),
+    *(
+        section
+        for kind in _KINDS
+        for section in (
+            Section(
+                f"Forecasts of {kind.names.many}",
+                f"Of [each {kind.names.one}](planning.md) that has a label and a "
+                "forecast; computed once an hour.",
+                kind.names.label,
+                plan_metrics(kind),
+                _FORECAST,
+            ),
+            Section(
+                f"Forecasts of all {kind.names.many}",
+                "Without a label of a view.",
+                "",
+                plan_totals_metrics(kind),
+                Plan(),
+            ),
+        )
     ),
     Section.of(
         "Taps",

@@ -112,6 +112,14 @@ def time_of_day(unix_ms: int) -> str:
     return _formatted(unix_ms, "%H:%M")
 
 
+def day_and_month(unix_ms: int) -> str:
+    """Return a time, Unix ms, as "24 Nov" in UTC.
+
+    A time outside the years 1 to 9999 is returned in milliseconds, as "5 ms".
+    """
+    return _formatted(unix_ms, "%d %b")
+
+
 def clock_time(unix_ms: int) -> str:
     """Return a time, Unix ms, as "HH:MM:SS" in UTC.
 

@@ -19,6 +19,7 @@ _TIMES = frozenset(
         "at_ms",
         "begin",
         "clock",
+        "computed",
         "ended",
         "ended_ms",
         "first_event",

@@ -104,11 +104,18 @@ def write_atomically(path: Path, text: str) -> None:
     """Replace a file's text; after a crash the file has either the old or the new text.
 
     The directory is made if it is missing.
+
+    Raises:
+        OSError: The file cannot be written; nothing is left beside it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".new")
-    with temporary.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -92,7 +92,7 @@ ORDER BY minute
 _ROWS_BY_HOUR = """
 SELECT {fields}
 FROM {table}
-WHERE ($channel IS NULL OR {label} = $channel)
+WHERE ($channels IS NULL OR list_contains($channels, {label}))
     AND epoch_ms(minute) >= $since_ms AND epoch_ms(minute) < $until_ms
 GROUP BY {label}, epoch_ms(minute) // 3600000
 ORDER BY {label}, minute
@@ -155,7 +155,7 @@ def channel_minutes(
 
 def hourly_rows(
     directory: Path,
-    channel: str | None,
+    channels: Sequence[str] | None,
     since_ms: int,
     until_ms: int,
     counters: Collection[str],
@@ -165,7 +165,7 @@ def hourly_rows(
     """Return a row for each hour in which a figure changed, in order, by channel.
 
     Its ``minute`` is the last one of the hour that has a row. A row has the last value
-    of each counter in its hour, and the greatest of each gauge. No channel means all.
+    of each counter in its hour, and the greatest of each gauge. `channels` None: all.
     """
     table = _narrowed(tables.minutes, [*counters, *gauges])
     greatest = {"minute", "told", *gauges}
@@ -181,7 +181,7 @@ def hourly_rows(
         table=f'"{table.name}"',
         fields=", ".join(f'{value} AS "{name}"' for name, value in fields.items()),
     )
-    values = {"channel": channel, "since_ms": since_ms, "until_ms": until_ms}
+    values = {"channels": channels, "since_ms": since_ms, "until_ms": until_ms}
     found: dict[str, list[Row]] = {}
     for row in _query(directory, table, sql, values, _days_between(since_ms, until_ms)):
         found.setdefault(row[tables.label], []).append(row)

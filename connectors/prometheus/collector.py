@@ -36,6 +36,7 @@ from sds_core.observer.histogram import BUCKETS_MS, Histogram
 from sds_core.observer.snapshot import OTHER, Snapshot, Views
 from sds_core.observer.snapshot_metrics import settings_metrics, snapshot_metrics
 from sds_core.observer.tap_kind import TAP_FIGURES
+from sds_core.planning.plan import Plans, plan_metrics, plan_totals_metrics
 
 _BUCKET_NAMES = (*(str(bound_ms / 1000) for bound_ms in BUCKETS_MS), "+Inf")
 
@@ -82,6 +83,36 @@ class SnapshotCollector(Collector):
         for one in views[1:]:
             yield from _families_of(one, snapshot.table)
         yield from _families(overall, (), [((), snapshot)])
+
+
+class PlanCollector(Collector):
+    """Exports the newest forecasts through a registry.
+
+    Args:
+        current: Returns the figures; only views that have a label there are exported.
+        plans: Returns the forecasts.
+    """
+
+    def __init__(
+        self, current: Callable[[], Snapshot], plans: Callable[[], Plans]
+    ) -> None:
+        self._current, self._plans = current, plans
+
+    def describe(self) -> Iterable[Family]:
+        """Returns nothing; see `SnapshotCollector.describe`."""
+        return ()
+
+    def collect(self) -> Iterator[Family]:
+        """Yield the families of each kind that has been computed."""
+        snapshot = self._current()
+        for prefix, plan in self._plans().items():
+            views = snapshot.views.get(prefix)
+            if views is None or plan.computed_ms is None:
+                continue
+            own, _ = _split(plan.views, views.labels)
+            label = views.figures.names.label
+            yield from _families(plan_metrics(views.kind), (label,), own)
+            yield from _families(plan_totals_metrics(views.kind), (), [((), plan)])
 
 
 class MirrorCollector(Collector):

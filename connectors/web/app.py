@@ -10,13 +10,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from connectors.web import api, hours_api
+from connectors.web import api, hours_api, planning_api
 from connectors.web.answers import refusal
 from connectors.web.crowding import CROWDED, LimitedRequests, say_crowded
 from connectors.web.health import obstacle_of, probes
 from connectors.web.lookups import Lookups
 from connectors.web.metrics import Metrics
-from connectors.web.pages import fleet, incidents, monitor, runbooks, taps, view
+from connectors.web.pages import (
+    fleet,
+    incidents,
+    monitor,
+    planning,
+    runbooks,
+    taps,
+    view,
+)
 from connectors.web.pages.layout import Layout
 from connectors.web.refusals import Refusal
 from connectors.web.sources import Sources
@@ -71,10 +79,12 @@ def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
             Route("/metrics", Metrics(registry).answer),
             *api.routes(sources, lookups),
             *hours_api.routes(sources, lookups),
+            *planning_api.routes(sources),
             *probes(lambda: obstacle_of(sources.current())),
             *fleet.routes(layout, sources),
             *view.routes(layout, sources, lookups),
             *incidents.routes(layout, sources, lookups),
+            *planning.routes(layout, sources),
             *taps.routes(layout, sources),
             *monitor.routes(layout, sources),
             *runbooks.routes(layout, sources),

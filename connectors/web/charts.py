@@ -30,12 +30,14 @@ class Series:
     Attributes:
         values: One value for each interval; None if there is nothing to measure.
         is_limit: Whether it is a straight line to compare the others with.
+        spans: Ends of the interval around each value; empty without intervals.
     """
 
     name: str
     values: Sequence[float | None]
     texts: Sequence[str]
     is_limit: bool = False
+    spans: Sequence[tuple[float, float] | None] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,12 @@ class Chart:
     Attributes:
         key: Name of the chart within the page.
         note: How to read the chart, in one sentence or two.
-        times: Start of each interval, hours and minutes in UTC.
+        times: Start of each interval, hours and minutes in UTC, or another name of it.
         ticks: Times that get a label.
+        unit: Returns the label of a value on the axis of counts.
+        forecast_from: Number of the first bars that are a forecast; None if none are.
+        heading: Heading of the intervals in the table, which has them in their order;
+            empty for times, the newest of which is first.
     """
 
     key: str
@@ -56,6 +62,9 @@ class Chart:
     times: Sequence[str]
     ticks: Sequence[str]
     series: Sequence[Series]
+    unit: Callable[[float], str] = "{:,.10g}".format
+    forecast_from: int | None = None
+    heading: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -70,10 +79,15 @@ class Chart:
 
     @property
     def table(self) -> list[tuple[str, list[str]]]:
-        """Rows of the table, newest first: time, then a text for each series."""
+        """Rows of the table: time, then a text for each series.
+
+        The newest is first, unless `heading` names other intervals.
+        """
         columns = [series.texts for series in self.series if not series.is_limit]
         rows = zip(self.times, zip(*columns, strict=True), strict=True)
-        return [(time, list(texts)) for time, texts in rows][::-1]
+        return [(time, list(texts)) for time, texts in rows][
+            :: 1 if self.heading else -1
+        ]
 
     @property
     def columns(self) -> list[str]:

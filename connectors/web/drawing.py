@@ -26,12 +26,32 @@ _WIDTH, _HEIGHT = 640, 230
 _LABELLED_SECONDS = [0.25, 1, 5, 20, 120, 600]
 
 
+class _Lines(pygal.Line):  # type: ignore[misc]
+    """Lines, each above the band of its intervals."""
+
+    def line(self, series: Any, rescale: bool = False) -> None:
+        """Draw one line; its band joins the points that have an interval."""
+        spans = [
+            (x, series.metadata[at]["span"])
+            for at, (x, _) in enumerate(series.points)
+            if "span" in (series.metadata.get(at) or {})
+        ]
+        if spans:
+            outline = [(x, high) for x, (_, high) in spans]
+            outline += [(x, low) for x, (low, _) in reversed(spans)]
+            plot = self.svg.serie(series)["plot"]
+            self.svg.line(
+                plot, list(map(self.view, outline)), close=True, class_="band"
+            )
+        super().line(series, rescale)
+
+
 def draw(chart: Chart) -> Markup:
     """Draw a chart as an `svg` element: one picture with a name.
 
     A tooltip has the value of each point; the chart's table has all values.
     """
-    kind = pygal.StackedBar if chart.scale is Scale.PARTS else pygal.Line
+    kind = pygal.StackedBar if chart.scale is Scale.PARTS else _Lines
     picture = kind(
         css=[],
         js=[],
@@ -55,7 +75,7 @@ def draw(chart: Chart) -> Markup:
     for series in chart.series:
         picture.add(
             series.name,
-            list(series.values),
+            _points(series),
             formatter=_text_of(series),
             show_dots=not series.is_limit,
         )
@@ -64,8 +84,18 @@ def draw(chart: Chart) -> Markup:
     return Markup(picture.render(is_unicode=True))  # noqa: S704
 
 
+def _points(series: Series) -> list[Any]:
+    """Return the values, those with an interval with what pygal calls metadata."""
+    spans = series.spans or [None] * len(series.values)
+    return [
+        value if span is None else {"value": value, "span": span}
+        for value, span in zip(series.values, spans, strict=True)
+    ]
+
+
 def _y_axis(chart: Chart) -> dict[str, Any]:
     values = [v for series in chart.series for v in series.values if v is not None]
+    values += [span[1] for series in chart.series for span in series.spans if span]
     match chart.scale:
         case Scale.SECONDS:
             return {
@@ -90,17 +120,17 @@ def _y_axis(chart: Chart) -> dict[str, Any]:
                 bars = zip(*(series.values for series in chart.series), strict=True)
                 most = max((sum(v or 0 for v in bar) for bar in bars), default=0)
             step = _round_step(most)
-            top = step * max(-(-int(most) // step), 1)
+            steps = max(math.ceil(most / step), 1)
             return {
-                "range": (0, top),
-                "y_labels": list(range(0, top + 1, step)),
-                "value_formatter": lambda value: f"{value:,.0f}",
+                "range": (0, step * steps),
+                "y_labels": [step * n for n in range(steps + 1)],
+                "value_formatter": chart.unit,
             }
 
 
-def _round_step(most: float) -> int:
+def _round_step(most: float) -> float:
     """Return the step between axis labels: four or five steps cover the maximum."""
-    step = 1
+    step = 1 if not 0 < most < 1 else 10.0 ** math.floor(math.log10(most) - 1)
     while True:
         for factor in (1, 2, 5):
             if step * factor * 5 >= most:
@@ -126,9 +156,11 @@ def _plain(root: Element, chart: Chart) -> Element:
         if "tooltip-overlay" in part.get("class", ""):
             graph.remove(part)
     for parent in list(root.iter()):
-        for bar in parent.findall("g[@class='bar']"):
+        for at, bar in enumerate(parent.findall("g[@class='bar']")):
             if float(bar[0].get("height", 0)) == 0:
                 parent.remove(bar)
+            elif chart.forecast_from is not None and at >= chart.forecast_from:
+                bar.set("class", "bar forecast")
         texts = {desc.get("class"): desc for desc in parent.findall("desc")}
         for desc in texts.values():
             parent.remove(desc)
@@ -136,6 +168,11 @@ def _plain(root: Element, chart: Chart) -> Element:
             hint = Element("title")
             hint.text = f"{texts['x_label'].text}  {texts['value'].text}"
             parent.insert(0, hint)
+    for at, series in enumerate(chart.series):
+        if series.is_limit:
+            for part in root.iter():
+                if f"serie-{at}" in part.get("class", "").split():
+                    part.set("class", f"{part.get('class')} limit")
     del root.attrib["id"]
     root.set("role", "img")
     root.set("aria-label", chart.title)

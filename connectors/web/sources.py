@@ -14,6 +14,7 @@ from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.shown_verdicts import ShownVerdict
 from sds_core.observer.snapshot import Snapshot
+from sds_core.planning.plan import NO_PLAN, Plan, Plans
 
 
 class StoredViews(Protocol):
@@ -78,16 +79,23 @@ class Sources:
             job has started.
         runbooks: Directory of the files `<Alert>.md`.
         firing: Returns the alerts that fire; called like `current`.
+        plans: Returns the newest forecasts by prefix of their kind; called like
+            `current`.
     """
 
     current: Callable[[], Snapshot]
     stored: Callable[[], Mapping[str, StoredViews]]
     runbooks: Traversable
     firing: Callable[[], FiringAlerts] = lambda: NOT_ASKED
+    plans: Callable[[], Plans] = dict
 
     def of(self, prefix: str) -> StoredViews | None:
         """Return what is stored of the kind with a prefix; None if nothing is."""
         return self.stored().get(prefix)
+
+    def plan(self, prefix: str) -> Plan:
+        """Return the newest forecasts of the kind with a prefix."""
+        return self.plans().get(prefix, NO_PLAN)
 
 
 def shown_until_ms(stored: StoredViews | None) -> int | None:

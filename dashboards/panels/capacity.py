@@ -5,7 +5,7 @@ from __future__ import annotations
 from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards import CAPACITY, Links
-from dashboards.panels import colours, queries
+from dashboards.panels import colours, forecast, queries
 from dashboards.panels.base import Panel, Query, per_second, per_step, sums
 from dashboards.panels.charts import figure, lines
 from dashboards.panels.frame import assemble, in_lines, some_channels
@@ -31,6 +31,7 @@ def capacity(links: Links) -> models.Dashboard:
             "Participants and their limits": in_lines(_participants(), 3, 1),
             "Segments": in_lines(_segments(), 3, 2),
             "Filters": in_lines(_filters(), 3),
+            "Forecast": [*forecast.limits(), *forecast.costs("sds", "channels")],
             "The monitor's own limits": in_lines(_own_limits(), 4, 2),
         },
         variables=(some_channels(),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards import GROUPS, Links
-from dashboards.panels import colours, queries
+from dashboards.panels import colours, forecast, queries
 from dashboards.panels.base import (
     Link,
     Panel,
@@ -40,6 +40,7 @@ def groups(links: Links) -> models.Dashboard:
             "Acknowledgement": _acknowledgement(),
             "Exchange": _exchange(),
             "Cost": in_lines(_cost(), 3),
+            "Forecast": forecast.costs("mvds", "groups"),
             "By group": [_table()],
             "Memory of the monitor": _memory(),
         },

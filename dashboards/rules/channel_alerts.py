@@ -9,7 +9,14 @@ from dashboards import CAPACITY, CHANNEL, REPAIR
 from dashboards import thresholds as at
 from dashboards.rules.alert import Alert, Severity, Subject, graded
 from dashboards.rules.pace import LIFE, Pace
-from dashboards.rules.promql import growth, latest, shown, summed, unless_excused
+from dashboards.rules.promql import (
+    earliest,
+    growth,
+    latest,
+    shown,
+    summed,
+    unless_excused,
+)
 from dashboards.rules.recording import NET_LOSSES
 
 _alert = partial(Alert, subject=Subject.CHANNEL)
@@ -87,6 +94,18 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         "{{ $labels.name }}: one participant has used "
         "{{ $value | humanizePercentage }} of the messages that it may send in an "
         "epoch.",
+        dashboard=CAPACITY,
+    )
+    soonest = earliest("sds_plan_limit_earliest_timestamp_seconds", "limit")
+    seconds = at.LIMIT_WITHIN.total_seconds()
+    yield _alert(
+        "SdsChannelLimitForecast",
+        Severity.WARNING,
+        shown(f"clamp_min({soonest} - time(), 0) < {seconds:g}"),
+        "A channel reaches a limit within days.",
+        "{{ $labels.name }}: its first limit is reached in "
+        "{{ $value | humanizeDuration }} at the earliest, the lower end of the "
+        "forecast's interval.",
         dashboard=CAPACITY,
     )
     collisions = growth("sds_message_id_collisions_total", at.COLLISION_WINDOW, pace)

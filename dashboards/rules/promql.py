@@ -35,6 +35,11 @@ def latest(vector: str, *without: str) -> str:
     return _aggregated("max", vector, without)
 
 
+def earliest(vector: str, *without: str) -> str:
+    """Return the minimum over places and over some labels of the metric."""
+    return _aggregated("min", vector, without)
+
+
 def blind_channels() -> str:
     """Return the number of blind channels, including those beyond the label budget.
 

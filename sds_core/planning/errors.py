@@ -82,6 +82,15 @@ class TooLittleTraffic(NoForecast):
         )
 
 
+class NoTime(NoForecast):
+    """The time for a computation was over before it came to the view."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the time for forecasts was over; the command plan forecast has no limit"
+        )
+
+
 class ModelMissing(ImportError):
     """statsmodels, or scipy which comes with it, is not installed."""
 

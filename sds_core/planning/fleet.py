@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sds_core.planning.errors import NoForecast
+from sds_core.planning.errors import NoForecast, NoTime
 from sds_core.planning.forecast import (
     Daily,
     Forecast,
@@ -44,6 +44,7 @@ def forecast_fleet(
     end_ms: int,
     now_ms: int,
     progress: Callable[[int], None] = lambda done: None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Fleet:
     """Return the forecasts of views, which all begin where the history ends.
 
@@ -54,6 +55,7 @@ def forecast_fleet(
         end_ms: End of the history, see `hours.last_hour_ms`.
         now_ms: Wall time, Unix ms.
         progress: Gets the number of views that are done, after each.
+        is_over: Whether there is no time for a further view.
 
     Raises:
         sds_core.planning.errors.ModelMissing: statsmodels is not installed.
@@ -62,6 +64,9 @@ def forecast_fleet(
     without: dict[str, NoForecast] = {}
     summed: list[Daily] = []
     for done, (name, of_view) in enumerate(sorted(rows.items()), start=1):
+        if is_over():
+            without[name] = NoTime()
+            continue
         try:
             hours = hours_of(
                 of_view,

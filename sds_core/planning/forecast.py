@@ -14,6 +14,8 @@ from sds_core.planning.limits import Reached, reached, reached_by_level, reached
 from sds_core.planning.model import draw_paths
 
 WEEK_DAYS = 7
+BEFORE_DAYS = 28
+"""Days of the history that a forecast shows: each day of the week four times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +64,14 @@ class Outlook(NamedTuple):
         past: Mean of the last seven days of the history, or their greatest value.
         week: The same of the first seven days ahead.
         days: Each day ahead.
+        before: Each of the last `BEFORE_DAYS` days, the last one last; fewer if fewer
+            are known.
     """
 
     past: float
     week: Interval
     days: Sequence[Interval]
+    before: Sequence[float] = ()
 
 
 class Forecast(NamedTuple):
@@ -231,7 +236,10 @@ def _headroom(used: Outlook, budget: int) -> Outlook:
         return Interval(*(1 - share / budget for share in reversed(one)))
 
     return Outlook(
-        1 - used.past / budget, left(used.week), [left(day) for day in used.days]
+        1 - used.past / budget,
+        left(used.week),
+        [left(day) for day in used.days],
+        [1 - day / budget for day in used.before],
     )
 
 
@@ -242,6 +250,7 @@ def _outlook(daily: _Daily, paths: Floats, coverage: float) -> Outlook:
         float(reduce(daily.values[-WEEK_DAYS:])),
         _interval(week, coverage),
         [_interval(day, coverage) for day in paths],
+        daily.values[-BEFORE_DAYS:].tolist(),
     )
 
 

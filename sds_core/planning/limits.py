@@ -31,6 +31,16 @@ class Reached(NamedTuple):
     latest_ms: int | None
     note: str = ""
 
+    @property
+    def is_reached(self) -> bool:
+        """Whether the figure had its limit at the end of the history."""
+        return self.now >= self.limit
+
+    @property
+    def headroom(self) -> float:
+        """Share of the limit that is not used, in [0, 1]."""
+        return max(0.0, 1 - self.now / self.limit)
+
 
 def reached_by_level(paths: Floats, limit: float, now: float, begin_ms: int) -> Floats:
     """Return when each future of a daily greatest value reaches a limit.

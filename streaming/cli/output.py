@@ -41,6 +41,20 @@ def write_json(document: Any, path: Path, what: str) -> None:
     click.echo(f"{what} in {path}")
 
 
+def write_page(html: str, path: Path) -> None:
+    """Write a page, completely or not at all, and print where.
+
+    Raises:
+        click.UsageError: The file cannot be written.
+    """
+    try:
+        write_atomically(path, html)
+    except OSError as error:
+        message = f"--html: {path} cannot be written: {error.strerror}"
+        raise click.UsageError(message) from error
+    click.echo(f"report in {path}", err=True)
+
+
 def print_json(document: Any) -> None:
     """Print a document with sorted keys in one line, as ``--json`` does.
 

@@ -12,6 +12,7 @@ from streaming.cli.plan_options import (
     PlanSource,
     format_option,
     horizon_options,
+    html_option,
     source_options,
 )
 from streaming.cli.plan_size import size_command
@@ -43,8 +44,13 @@ command.add_command(sweep_command)
 @channels_option
 @horizon_options
 @format_option
+@html_option
 def forecast_command(
-    source: PlanSource, channels: Path | None, horizon: Horizon, form: str
+    source: PlanSource,
+    channels: Path | None,
+    horizon: Horizon,
+    form: str,
+    html: Path | None,
 ) -> None:
     """Forecast bytes, messages, filters and epochs from the history.
 
@@ -54,4 +60,4 @@ def forecast_command(
     """
     from streaming.cli.actions.plan_forecast import print_forecast
 
-    print_forecast(source, channel_table(channels), horizon, form == "json")
+    print_forecast(source, channel_table(channels), horizon, form == "json", html)

@@ -194,3 +194,10 @@ format_option = setting(
     default="table",
     help="Tables, or one JSON object.",
 )
+
+html_option = setting(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a page with charts, too; the file needs no network.",
+)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from streaming.cli.plan_options import format_option
+from streaming.cli.plan_options import format_option, html_option
 from streaming.cli.settings import config_option, setting
 
 
@@ -97,11 +97,13 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Figures of the other benchmarks.  [default: as shipped]",
 )
 @format_option
+@html_option
 def size_command(
     history_days: int,
     performance: Path | None,
     scaling: Path | None,
     form: str,
+    html: Path | None,
     **traffic: Any,
 ) -> None:
     """Say what the monitor itself needs: cores, memory, state and disk.
@@ -112,4 +114,4 @@ def size_command(
     """
     from streaming.cli.actions.plan_size import print_size
 
-    print_size(traffic, history_days, performance, scaling, form == "json")
+    print_size(traffic, history_days, performance, scaling, form == "json", html)

@@ -15,7 +15,7 @@ from typing import Protocol
 import click
 from prometheus_client import CollectorRegistry
 
-from connectors.prometheus.collector import SnapshotCollector
+from connectors.prometheus.collector import PlanCollector, SnapshotCollector
 from connectors.prometheus.firing import FiringPoll
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
@@ -23,6 +23,7 @@ from connectors.web.sources import Sources, StoredViews
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.freshness import Arrivals
 from sds_core.observer.snapshot import Snapshot
+from sds_core.planning.plan import Plans
 from streaming.board import Board
 from streaming.cli.output import wall_ms
 from streaming.job import Job
@@ -132,6 +133,7 @@ def status_server(
     host: str,
     port: int,
     prometheus: str | None = None,
+    plans: Callable[[], Plans] = dict,
     *,
     played: bool = False,
 ) -> Iterator[str]:
@@ -147,9 +149,10 @@ def status_server(
     current = CurrentSnapshot(job, played=played)
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(current))
+    registry.register(PlanCollector(current, plans))
     with FiringPoll(prometheus) as firing:
         runbooks = files("dashboards") / "runbooks"
-        sources = Sources(current, lambda: job.stored or {}, runbooks, firing)
+        sources = Sources(current, lambda: job.stored or {}, runbooks, firing, plans)
         with WebServer(create_app(sources, registry), host, port) as server:
             click.echo(f"status page {server.url}/   metrics {server.url}/metrics")
             yield server.url

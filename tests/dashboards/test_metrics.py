@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 from connectors.prometheus.collector import (
     AuditCollector,
     MirrorCollector,
+    PlanCollector,
     SnapshotCollector,
 )
 from sds_core.audit.figures import AuditFigures
@@ -26,8 +27,10 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Views
 from sds_core.observer.tap_view import TapTotals
 from tests.support.metrics import ALL_METRICS
+from tests.support.planning.made_plan import plan
 from tests.support.snapshots import snapshot_of
 
+PLAN = plan(["a"])
 ROOT = Path(__file__).parents[2]
 GENERATED = ROOT / "dashboards/generated"
 
@@ -56,6 +59,7 @@ def exported() -> set[str]:
         SnapshotCollector(lambda: snapshot),
         MirrorCollector(figures),
         AuditCollector(AuditFigures()),
+        PlanCollector(lambda: snapshot, lambda: {"sds": PLAN, "mvds": PLAN}),
     ]
     found = set()
     for collector in collectors:

@@ -29,7 +29,13 @@ from sds_core.observer.tap_kind import TAP_FIGURES
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 from sds_core.wire import Reason
-from tests.support.metrics import ALL_METRICS, SETTINGS_METRICS
+from tests.support.metrics import (
+    ALL_METRICS,
+    FORECAST_METRICS,
+    FORECASTS_METRICS,
+    SETTINGS_METRICS,
+)
+from tests.support.planning.made_plan import forecast, plan
 from tests.support.snapshots import snapshot_of
 from tests.support.totals import numbered_totals
 
@@ -49,6 +55,10 @@ def source_of(metric: Metric[Any]) -> Any:
         return TapTotals(5_000, 3, 4)
     if metric in MIRROR_METRICS:
         return MirrorFigures(oldest_spooled_ms=1_500)
+    if any(metric in some for some in FORECAST_METRICS.values()):
+        return forecast()
+    if any(metric in some for some in FORECASTS_METRICS.values()):
+        return plan(["a"])
     if metric in AUDIT_METRICS:
         result = AuditResult("store", 1, 2_500_000_000, 3, 4, (), ())
         return AuditFigures(result, 1_500)
@@ -101,7 +111,7 @@ def test_name_and_help_follow_the_conventions(metric: Metric[Any]) -> None:
         "kind", "dialect", "cause", "evidence", "outcome", "redundant", "verdict",
         "reason", "version", "rules", "source", "part", "direction", "step",
         "conformant", "name", "objective", "epoch", "type", "empty", "side", "result",
-        "channel", "observer", "alert",
+        "channel", "observer", "alert", "bound", "limit", "forecast",
     }  # fmt: skip
     assert set(metric.labels) <= allowed
 

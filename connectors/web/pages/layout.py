@@ -19,7 +19,7 @@ from connectors.web.naming import path_of
 from connectors.web.summary import summarise
 from sds_core.observer.snapshot import Snapshot
 
-_PAGES = ("Incidents", "Taps", "Monitor", "Runbooks")
+_PAGES = ("Incidents", "Planning", "Taps", "Monitor", "Runbooks")
 """Names of the pages in the navigation after the lists of views."""
 
 _HERE = Path(__file__).parent.parent
@@ -38,19 +38,25 @@ _HEADERS = {
 }
 
 
+def page_environment() -> Environment:
+    """Return the templates of pages and reports: they escape all values."""
+    environment = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.globals["words"] = words
+    return environment
+
+
 class Layout:
     """Makes whole pages from templates and values; the head names alerts that fire."""
 
     def __init__(self, firing: Callable[[], FiringAlerts]) -> None:
         self._firing = firing
-        self._environment = Environment(
-            loader=FileSystemLoader(_HERE / "templates"),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=StrictUndefined,
-        )
-        self._environment.globals["words"] = words
+        self._environment = page_environment()
 
     def page(
         self,

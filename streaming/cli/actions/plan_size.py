@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,9 +17,11 @@ from sds_core.planning.load import Load
 from sds_core.planning.measured import NotMeasured, Performance, Scaling
 from sds_core.planning.size import CostModel, Limit, Size
 from sds_core.text import byte_size, counted, number
-from streaming.cli.output import print_json
+from streaming.cli.output import print_json, write_page
 
 _Kind = TypeVar("_Kind", Performance, Scaling)
+
+_HEADINGS = ("what", "needs", "error, at most")
 
 _ONE_CHANNEL = "one channel measured"
 _NO_CLUSTER = "Cluster: not needed."
@@ -37,6 +39,7 @@ def print_size(
     performance: Path | None,
     scaling: Path | None,
     as_json: bool,
+    html: Path | None,
 ) -> None:
     """Print what the monitor needs.
 
@@ -44,7 +47,8 @@ def print_size(
     frames with filters. Without a file, figures are those of this release.
 
     Raises:
-        click.UsageError: A file of figures is invalid or lacks a measure.
+        click.UsageError: A file of figures is invalid or lacks a measure, or the page
+            cannot be written.
     """
     measured = _read(performance, "performance.json", Performance)
     try:
@@ -54,10 +58,7 @@ def print_size(
         raise click.UsageError(str(error)) from error
     load = Load(**{**traffic, "frame_bytes": traffic["frame_bytes"] or usual_bytes})
     size = model.size(load, history_days=history_days)
-    if as_json:
-        print_json(_document(model, load, size, history_days, measured))
-        return
-    _print_table(model, load, size, history_days)
+    title, rows = _title(load), _rows(model, size, history_days)
     lines = [
         *_limits(model, size),
         f"Measured: sds-monitor {measured.version}, {measured.date}, "
@@ -65,6 +66,16 @@ def print_size(
     ]
     if beyond := model.extrapolated(load):
         lines.append(f"Extrapolated: more than was measured of {', '.join(beyond)}.")
+    if html is not None:
+        # jinja and pygal, which tables do not need.
+        from streaming.cli.actions.plan_report import size_report
+
+        report = size_report(model, load, history_days, title, _HEADINGS, rows, lines)
+        write_page(report, html)
+    if as_json:
+        print_json(_document(model, load, size, history_days, measured))
+        return
+    _print_table(title, rows)
     for line in lines:
         click.echo(line)
 
@@ -112,7 +123,8 @@ def _document(
     }
 
 
-def _print_table(model: CostModel, load: Load, size: Size, history_days: int) -> None:
+def _rows(model: CostModel, size: Size, history_days: int) -> list[tuple[str, ...]]:
+    """Return what is needed, how much, and the error."""
     errors = {name: f"{fit.error:.0%}" for name, fit in model.fits.items()}
     cores = counted(model.measured_cores, "core")
     needs = size.needs
@@ -128,20 +140,30 @@ def _print_table(model: CostModel, load: Load, size: Size, history_days: int) ->
         ("ledger, a day of waiting", needs["ledger_bytes_per_day"], _ONE_CHANNEL),
         ("disk, these three", needs["disk_bytes"], ""),
     )
-    console = Console()
-    title = (
+    return [
+        (word, need if isinstance(need, str) else byte_size(need), error)
+        for word, need, error in rows
+    ]
+
+
+def _title(load: Load) -> str:
+    return (
         f"{counted(int(load.channels), 'channel')} of {number(int(load.participants))} "
         f"participants, {load.frames_per_s:,g} messages/s of "
         f"{byte_size(load.frame_bytes)}, {load.hours:g} h of memory, a batch each "
         f"{load.trigger_s:g} s"
     )
+
+
+def _print_table(title: str, rows: Sequence[tuple[str, ...]]) -> None:
+    console = Console()
     console.print(title, style="bold", soft_wrap=True, highlight=False)
     table = Table(box=None, padding=(0, 2), header_style="dim")
     table.add_column("")
-    for heading in ("needs", "error, at most"):
+    for heading in _HEADINGS[1:]:
         table.add_column(heading, justify="right")
-    for word, need, error in rows:
-        table.add_row(word, need if isinstance(need, str) else byte_size(need), error)
+    for row in rows:
+        table.add_row(*row)
     console.print(table)
 
 

@@ -8,18 +8,15 @@ from typing import NamedTuple
 
 import click
 
-from connectors.history.query import channels, hourly_rows, newest_minute_ms
+from connectors.history.query import channels
 from connectors.history.schema import KindTables, tables_of
 from sds_core.planning.fleet import HourlyRows
-from sds_core.planning.hours import CLOCK_MS, DAY_MS, last_hour_ms
 from sds_core.planning.measures import Measures, measures_of
 from sds_core.text import did_you_mean, shown
 from streaming.cli.actions.incident_sources import history_errors, kind_of
 from streaming.cli.actions.plan_api import read_monitor
 from streaming.cli.plan_options import DEFAULT_API, PlanSource
-
-_END_OF_TIME_MS = 1 << 52
-"""A row of the future is read too, because it says that a clock jumped."""
+from streaming.plan_worker import read_history
 
 
 class ReadHours(NamedTuple):
@@ -62,35 +59,22 @@ def read_hours(source: PlanSource, now_ms: int) -> ReadHours:
         return ReadHours(
             found.rows, found.end_ms, found.names, measures, names.one, names.many
         )
-    rows, newest_ms = _of_history(source.history, source, tables, measures, now_ms)
-    end_ms = last_hour_ms(newest_ms)
+    rows, end_ms = _of_history(source.history, source, tables, now_ms)
     return ReadHours(rows, end_ms, {}, measures, names.one, names.many)
 
 
 def _of_history(
-    directory: Path,
-    source: PlanSource,
-    tables: KindTables,
-    measures: Measures,
-    now_ms: int,
+    directory: Path, source: PlanSource, tables: KindTables, now_ms: int
 ) -> tuple[HourlyRows, int]:
-    """Return the rows, and the newest minute of any view, Unix ms."""
+    """Return the rows, and the end of the last whole hour, Unix ms."""
+    only = None if source.channel is None else [source.channel]
     with history_errors(directory):
-        rows = hourly_rows(
-            directory,
-            source.channel,
-            now_ms - source.days * DAY_MS,
-            _END_OF_TIME_MS,
-            measures.counters,
-            measures.gauges,
-            tables,
-        )
-        newest_ms = newest_minute_ms(directory, now_ms + CLOCK_MS, tables) or 0
+        rows, end_ms = read_history(directory, tables, only, source.days, now_ms)
         if rows or source.channel is None:
-            return rows, newest_ms
+            return rows, end_ms
         known = channels(directory, tables)
     if source.channel not in known:
         guess = did_you_mean(source.channel, known)
         message = f"no such channel: {shown(source.channel)}{guess}"
         raise click.UsageError(message)
-    return {source.channel: []}, newest_ms
+    return {source.channel: []}, end_ms

@@ -31,6 +31,7 @@ from streaming.damage import DamagedCheckpoint
 from streaming.directories import DirectoryInUse, DirectoryUnwritable
 from streaming.failure import JobFailed
 from streaming.open_checkpoint import check_start
+from streaming.planner import Planner
 from streaming.retries import Retries
 
 _REFUSALS = (
@@ -76,7 +77,8 @@ def _supervised(settings: RunSettings) -> Iterator[Supervisor]:
     with (
         reload_on_hangup(settings.channels) as table_file,
         # Before Spark starts, which takes so long that people open the page.
-        status_server(pending, *address, prometheus=settings.prometheus) as url,
+        Planner(job.history, lambda: pending.board.snapshot) as plans,
+        status_server(pending, *address, settings.prometheus, plans) as url,
         started_spark(settings.reading.session, kafka, pending.board) as (
             spark,
             ending,

@@ -44,7 +44,7 @@ def test_only_the_channel_and_the_range_are_read(tmp_path: Path) -> None:
     rows = [minute(MONDAY_MS + day * DAY_MS, day + 1, messages=day) for day in range(4)]
     history.write(CHANNEL_MINUTES, [*rows, other])
     found = hourly_rows(
-        tmp_path, "town", MONDAY_MS + DAY_MS, MONDAY_MS + 3 * DAY_MS, COUNTERS, GAUGES
+        tmp_path, ["town"], MONDAY_MS + DAY_MS, MONDAY_MS + 3 * DAY_MS, COUNTERS, GAUGES
     )
     assert [row["messages"] for row in found.pop("town")] == [1, 2]
     assert not found

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from connectors.history.errors import NoHistory
 from connectors.history.schema import Row
-from connectors.prometheus.collector import SnapshotCollector
+from connectors.prometheus.collector import PlanCollector, SnapshotCollector
 from connectors.prometheus.firing import NOT_ASKED, FiringAlerts
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
@@ -27,6 +27,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.shown_verdicts import ShownVerdict
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.verdict import Verdict
+from sds_core.planning.plan import Plan
 from tests.support.snapshots import snapshot_of
 from tests.support.web.browser import browser, complaints, page
 from tests.support.web.busy import busy
@@ -77,6 +78,7 @@ class Stage:
         firing: The alerts that fire.
         shown: Rows of the verdicts that were shown, by channel.
         shown_until_ms: Until when they are known, Unix ms.
+        plans: Forecasts by prefix of their kind.
     """
 
     snapshot: Snapshot
@@ -89,17 +91,20 @@ class Stage:
     firing: FiringAlerts = NOT_ASKED
     shown: dict[str, list[ShownVerdict]] = field(default_factory=dict)
     shown_until_ms: int | None = None
+    plans: dict[str, Plan] = field(default_factory=dict)
 
     @property
     def app(self) -> Starlette:
         """The application over this stage."""
         registry = CollectorRegistry()
         registry.register(SnapshotCollector(lambda: self.snapshot))
+        registry.register(PlanCollector(lambda: self.snapshot, lambda: self.plans))
         sources = Sources(
             lambda: self.snapshot,
             lambda: {"sds": self},
             self.runbooks,
             lambda: self.firing,
+            lambda: self.plans,
         )
         return create_app(sources, registry)
 

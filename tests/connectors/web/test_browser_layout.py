@@ -25,6 +25,8 @@ VIEWS = {
     "fleet": "/",
     "channel": "/channel?id=%2Fwaku%2F1",
     "incidents": "/incidents",
+    "planning": "/planning",
+    "planning of one": "/planning?channel=%2Fwaku%2F1",
     "taps": "/taps",
     "monitor": "/monitor",
     "runbooks": "/runbooks",

@@ -23,7 +23,15 @@ MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]
 
 HOSTILE = ["<script>alert(1)</script>", '" onmouseover="alert(1)', "</title><b>\u202e"]
-VIEWS = ["/", "/channel?id=c", "/incidents", "/taps", "/monitor", "/runbooks"]
+VIEWS = [
+    "/",
+    "/channel?id=c",
+    "/incidents",
+    "/planning",
+    "/taps",
+    "/monitor",
+    "/runbooks",
+]
 
 
 @pytest.fixture
@@ -119,7 +127,7 @@ def test_every_view_begins_with_the_verdict_on_everything(
     text = text_of(client, path)
     assert "1 of 1 channel failing: c" in text
     assert "Figures up to 2026-08-09 12:03:10 UTC" in text
-    assert "Channels Incidents Taps Monitor Runbooks" in text
+    assert "Channels Incidents Planning Taps Monitor Runbooks" in text
 
 
 def test_monitor_page_says_that_kafka_has_not_answered_since_the_start(

@@ -23,6 +23,7 @@ from sds_core.observer.shown_verdicts import WORST_FIRST, ShownVerdict
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
+from tests.support.planning.made_plan import plan
 from tests.support.web.reading import lost
 
 MakeSnapshot = Callable[..., Snapshot]
@@ -83,6 +84,7 @@ def busy(
     stage.snapshot = replace(
         snapshot(channels), taps=taps, undecodable={"protobuf_error": 2}
     ).with_table(table, 0)
+    stage.plans = {"sds": plan(["/waku/1", HOSTILE * 9, ESCAPED], ["muted"])}
     stage.minutes = [
         minute_row(
             NumberedMinute(

@@ -1,0 +1,155 @@
+"""What reports and the page of forecasts consist of beside charts; of plain values.
+
+Each block is a table for a screen reader, and a picture where a picture says more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from markupsafe import Markup
+
+from connectors.web.charts import Chart
+from connectors.web.drawing import draw
+from connectors.web.words import NOTHING
+
+_SHADES = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table; the first cell of each row names it.
+
+    Attributes:
+        words: Number of the first columns that have words, not figures.
+        bars: A share in [0, 1] for each row, drawn as a bar at its end; empty without.
+        links: An address for each row, of its first cell; empty without.
+    """
+
+    title: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+    words: int = 1
+    bars: Sequence[float] = ()
+    links: Sequence[str] = ()
+    kind: Literal["table"] = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A value with its interval, of a variant or another thing that is compared.
+
+    Attributes:
+        low, high: Ends of the interval; the value itself without one.
+        mid: The value, 0 or more; NaN if there is none.
+        text: The value and its interval with their unit.
+    """
+
+    name: str
+    low: float
+    mid: float
+    high: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """One figure of several variants, on one scale from 0: a table that is a chart."""
+
+    title: str
+    ranges: Sequence[Range]
+    note: str = ""
+    kind: Literal["ranges"] = "ranges"
+
+    @cached_property
+    def places(self) -> list[tuple[float, ...] | None]:
+        """Low, middle and high, percent of the width; None for no value.
+
+        An end that is infinite or unknown is at the edge.
+        """
+        known = [x for one in self.ranges for x in (one.mid, one.high)]
+        most = max(filter(math.isfinite, known), default=0) or 1
+
+        def percent(value: float, otherwise: float) -> float:
+            return 100 * value / most if math.isfinite(value) else otherwise
+
+        return [
+            (percent(one.low, 0), percent(one.mid, 100), percent(one.high, 100))
+            if not math.isnan(one.mid)
+            else None
+            for one in self.ranges
+        ]
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Values of a grid: a table whose cells are the darker, the greater the value is.
+
+    Attributes:
+        corner: What the rows and the columns are, such as "loss, by participants".
+        rows: Name of each row, and its values; None for none.
+        texts: The values with their unit, shape as the values.
+    """
+
+    title: str
+    corner: str
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[float | None]]]
+    texts: Sequence[Sequence[str]]
+    note: str = ""
+    kind: Literal["heat"] = "heat"
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        corner: str,
+        cells: Mapping[tuple[str, str], tuple[float, str]],
+        note: str = "",
+    ) -> HeatMap:
+        """Return the map of cells, in the order in which rows and columns appear.
+
+        Cells are value and text by row and column; some may be missing, or NaN.
+        """
+        columns = list(dict.fromkeys(column for _, column in cells))
+        names = list(dict.fromkeys(row for row, _ in cells))
+        nothing = math.nan, NOTHING
+        grid = [[cells.get((row, one), nothing) for one in columns] for row in names]
+        values = [[v if math.isfinite(v) else None for v, _ in row] for row in grid]
+        texts = [[text for _, text in row] for row in grid]
+        rows = list(zip(names, values, strict=True))
+        return cls(title, corner, columns, rows, texts, note)
+
+    @cached_property
+    def shades(self) -> list[list[int]]:
+        """Shade of each cell, in [0, `_SHADES`]; 0 for the least value and for none."""
+        known = [v for _, values in self.rows for v in values if v is not None]
+        least, most = min(known, default=0), max(known, default=0)
+        span = (most - least) or 1
+        return [
+            [
+                0 if v is None else math.ceil(_SHADES * (v - least) / span)
+                for v in values
+            ]
+            for _, values in self.rows
+        ]
+
+
+Block = Chart | Table | Ranges | HeatMap
+"""Names need not be escaped: the templates do that."""
+
+
+def pictured(blocks: Sequence[Block]) -> list[tuple[Block, Markup | None]]:
+    """Return the blocks, charts with their picture; an empty chart has none."""
+    return [
+        (
+            block,
+            draw(block) if isinstance(block, Chart) and not block.is_empty else None,
+        )
+        for block in blocks
+    ]

@@ -1,0 +1,106 @@
+"""`/planning`: what views will cost, and when they reach their limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from connectors.web import words
+from connectors.web.blocks import Block, pictured
+from connectors.web.naming import called, json_href, label_of, path_of, view_query
+from connectors.web.pages.layout import Layout
+from connectors.web.parameters import existing, view, views_of
+from connectors.web.plan_blocks import PlanBlocks, figures_table
+from connectors.web.plan_charts import forecast_charts
+from connectors.web.sources import Sources
+from sds_core.observer.kinds import AnyKind
+from sds_core.planning.plan import Plan
+
+LISTED = 100
+"""Rows of each table."""
+
+_POLL_S = 60
+"""Forecasts change once an hour."""
+
+
+def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
+    """The page of forecasts of the views of a kind.
+
+    Args:
+        layout: Makes the pages.
+        sources: Source of the forecasts.
+    """
+
+    # Synchronous, so Starlette runs it in its thread pool: it draws charts.
+    def page(request: Request) -> Response:
+        """Query parameter: a view, or its `key`, whose charts are shown."""
+        snapshot = sources.current()
+        kind = views_of(request, snapshot).kind
+        if not snapshot.primed:
+            return layout.unread(request, snapshot, "Planning")
+        plan, label = sources.plan(kind.prefix), label_of(kind)
+        given = {name: text for name, text in request.query_params.items() if text}
+        chosen = view(given, label, plan.views)
+        if chosen is not None:
+            chosen = existing(given, label, plan.views)
+        name_of = partial(called, snapshot, kind=kind)
+        blocks = PlanBlocks(plan, kind.names, name_of, _link(kind))
+        forecast, title = plan.total, f"All {kind.names.many} with a forecast"
+        if chosen is not None:
+            forecast = plan.views[chosen]
+            title = f"{kind.names.one.capitalize()} {name_of(chosen)}"
+        has_limits = any(one.limits for one in plan.views.values())
+        drawn: list[Block] = []
+        if forecast is not None:
+            drawn = [*forecast_charts(forecast), figures_table(forecast, plan)]
+        return layout.page(
+            request,
+            snapshot,
+            "planning.html",
+            title="Planning",
+            poll_s=_POLL_S,
+            names=kind.names,
+            others=[
+                (one.kind.names.many, path_of(one.kind, "planning"))
+                for one in snapshot.views.values()
+                if one.kind is not kind
+            ],
+            sentences=[*_status(plan), *blocks.lead()],
+            limits=pictured([blocks.limits(LISTED)] if has_limits else []),
+            title_of_charts=title,
+            all_href="" if chosen is None else path_of(kind, "planning"),
+            charts=pictured(drawn),
+            interval=plan.interval,
+            views_table=pictured(
+                [blocks.views(blocks.by_bytes()[:LISTED])] if plan.views else []
+            ),
+            without=pictured([table] if (table := blocks.without()) else []),
+            json=json_href(kind, chosen, "planning"),
+        )
+
+    return [Route("/planning", page), Route("/views/{prefix}/planning", page)]
+
+
+def _status(plan: Plan) -> Iterator[str]:
+    """Yield when the forecasts were computed, what is missing, and why."""
+    if plan.problem:
+        yield f"{plan.problem[0].upper()}{plan.problem[1:]}."
+    if plan.computed_ms is not None:
+        when = words.utc(plan.computed_ms)
+        yield f"Computed at {when}, and again once an hour, beside the job."
+    elif not plan.problem:
+        yield "The first forecasts follow some minutes after the start."
+    if plan.hidden:
+        yield (
+            f"{words.number(plan.hidden)} more are not computed here; the command "
+            "plan forecast has no limit."
+        )
+
+
+def _link(kind: AnyKind) -> Callable[[str], str]:
+    page, label = path_of(kind, "planning"), label_of(kind)
+    return lambda name: f"{page}?{view_query(name, label)}#charts"

@@ -1,0 +1,177 @@
+"""Forecasts in words, tables and charts, for the report and for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from connectors.web.blocks import Table
+from connectors.web.words import NOTHING
+from sds_core.observer.figure_table import Names
+from sds_core.planning.forecast import Forecast
+from sds_core.planning.limits import Reached
+from sds_core.planning.plan import Plan, limits_first
+from sds_core.planning.words import HEADROOM, amount, figure_name, interval, limit_name
+from sds_core.text import counted, number, utc_time
+
+_EXAMPLES = 5
+
+
+class PlanBlocks(NamedTuple):
+    """What pages show of forecasts.
+
+    Attributes:
+        called: Returns the name of a view as it is shown, in one line.
+        link: Returns the address of a view; None without links.
+    """
+
+    plan: Plan
+    names: Names
+    called: Callable[[str], str]
+    link: Callable[[str], str] | None = None
+
+    def lead(self) -> Iterator[str]:
+        """Yield what matters most, a sentence each; nothing without a forecast."""
+        total, plan = self.plan.total, self.plan
+        if total is None:
+            return
+        many = counted(len(plan.views), self.names.one)
+        share = f"{plan.interval} % of the possible futures"
+        yield (
+            f"{many} with a forecast, from {counted(total.history_days, 'day')} of "
+            f"history until {utc_time(total.begin_ms)}; {share} lie in each interval."
+        )
+        sent = total.figures["bytes"]
+        change = ""
+        if sent.past:
+            percent = round(100 * (sent.week.mid / sent.past - 1))
+            change = f", {percent:+} % against the last seven days"
+        yield (
+            f"Next seven days: {amount('bytes', sent.week.mid)} a day "
+            f"({interval('bytes', sent.week)}){change}."
+        )
+        yield self._first_limit()
+
+    def limits(self, most: int) -> Table:
+        """Return the limits, those that are reached first before others."""
+        shown = limits_first(self.plan.views)
+        rows = [self._limit_row(*entry) for entry in shown[:most]]
+        note = (
+            "Each limit is reached between the earliest and the latest time with "
+            f"{self.plan.interval} %. A dash: not within {self.plan.days} days. "
+            "The bar shows how much of the limit is used."
+        )
+        if len(shown) > most:
+            note += f" {number(len(shown) - most)} more are not shown."
+        return Table(
+            "Limits",
+            (
+                self.names.one.capitalize(), "Limit", "Now", "At", "Headroom",
+                "Earliest, UTC", "Median, UTC", "Latest, UTC",
+            ),
+            rows,
+            note,
+            words=2,
+            bars=[1 - limit.headroom for _, limit in shown[:most]],
+            links=self._links([name for name, _ in shown[:most]]),
+        )  # fmt: skip
+
+    def views(self, shown: Sequence[str]) -> Table:
+        """Return a row for each of some views."""
+        views = self.plan.views
+        return Table(
+            self.names.many.capitalize(),
+            (
+                self.names.one.capitalize(), "Bytes a day, last 7 days", "Next 7 days",
+                "Interval", "Messages a day, next 7 days", "Least epoch headroom",
+            ),
+            [_view_row(self.called(name), views[name]) for name in shown],
+            "Means of seven days; most bytes first.",
+            links=self._links(shown),
+        )  # fmt: skip
+
+    def without(self) -> Table | None:
+        """Return the views without a forecast by reason; None if all have one."""
+        by_reason: dict[str, list[str]] = {}
+        for name, why in self.plan.without.items():
+            by_reason.setdefault(why, []).append(self.called(name))
+        if not by_reason:
+            return None
+        rows = [
+            (why, number(len(names)), _listed(names))
+            for why, names in by_reason.items()
+        ]
+        headings = ("Reason", "Number", self.names.many.capitalize())
+        return Table("Without a forecast", headings, rows, words=3)
+
+    def by_bytes(self) -> list[str]:
+        """Return the views, those with most bytes in the next seven days first."""
+        views = self.plan.views
+        return sorted(views, key=lambda name: -views[name].figures["bytes"].week.mid)
+
+    def _first_limit(self) -> str:
+        first = next(iter(limits_first(self.plan.views)), None)
+        if first is None:
+            return f"The monitor knows no limit of {self.names.many}."
+        name, limit = first
+        what = f"{limit_name(limit.name)} of {self.called(name)}"
+        if limit.is_reached:
+            return f"Reached: {what}."
+        if limit.earliest_ms is None:
+            return f"No limit is reached within {self.plan.days} days."
+        return f"First limit: {what}, at the earliest {utc_time(limit.earliest_ms)}."
+
+    def _limit_row(self, name: str, limit: Reached) -> tuple[str, ...]:
+        what = limit_name(limit.name)
+        times = (limit.earliest_ms, limit.at_ms, limit.latest_ms)
+        return (
+            self.called(name),
+            f"{what}; {limit.note}" if limit.note else what,
+            amount(limit.name, limit.now),
+            amount(limit.name, limit.limit),
+            f"{100 * limit.headroom:.0f} %",
+            *(["reached"] * 3 if limit.is_reached else map(_time, times)),
+        )
+
+    def _links(self, names: Sequence[str]) -> list[str]:
+        return [] if self.link is None else [self.link(name) for name in names]
+
+
+def figures_table(forecast: Forecast, plan: Plan) -> Table:
+    """Return all figures of a forecast."""
+    rows = [
+        (
+            figure_name(name),
+            amount(name, one.past),
+            amount(name, one.week.mid),
+            interval(name, one.week),
+        )
+        for name, one in forecast.figures.items()
+    ]
+    share = f"{plan.interval} % interval"
+    headings = ("A day, mean", "Last 7 days", "Next 7 days", share)
+    return Table("Figures", headings, rows)
+
+
+def _view_row(name: str, forecast: Forecast) -> tuple[str, ...]:
+    figures: Mapping[str, object] = forecast.figures
+    sent, messages = forecast.figures["bytes"], forecast.figures["messages"]
+    left = forecast.figures[HEADROOM].week.low if HEADROOM in figures else None
+    return (
+        name,
+        amount("bytes", sent.past),
+        amount("bytes", sent.week.mid),
+        interval("bytes", sent.week),
+        amount("messages", messages.week.mid),
+        NOTHING if left is None else amount(HEADROOM, left),
+    )
+
+
+def _time(at_ms: int | None) -> str:
+    return NOTHING if at_ms is None else utc_time(at_ms).removesuffix(":00 UTC")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _EXAMPLES
+    text = ", ".join(names[:_EXAMPLES])
+    return f"{text} and {number(more)} more" if more > 0 else text

@@ -1,0 +1,96 @@
+"""Panels of the forecasts, which a monitor computes once an hour."""
+
+from __future__ import annotations
+
+from dashboards.panels import queries
+from dashboards.panels.base import Panel, Query
+from dashboards.panels.charts import figure, lines
+from dashboards.panels.frame import in_lines
+from dashboards.panels.queries import CHANNELS, JOB, select
+from dashboards.panels.tables import Column, channel_rows
+
+
+def limits() -> list[Panel]:
+    """Return panels of the limits of channels, and when they are reached."""
+    headroom = select("sds_plan_limit_headroom_ratio", CHANNELS)
+    nearest = f"bottomk(10, min by (channel, limit) ({headroom}))"
+    panels: list[Panel] = [
+        channel_rows(
+            "When limits are reached",
+            "Channels with a limit that is reached within 90 days at the earliest: the "
+            "lower end of the interval of 80 %. A limit with a past date is reached. "
+            "The page Planning of the monitor has all limits with their charts.",
+            Column(
+                "Earliest",
+                queries.named(f"bottomk(20, {_first('limit_earliest')})", CHANNELS),
+                unit="dateTimeFromNow",
+            ),
+            Column("Median", _first("limit"), unit="dateTimeFromNow"),
+            Column(
+                "Least headroom",
+                f"min by (channel) ({headroom})",
+                unit="percentunit",
+            ),
+            height=8,
+        ),
+        lines(
+            "Headroom of the nearest limits",
+            "Share of a limit that is not used, of the ten limits with least. At 0 the "
+            "limit is reached.",
+            Query(queries.named(nearest, CHANNELS), "{{name}} {{limit}}"),
+            unit="percentunit",
+        ),
+    ]
+    return in_lines(panels, 2)
+
+
+def costs(prefix: str, many: str) -> list[Panel]:
+    """Return panels of what views will cost, and how fresh the forecasts are.
+
+    Args:
+        prefix: Begin of the names of their metrics.
+        many: Word for the views.
+    """
+    computed = queries.greatest(f"{prefix}_plan_computed_timestamp_seconds", JOB)
+    number, kinds = f"{prefix}_plan_{many}", ("yes", "no", "not_computed")
+    panels: list[Panel] = [
+        *(
+            lines(
+                f"{name} a day, next seven days",
+                f"Forecast {name.lower()} of a day, summed over {many} with a forecast "
+                "and a label. The ends of the intervals are added up too, so the "
+                "interval of the sum is narrower.",
+                Query(
+                    queries.total(
+                        f"{prefix}_plan_day_{name.lower()}", CHANNELS, "bound"
+                    ),
+                    "{{bound}}",
+                ),
+                unit=unit,
+            )
+            for name, unit in (("Bytes", "bytes"), ("Messages", "short"))
+        ),
+        figure(
+            "Forecasts",
+            f"{many.capitalize()} with a forecast, without one, and beyond the limit "
+            "of the computation. Those without have mostly too little history.",
+            *(
+                Query(queries.total(number, JOB, forecast=kind), kind.replace("_", " "))
+                for kind in kinds
+            ),
+        ),
+        figure(
+            "Age of the forecasts",
+            "Time since they were computed. From two hours on, computing fails; the "
+            "page Planning says why.",
+            f"time() - {computed}",
+            unit="s",
+        ),
+    ]
+    return in_lines(panels, 2, 2)
+
+
+def _first(time: str) -> str:
+    """Return the first time of a channel's limits, ms, as Grafana has dates."""
+    series = select(f"sds_plan_{time}_timestamp_seconds", CHANNELS)
+    return f"1000 * min by (channel) ({series})"

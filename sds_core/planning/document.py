@@ -1,0 +1,53 @@
+"""Forecasts as JSON objects: of `plan forecast --format json` and of the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sds_core.planning.forecast import Forecast, Interval, Outlook
+from sds_core.planning.limits import Reached
+
+
+def forecast_object(forecast: Forecast) -> dict[str, Any]:
+    """Return a forecast with all days of its figures."""
+    return {
+        "history_days": forecast.history_days,
+        "figures": {name: _outlook(one) for name, one in forecast.figures.items()},
+        "limits": [limit_object(limit) for limit in forecast.limits],
+    }
+
+
+def limit_object(limit: Reached) -> dict[str, Any]:
+    """Return a limit with its times, Unix ms."""
+    return {
+        "figure": limit.name,
+        "limit": rounded(limit.limit),
+        "now": rounded(limit.now),
+        "headroom": rounded(limit.headroom),
+        "reached": limit.at_ms,
+        "reached_earliest": limit.earliest_ms,
+        "reached_latest": limit.latest_ms,
+        "note": limit.note,
+    }
+
+
+def week_object(outlook: Outlook) -> dict[str, Any]:
+    """Return the last and the next seven days of a figure."""
+    return {"past": rounded(outlook.past), "week": _interval(outlook.week)}
+
+
+def rounded(value: float) -> float:
+    """Return a number with six digits."""
+    return float(f"{value:.6g}")
+
+
+def _outlook(outlook: Outlook) -> dict[str, Any]:
+    return {
+        **week_object(outlook),
+        "before": [rounded(day) for day in outlook.before],
+        "days": [_interval(day) for day in outlook.days],
+    }
+
+
+def _interval(value: Interval) -> dict[str, float]:
+    return {name: rounded(end) for name, end in value._asdict().items()}

@@ -1,0 +1,164 @@
+"""The newest forecasts of a running monitor, and their metrics (``sds_plan_*``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from sds_core.metrics import Metric, MetricKind, Sample, in_seconds, one_sample
+from sds_core.observer.kinds import AnyKind
+from sds_core.planning.fleet import Fleet
+from sds_core.planning.forecast import Forecast
+from sds_core.planning.limits import Reached
+from sds_core.planning.measures import measures_of
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Forecasts of the views of one kind.
+
+    Attributes:
+        computed_ms: When they were computed, wall time, Unix ms; None before that.
+        days: Days that they look ahead.
+        interval: Probability of the intervals, percent.
+        views: Forecasts by view.
+        without: Views without a forecast, and why.
+        total: Forecast of the sum of `views`; None without any.
+        hidden: Number of views beyond the limit of the computation.
+        problem: Why the newest computation failed; empty if it did not. The forecasts
+            are those of the computation before it.
+    """
+
+    computed_ms: int | None = None
+    days: int = 0
+    interval: int = 0
+    views: dict[str, Forecast] = {}
+    without: dict[str, str] = {}
+    total: Forecast | None = None
+    hidden: int = 0
+    problem: str = ""
+
+    @classmethod
+    def of(
+        cls, fleet: Fleet, computed_ms: int, days: int, coverage: float, hidden: int = 0
+    ) -> Plan:
+        """Return the forecasts of a fleet; `coverage` is that of its settings."""
+        return cls(
+            computed_ms,
+            days,
+            round(100 * coverage),
+            dict(fleet.views),
+            {name: str(why) for name, why in fleet.without.items()},
+            fleet.total,
+            hidden,
+        )
+
+
+Plans = Mapping[str, Plan]
+"""Forecasts by the prefix of their kind of view."""
+
+NO_PLAN = Plan(problem="only the command run computes forecasts")
+
+
+def limits_first(views: Mapping[str, Forecast]) -> list[tuple[str, Reached]]:
+    """Return view and limit of all limits, those that are reached first before others.
+
+    Limits without a time follow, the one with the least headroom first.
+    """
+    limits = [(name, limit) for name, one in views.items() for limit in one.limits]
+
+    def urgency(entry: tuple[str, Reached]) -> tuple[float, float]:
+        _, limit = entry
+        soon = limit.earliest_ms
+        return (float("inf") if soon is None else soon, limit.headroom)
+
+    return sorted(limits, key=urgency)
+
+
+def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
+    """Metrics of the forecast of each view of a kind."""
+    one, prefix = kind.names.one, f"{kind.prefix}_plan"
+    figures: list[Metric[Forecast]] = [
+        Metric(
+            f"{prefix}_day_{figure}",
+            MetricKind.GAUGE,
+            f"Forecast {figure} of the {one} a day, mean of the next seven days.",
+            ("bound",),
+            _week(figure),
+        )
+        for figure in ("bytes", "messages")
+    ]
+    if not measures_of(kind.published).gauges:
+        return figures
+    times: tuple[tuple[str, str, Callable[[Reached], int | None]], ...] = (
+        ("limit", "in half of the possible futures", lambda limit: limit.at_ms),
+        ("limit_earliest", "at the earliest", lambda limit: limit.earliest_ms),
+    )
+    return [
+        *figures,
+        Metric(
+            f"{prefix}_limit_headroom_ratio",
+            MetricKind.GAUGE,
+            f"Share of a limit that the {one} did not use when its history ended.",
+            ("limit",),
+            lambda f: [((limit.name,), limit.headroom) for limit in f.limits],
+        ),
+        *(
+            Metric(
+                f"{prefix}_{name}_timestamp_seconds",
+                MetricKind.GAUGE,
+                f"When the {one} reaches a limit {how}; absent if it does not.",
+                ("limit",),
+                _times(read),
+            )
+            for name, how, read in times
+        ),
+    ]
+
+
+def plan_totals_metrics(kind: AnyKind) -> list[Metric[Plan]]:
+    """Metrics of all forecasts of a kind together."""
+    many, prefix = kind.names.many, f"{kind.prefix}_plan"
+    return [
+        one_sample(
+            f"{prefix}_computed_timestamp_seconds",
+            f"When the forecasts of {many} were computed.",
+            lambda plan: in_seconds(plan.computed_ms),
+        ),
+        Metric(
+            f"{prefix}_{many}",
+            MetricKind.GAUGE,
+            f"{many.capitalize()} with a forecast, without one, and beyond the limit "
+            "of the computation.",
+            ("forecast",),
+            lambda plan: [
+                (("yes",), len(plan.views)),
+                (("no",), len(plan.without)),
+                (("not_computed",), plan.hidden),
+            ],
+        ),
+    ]
+
+
+def _week(figure: str) -> Callable[[Forecast], Iterable[Sample]]:
+    def samples(forecast: Forecast) -> Iterable[Sample]:
+        outlook: Any = forecast.figures.get(figure)
+        if outlook is None:
+            return ()
+        return [((name,), end) for name, end in outlook.week._asdict().items()]
+
+    return samples
+
+
+def _times(
+    read: Callable[[Reached], int | None],
+) -> Callable[[Forecast], Iterable[Sample]]:
+    def samples(forecast: Forecast) -> Iterable[Sample]:
+        return [
+            ((limit.name,), at_ms / 1000)
+            for limit in forecast.limits
+            if (at_ms := read(limit)) is not None
+        ]
+
+    return samples

@@ -1,0 +1,78 @@
+"""Names and values of forecast figures and limits, as terminal and pages show them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sds_core.planning.forecast import Interval
+from sds_core.planning.limits import Reached
+from sds_core.text import byte_size, utc_time
+
+HEADROOM = "epoch_headroom"
+
+_FIGURES: Mapping[str, str] = {
+    "retransmission": "bytes of retransmissions",
+    "kafka.bytes": "bytes in Kafka",
+    "kafka.bytes_per_second": "Kafka B/s, peak hour",
+    "kafka.storage": "Kafka storage, peak",
+    "epoch_messages": "epoch messages, peak",
+    HEADROOM: "epoch headroom, least",
+    "message_bytes": "message size, peak hour",
+    "filter_ids": "ids in filter, peak",
+}
+_LIMITS: Mapping[str, str] = {
+    "epoch_messages": "rate-limit budget",
+    "message_bytes": "message size",
+    "filter_ids": "filter",
+}
+_PART = "bytes."
+
+
+def part_of(figure: str) -> str:
+    """Return the part of the bytes that a figure has; empty if it has no part."""
+    return figure.removeprefix(_PART) if figure.startswith(_PART) else ""
+
+
+def figure_name(figure: str) -> str:
+    """Return the words for a figure, see `Forecast.figures`; parts are indented."""
+    part = part_of(figure)
+    return f"  {part}" if part else _FIGURES.get(figure, figure)
+
+
+def limit_name(figure: str) -> str:
+    """Return the words for the limit of a figure."""
+    return _LIMITS.get(figure, figure)
+
+
+def amount(figure: str, value: float) -> str:
+    """Return a value of a figure with its unit."""
+    if figure == HEADROOM:
+        return f"{100 * value:.0f} %"
+    if "bytes" not in figure and figure not in ("retransmission", "kafka.storage"):
+        return f"{value:,.0f}"
+    return byte_size(value)
+
+
+def interval(figure: str, value: Interval) -> str:
+    """Return the two ends of an interval of a figure."""
+    return f"{amount(figure, value.low)} to {amount(figure, value.high)}"
+
+
+def reached_time(at_ms: int | None, days: int) -> str:
+    """Return when a limit is reached; None is later than the days looked ahead."""
+    return f"later than {days} days" if at_ms is None else utc_time(at_ms)
+
+
+def limit_line(limit: Reached, days: int) -> str:
+    """Return a limit and its times in one line; see `reached_time`."""
+    what = f"{limit_name(limit.name)} ({amount(limit.name, limit.limit)})"
+    if limit.is_reached:
+        return f"{what}: reached"
+    if limit.note:
+        what = f"{what}, {limit.note}"
+    if limit.earliest_ms is None:
+        return f"{what}: not within {days} days"
+    middle, latest = (
+        reached_time(at_ms, days) for at_ms in (limit.at_ms, limit.latest_ms)
+    )
+    return f"{what}: {middle} (earliest {utc_time(limit.earliest_ms)}, latest {latest})"

@@ -1,0 +1,165 @@
+"""Pages of `plan forecast` and `plan size`: one HTML file each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from connectors.web.blocks import Table
+from connectors.web.charts import Chart, Series
+from connectors.web.plan_blocks import PlanBlocks, figures_table
+from connectors.web.plan_charts import figure_chart, forecast_charts
+from connectors.web.report import Report, Section, report_html
+from connectors.web.words import bounded
+from sds_core.observer.figure_table import Names
+from sds_core.observer.figures import Scale
+from sds_core.planning.load import Load
+from sds_core.planning.plan import Plan
+from sds_core.planning.size import CostModel
+from sds_core.text import byte_size, counted, number, utc_time
+from streaming.cli.actions.plan_sources import ReadHours
+
+DRAWN = 50
+"""Views with charts of their own: a browser opens such a page at once."""
+
+_LISTED = 1_000
+_STEPS = 12
+
+
+def forecast_report(plan: Plan, read: ReadHours, name_of: Callable[[str], str]) -> str:
+    """Return the page of a forecast of at least one view.
+
+    Args:
+        plan: The forecasts.
+        read: Has the words for views.
+        name_of: Returns the name that the operator gave a view; empty without one.
+    """
+
+    def called(view: str) -> str:
+        name = name_of(view)
+        return bounded(f"{name} ({view})" if name else view)
+
+    blocks = PlanBlocks(plan, Names("", read.one, read.many), called)
+    title = f"Forecast of {counted(len(plan.views), read.one)}"
+    if len(plan.views) == 1:
+        title = f"Forecast of {read.one} {called(*plan.views)}"
+    return report_html(
+        Report(
+            title,
+            [*blocks.lead()],
+            [*_forecast_sections(blocks)],
+            f"sds-monitor plan forecast, {utc_time(plan.computed_ms or 0)}. A day ends "
+            "at the hour at which the history ends.",
+        )
+    )
+
+
+def _forecast_sections(blocks: PlanBlocks) -> Iterator[Section]:
+    plan, by_bytes = blocks.plan, blocks.by_bytes()
+    drawn = by_bytes[:DRAWN]
+    band = f"{plan.interval} % of the possible futures lie in each band."
+    if any(one.limits for one in plan.views.values()):
+        yield Section("When limits are reached", [blocks.limits(_LISTED)])
+    if plan.total is not None and len(by_bytes) > 1:
+        yield Section(
+            f"All {blocks.names.many} together",
+            [*forecast_charts(plan.total), figures_table(plan.total, plan)],
+            f"The sum of those with a forecast. {band}",
+        )
+        small = [
+            figure_chart(plan.views[view], "bytes", blocks.called(view))
+            for view in drawn
+        ]
+        note = f"Bytes a day; each chart has a scale of its own. {band}"
+        yield Section(blocks.names.many.capitalize(), small, note, small=True)
+        yield Section("Figures of each", [blocks.views(by_bytes[:_LISTED])])
+    for view in drawn:
+        one = plan.views[view]
+        title = f"{blocks.names.one.capitalize()} {blocks.called(view)}"
+        yield Section(title, [*forecast_charts(one), figures_table(one, plan)], band)
+    if (without := blocks.without()) is not None:
+        yield Section("Without a forecast", [without])
+
+
+def size_report(
+    model: CostModel,
+    load: Load,
+    history_days: int,
+    title: str,
+    headings: Sequence[str],
+    rows: Sequence[tuple[str, ...]],
+    lines: Sequence[str],
+) -> str:
+    """Return the page of what the monitor needs.
+
+    `rows` have what is needed, how much, and the error; `title` and `lines` are
+    sentences about the load, and about machines and clusters.
+    """
+    most = model.size(load, history_days=history_days).limits[-1].channels
+    # A round number of channels from one to the next.
+    step = float(f"{1.2 * max(load.channels, most) / _STEPS:.1g}") / load.channels
+    loads = [load.times(step * n) for n in range(1, _STEPS + 1)]
+    names = [number(round(one.channels)) for one in loads]
+    return report_html(
+        Report(
+            "What the monitor needs",
+            [title, *lines],
+            [
+                Section("Needs", [Table("Needs", headings, rows)]),
+                Section(
+                    "If there are more channels",
+                    [
+                        _batch_chart(model, loads, names),
+                        _disk_chart(model, loads, names, history_days),
+                    ],
+                    "Each channel has the same traffic.",
+                ),
+            ],
+            "sds-monitor plan size: a cost model fitted to the project's benchmarks.",
+        )
+    )
+
+
+def _batch_chart(
+    model: CostModel, loads: Sequence[Load], names: Sequence[str]
+) -> Chart:
+    error = model.fits["batch"].error
+    series = []
+    machines = ((counted(model.measured_cores, "core"), model.measured_cores),)
+    for machine, cores in (*machines, ("any number of cores", math.inf)):
+        times = [model.batch_s(one, cores) for one in loads]
+        spans = [(s * (1 - error), s * (1 + error)) for s in times]
+        texts = [f"{s:.2g} s" for s in times]
+        series.append(Series(machine, times, texts, spans=spans))
+    trigger = loads[0].trigger_s
+    limit = f"Trigger {trigger:g} s"
+    many = len(names)
+    series.append(Series(limit, [trigger] * many, [limit] * many, is_limit=True))
+    note = f"Batches keep up below the line. The band is the error of {error:.0%}."
+    return Chart(
+        "batch", "Time of a batch by channels", note, Scale.COUNT, names, names[1::2],
+        series, "{:g} s".format, heading="Channels",
+    )  # fmt: skip
+
+
+def _disk_chart(
+    model: CostModel, loads: Sequence[Load], names: Sequence[str], history_days: int
+) -> Chart:
+    sizes = [model.size(one, history_days=history_days).needs for one in loads]
+    parts = {
+        part: [one[need] for one in sizes]
+        for part, need in (
+            ("checkpoint", "checkpoint_bytes"),
+            ("history", "history_bytes"),
+            ("ledger", "ledger_bytes_per_day"),
+        )
+    }
+    series = [
+        Series(part, values, [byte_size(value) for value in values])
+        for part, values in parts.items()
+    ]
+    note = "Checkpoint, history, and rows of a day in which a destination is away."
+    return Chart(
+        "disk", "Disk by channels", note, Scale.PARTS, names, names[1::2], series,
+        byte_size, heading="Channels",
+    )  # fmt: skip

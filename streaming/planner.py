@@ -1,0 +1,158 @@
+"""Keeps the forecasts of a running monitor new, beside the job."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import msgspec
+
+from connectors.polling import Poll
+from sds_core.observer.protocols import PROTOCOLS
+from sds_core.observer.snapshot import Snapshot, Views
+from sds_core.planning.errors import ModelMissing
+from sds_core.planning.plan import Plan, Plans
+from sds_core.text import printable
+from streaming.plan_worker import Order
+from streaming.settings import HistorySettings
+
+EVERY_S = 3_600.0
+"""Time between two computations: a forecast follows whole hours."""
+
+FIRST_S = 60.0
+"""Time to the first one: a job that has just started catches up, or ends soon."""
+
+MOST_VIEWS = 200
+"""Views of a kind that are forecast: as many as have labels by default."""
+
+MOST_SECONDS = 300.0
+"""Time for the views of a kind, each of which takes about 1.5 s of CPU time."""
+
+_NO_HISTORY = Plan(problem="this job stores no history, which forecasts are made of")
+_GRACE_S = 60.0
+_LOOK_S = 1.0
+
+# One thread: the job needs the other cores.
+_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+_COMMAND = [sys.executable, "-m", "streaming.plan_worker"]
+
+
+class Bounds(NamedTuple):
+    """What a computation may take.
+
+    Attributes:
+        first_s: Time from the first figures to the first computation, seconds.
+        every_s: Least time from one to the next, seconds.
+        views: Most views of a kind.
+        seconds: Time for the views of a kind.
+    """
+
+    first_s: float = FIRST_S
+    every_s: float = EVERY_S
+    views: int = MOST_VIEWS
+    seconds: float = MOST_SECONDS
+
+
+class Planner(Poll[Plans]):
+    """The newest forecasts, while the block runs.
+
+    Args:
+        history: None without one, and without forecasts.
+        current: Returns the newest figures.
+        wall_ms: Returns wall time, Unix ms.
+        bounds: What a computation may take.
+    """
+
+    def __init__(
+        self,
+        history: HistorySettings | None,
+        current: Callable[[], Snapshot],
+        wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        bounds: Bounds = Bounds(),  # noqa: B008 - it never changes
+    ) -> None:
+        nothing = Plan() if history is not None else _NO_HISTORY
+        first = {protocol.kind.prefix: nothing for protocol in PROTOCOLS}
+        ask = None if history is None else partial(self._look, history)
+        super().__init__(ask, first, _LOOK_S, "planner")
+        self._current = current
+        self._wall_ms, self._bounds = wall_ms, bounds
+        self._due_s: float | None = None
+        self._worker: subprocess.Popen[bytes] | None = None
+
+    def _end(self) -> None:
+        super()._end()
+        if self._worker is not None:
+            self._worker.kill()
+
+    def _look(self, history: HistorySettings) -> Plans:
+        snapshot, plans = self._current(), self()
+        if not snapshot.primed:
+            return plans
+        now_s = time.monotonic()
+        if self._due_s is None:
+            self._due_s = now_s + self._bounds.first_s
+        if now_s < self._due_s:
+            return plans
+        self._due_s = now_s + self._bounds.every_s
+        return {
+            prefix: self._computed(
+                str(history.directory), views, snapshot, plans.get(prefix, Plan())
+            )
+            for prefix, views in snapshot.views.items()
+        }
+
+    def _computed(
+        self, directory: str, views: Views[Any], snapshot: Snapshot, before: Plan
+    ) -> Plan:
+        """Return new forecasts; those of before, with the problem, if that fails."""
+        names = [name for name in views.labels if name in views.totals]
+        names += sorted(views.totals.keys() - set(names))
+        shown = names[: self._bounds.views]
+        order = Order(
+            directory,
+            views.kind.prefix,
+            shown,
+            len(names) - len(shown),
+            self._wall_ms(),
+            snapshot.observer.epoch_messages,
+            self._bounds.seconds,
+        )
+        if find_spec("statsmodels") is None:
+            plan = Plan(problem=str(ModelMissing()))
+        else:
+            plan = self._made(order)
+        if plan.problem:
+            return msgspec.structs.replace(before, problem=plan.problem)
+        return plan
+
+    def _made(self, order: Order) -> Plan:
+        # A process group of its own: Ctrl-C is the monitor's, which ends it.
+        worker = self._worker = subprocess.Popen(  # noqa: S603 - fixed arguments
+            _COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | _ENVIRONMENT,
+            process_group=0,
+        )
+        if self._ending.is_set():
+            worker.kill()
+        try:
+            answer, log = worker.communicate(
+                msgspec.msgpack.encode(order), order.seconds + _GRACE_S
+            )
+            return msgspec.msgpack.decode(answer, type=Plan)
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            worker.communicate()
+            return Plan(problem="the last computation took too long, and was ended")
+        except msgspec.DecodeError:
+            lines = log.decode(errors="replace").split("\n")
+            why = next((line for line in reversed(lines) if line.strip()), "no answer")
+            return Plan(problem=f"the last computation failed: {printable(why)}")

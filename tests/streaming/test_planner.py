@@ -1,0 +1,157 @@
+"""Forecasts of a running monitor: a real worker process, a real history."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.snapshot import Snapshot
+from sds_core.planning.hours import DAY_MS
+from sds_core.planning.plan import Plan
+from streaming import planner
+from streaming.plan_worker import Order, compute
+from streaming.planner import Bounds, Planner
+from streaming.settings import HistorySettings
+from tests.support.planning.month import Month
+from tests.support.planning.stored import store
+from tests.support.snapshots import snapshot_of
+from tests.support.waiting import wait_for
+
+MONTH = Month(days=30, messages_a_day=2_800.0)
+END_MS = MONTH.begin_ms + 30 * DAY_MS
+AT_ONCE = Bounds(first_s=0.0)
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> HistorySettings:
+    """A month of `town`, of which `village` was silent for the last ten days."""
+    directory = tmp_path_factory.mktemp("planner") / "history"
+    return HistorySettings(
+        store(directory, {"town": MONTH.rows(), "village": MONTH.rows(20)})
+    )
+
+
+def snapshot(*names: str, primed: bool = True) -> Snapshot:
+    """Figures of some channels, the first of which has a label."""
+    channels = {name: ChannelTotals() for name in names}
+    return snapshot_of(primed=primed, channels=channels, labels=names[:1])
+
+
+def planned(history: HistorySettings | None, bounds: Bounds = AT_ONCE) -> Planner:
+    """A planner of three channels, at the end of the month."""
+    current = snapshot("town", "new", "village")
+    return Planner(history, lambda: current, lambda: END_MS, bounds)
+
+
+def computed(plans: Planner) -> Plan:
+    """The forecasts once they are there, or a problem."""
+    wait_for(lambda: plans()["sds"] != Plan(), 60)
+    return plans()["sds"]
+
+
+def test_worker_forecasts_the_history(history: HistorySettings) -> None:
+    """Views beyond the limit are counted; those with a label come first."""
+    with planned(history, Bounds(first_s=0.0, views=2)) as plans:
+        plan = computed(plans)
+    assert not plan.problem
+    assert plan.computed_ms == END_MS
+    assert list(plan.views) == ["town"]
+    assert plan.without == {
+        "new": "0 whole days of history, at least 14 are needed",
+    }
+    assert plan.hidden == 1
+    town = plan.views["town"]
+    assert (town.history_days, town.begin_ms) == (29, END_MS)
+    assert len(town.figures["bytes"].before) == 28
+    truth = MONTH.bytes_by_day[-1]
+    assert town.figures["bytes"].before[-1] == pytest.approx(truth)
+    limits = {limit.name: limit for limit in town.limits}
+    assert limits["filter_ids"].earliest_ms is not None
+    assert plan.total is not None
+
+
+def test_nothing_is_begun_after_its_time(history: HistorySettings) -> None:
+    """Such a view says so, and has no forecast."""
+    order = Order(str(history.directory), "sds", ["town"], 0, END_MS, 100, -1.0)
+    assert compute(order).without == {
+        "town": "the time for forecasts was over; the command plan forecast has no "
+        "limit"
+    }
+
+
+def test_end_of_the_monitor_ends_the_worker(history: HistorySettings) -> None:
+    """At once, although it would compute for seconds; its priority is the lowest."""
+    with planned(history):
+        children = psutil.Process(os.getpid()).children
+        wait_for(lambda: any(one.nice() == 19 for one in children()), 60)
+        (worker,) = [one for one in children() if one.nice() == 19]
+        begun_s = time.monotonic()
+    assert time.monotonic() - begun_s < 5
+    assert not worker.is_running()
+
+
+def test_missing_history_is_a_problem(tmp_path: Path) -> None:
+    """The forecasts of before stay."""
+    with planned(HistorySettings(tmp_path)) as plans:
+        plan = computed(plans)
+    assert plan.problem.startswith("there is no history")
+    with planned(None) as plans:
+        assert plans()["sds"].problem.startswith("this job stores no history")
+
+
+def test_missing_library_is_a_problem(
+    history: HistorySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says what to install; no process is started."""
+    monkeypatch.setattr(planner, "find_spec", lambda name: None)
+    with planned(history) as plans:
+        assert computed(plans).problem == (
+            "forecasts need statsmodels: pip install 'sds-monitor[plan]'"
+        )
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("import time; time.sleep(60)", "took too long"),
+        ("import sys; sys.exit('out of\\x1b[2J luck')", r"failed: out of\x1b[2J luck"),
+    ],
+)
+def test_failed_worker_is_a_problem(
+    history: HistorySettings,
+    monkeypatch: pytest.MonkeyPatch,
+    program: str,
+    expected: str,
+) -> None:
+    """One that hangs is ended; the last line of one that fails is shown safely."""
+    monkeypatch.setattr(planner, "_COMMAND", [planner.sys.executable, "-c", program])
+    monkeypatch.setattr(planner, "_GRACE_S", 1.0)
+    with planned(history, Bounds(first_s=0.0, seconds=0.0)) as plans:
+        assert expected in computed(plans).problem
+
+
+def test_nothing_is_computed_soon_after_a_start(history: HistorySettings) -> None:
+    """The job has its work first."""
+    with planned(history, Bounds()) as plans:
+        time.sleep(1.2)
+        assert plans()["sds"] == Plan()
+
+
+def test_unprimed_figures_are_not_forecast(history: HistorySettings) -> None:
+    """The names of the channels are not known yet."""
+    calls: list[Callable[[], Snapshot]] = []
+
+    def current() -> Snapshot:
+        calls.append(current)
+        return replace(snapshot("town"), primed=False)
+
+    with Planner(history, current, lambda: END_MS, AT_ONCE) as plans:
+        wait_for(lambda: len(calls) > 1, 10)
+        assert plans()["sds"] == Plan()
