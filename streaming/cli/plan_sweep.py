@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from streaming.cli.plan_options import format_option
+from streaming.cli.plan_options import format_option, html_option
 from streaming.cli.reading_options import master_option
 from streaming.cli.settings import config_option, log_option, setting
 from streaming.settings import SessionSettings
@@ -50,6 +50,7 @@ DEFAULT_FIGURES = (
 )
 @master_option
 @format_option
+@html_option
 @log_option()
 def sweep_command(
     grid: Path | None,
@@ -58,20 +59,21 @@ def sweep_command(
     figures: tuple[str, ...],
     master: str | None,
     form: str,
+    html: Path | None,
 ) -> None:
     """Simulate all combinations of settings in GRID, a TOML file, with Spark.
 
     Writes results.parquet to --out when all runs are finished. A sweep that was ended
-    or killed continues if the same command is given again. With --summary and without
-    GRID, only prints the results in --out.
+    or killed continues if the same command is given again. With --summary or --html,
+    and without GRID, only prints the results in --out.
     """
     from streaming.cli.actions.plan_summary import print_summary
     from streaming.cli.actions.plan_sweep import run_sweep
 
-    if grid is None and not summary:
+    if grid is None and not summary and html is None:
         message = "give GRID, a TOML file, or --summary"
         raise click.UsageError(message)
     if grid is not None:
         run_sweep(grid, out, SessionSettings(master, shuffle_partitions=1))
-    if summary:
-        print_summary(out, figures, form == "json")
+    if summary or html is not None:
+        print_summary(out, figures, form == "json", html)

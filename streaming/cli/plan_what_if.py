@@ -12,6 +12,7 @@ from streaming.cli.plan_options import (
     api_option,
     format_option,
     history_option,
+    html_option,
     nearest_source,
 )
 from streaming.cli.plan_variants import Question, changes_of, variants_of
@@ -60,6 +61,7 @@ from streaming.cli.settings import config_option, setting
     help="Simulations of each variant.",
 )
 @format_option
+@html_option
 def what_if_command(
     history: Path | None,
     api: str | None,
@@ -70,6 +72,7 @@ def what_if_command(
     variants: tuple[str, ...],
     seeds: int,
     form: str,
+    html: Path | None,
 ) -> None:
     """Compare settings: what would a channel cost and deliver with others?
 
@@ -95,4 +98,4 @@ def what_if_command(
     question = Question(
         source, plan, changes_of("--assume", assume), variants_of(sets, variants), seeds
     )
-    print_what_if(question, form == "json")
+    print_what_if(question, form == "json", html)

@@ -1,11 +1,12 @@
-"""Pages of `plan forecast` and `plan size`: one HTML file each."""
+"""Pages of the commands of `plan`: one HTML file each."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-from connectors.web.blocks import Table
+from connectors.web.blocks import HeatMap, Range, Ranges, Table
 from connectors.web.charts import Chart, Series
 from connectors.web.plan_blocks import PlanBlocks, figures_table
 from connectors.web.plan_charts import figure_chart, forecast_charts
@@ -13,6 +14,7 @@ from connectors.web.report import Report, Section, report_html
 from connectors.web.words import bounded
 from sds_core.observer.figure_table import Names
 from sds_core.observer.figures import Scale
+from sds_core.planning.estimates import Estimate
 from sds_core.planning.load import Load
 from sds_core.planning.plan import Plan
 from sds_core.planning.size import CostModel
@@ -163,3 +165,63 @@ def _disk_chart(
         "disk", "Disk by channels", note, Scale.PARTS, names, names[1::2], series,
         byte_size, heading="Channels",
     )  # fmt: skip
+
+
+def variants_report(
+    title: str,
+    lines: Sequence[str],
+    figures: Mapping[str, Sequence[tuple[str, Estimate, str]]],
+) -> str:
+    """Return the page of variants; figures have name, estimate and text of each."""
+    blocks = [_ranges(name, variants) for name, variants in figures.items()]
+    note = "Each figure has a scale of its own, from 0."
+    section = Section("Figures", blocks, note, small=True)
+    foot = "sds-monitor plan what-if: the bars are intervals of 95 %."
+    return report_html(Report(title, lines, [section], foot))
+
+
+def sweep_report(
+    title: str,
+    keys: Sequence[str],
+    cells: Sequence[Mapping[str, Any]],
+    figures: Mapping[str, Sequence[tuple[Estimate, str]]],
+) -> str:
+    """Return the page of a sweep: a heat map of each figure by the first key.
+
+    Columns are the values of the other keys. A single key has ranges instead.
+
+    Args:
+        title: What was swept.
+        keys: The settings that differ.
+        cells: Value of each key, by cell.
+        figures: Estimate and text of each cell, by figure.
+    """
+    places = [(str(cell[keys[0]]), _others(keys[1:], cell)) for cell in cells]
+    corner = f"{keys[0]}, by {', '.join(keys[1:])}"
+    blocks: list[HeatMap | Ranges] = []
+    for name, values in figures.items():
+        if len(keys) > 1:
+            shown = [(estimate.value, text) for estimate, text in values]
+            blocks.append(
+                HeatMap.of(name, corner, dict(zip(places, shown, strict=True)))
+            )
+        else:
+            named = zip(places, values, strict=True)
+            rows = [(place, one, text) for (place, _), (one, text) in named]
+            blocks.append(_ranges(name, rows, f"By {keys[0]}."))
+    note = "Means of the runs with half the width of their 95 % interval."
+    foot = "sds-monitor plan sweep --summary"
+    return report_html(Report(title, [note], [Section("Figures", blocks)], foot))
+
+
+def _ranges(
+    title: str, values: Sequence[tuple[str, Estimate, str]], note: str = ""
+) -> Ranges:
+    ranges = [Range(name, e.low, e.value, e.high, text) for name, e, text in values]
+    return Ranges(title, ranges, note)
+
+
+def _others(keys: Sequence[str], cell: Mapping[str, Any]) -> str:
+    if len(keys) == 1:
+        return str(cell[keys[0]])
+    return ", ".join(f"{key} {cell[key]}" for key in keys)

@@ -17,22 +17,25 @@ from sds_core.planning.estimates import Estimate
 from sds_core.planning.grid import Cell
 from sds_core.planning.outcome import Outcome
 from sds_core.text import byte_size, counted, did_you_mean, number, shown
-from streaming.cli.output import print_json
+from streaming.cli.output import print_json, write_page
 
 _WIDEST = 1_000
 
 
-def print_summary(directory: Path, figures: Sequence[str], as_json: bool) -> None:
+def print_summary(
+    directory: Path, figures: Sequence[str], as_json: bool, html: Path | None
+) -> None:
     """Print means and their 95 % intervals.
 
     Args:
         directory: Directory of a sweep.
         figures: Names of figures of `Outcome`.
         as_json: Whether to print JSON.
+        html: File for a page with heat maps; None without one.
 
     Raises:
-        click.UsageError: A figure is unknown, the directory has no results, or scipy
-            is not installed.
+        click.UsageError: A figure is unknown, the directory has no results, scipy is
+            not installed, or the page cannot be written.
     """
     for name in figures:
         if name not in Outcome._fields:
@@ -48,6 +51,21 @@ def print_summary(directory: Path, figures: Sequence[str], as_json: bool) -> Non
     except (SweepRefused, ModelMissing) as error:
         raise click.UsageError(str(error)) from error
     runs = results.grid.seeds * len(results.grid.cells)
+    if html is not None:
+        # jinja and pygal, which tables do not need.
+        from streaming.cli.actions.plan_report import sweep_report
+
+        keys = results.grid.keys or ("plan",)
+        of_cells = [cell.values or {"plan": "base"} for cell in cells]
+        shown_figures = {
+            name: [
+                (one, with_interval(one, byte_size if "bytes" in name else _text))
+                for one in (cell.figures[name] for cell in cells)
+            ]
+            for name in figures
+        }
+        title = f"Sweep of {counted(len(cells), 'plan')}"
+        write_page(sweep_report(title, keys, of_cells, shown_figures), html)
     if as_json:
         document = {
             "schema": 1,

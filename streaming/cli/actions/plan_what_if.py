@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,22 +23,24 @@ from sds_core.reading import TableError, read
 from sds_core.text import byte_size, counted, printable, shown
 from streaming.cli.actions.plan_runs import run_all
 from streaming.cli.actions.plan_sources import read_hours
-from streaming.cli.output import print_json, wall_ms
+from streaming.cli.output import print_json, wall_ms, write_page
 from streaming.cli.plan_options import PlanSource
 from streaming.cli.plan_variants import BASE, Changes, Question
 
 _MOST_NAMED = 5
 
 
-def print_what_if(question: Question, as_json: bool) -> None:
+def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
     """Print the figures of the base and its variants.
 
     Args:
         question: What is asked.
         as_json: Whether to print JSON.
+        html: File for a page with charts; None without one.
 
     Raises:
-        click.UsageError: A key or value is not allowed, or the history gives no plan.
+        click.UsageError: A key or value is not allowed, the history gives no plan, or
+            the page cannot be written.
         click.ClickException: The source cannot be read.
     """
     measured = None
@@ -63,6 +65,13 @@ def print_what_if(question: Question, as_json: bool) -> None:
         figures = compared(plans, outcomes)
     except ModelMissing as error:
         raise click.UsageError(str(error)) from error
+    if html is not None:
+        # jinja and pygal, which tables do not need.
+        from streaming.cli.actions.plan_report import variants_report
+
+        lines = [*_changes(question), *(measured.assumed if measured else ())]
+        report = variants_report(_title(plans[BASE]), lines, _ranges(figures))
+        write_page(report, html)
     if as_json:
         print_json(_document(plans, figures, measured, question))
     else:
@@ -201,6 +210,26 @@ _MARKS = {
 }
 
 
+def _changes(question: Question) -> Iterator[str]:
+    for name, changes in question.variants.items():
+        text = ", ".join(f"{key} = {value}" for key, value in changes.items())
+        yield f"{name}: {printable(text)}"
+
+
+def _ranges(
+    figures: Mapping[str, Mapping[str, PlannedFigure]],
+) -> dict[str, list[tuple[str, Estimate, str]]]:
+    """Return name, estimate and text of each variant, by figure."""
+    return {
+        row.word.strip(): [
+            (name, one, _between(one, row.unit))
+            for name, of in figures.items()
+            for one in [of[row.name].estimate]
+        ]
+        for row in _ROWS
+    }
+
+
 def _print_tables(
     plans: Mapping[str, ChannelPlan],
     figures: Mapping[str, Mapping[str, PlannedFigure]],
@@ -209,9 +238,8 @@ def _print_tables(
 ) -> None:
     console = Console()
     _print_line(console, _title(plans[BASE]), "bold")
-    for name, changes in question.variants.items():
-        text = ", ".join(f"{key} = {value}" for key, value in changes.items())
-        _print_line(console, f"{name}: {printable(text)}")
+    for line in _changes(question):
+        _print_line(console, line)
     columns = {
         name: [_between(figures[name][row.name].estimate, row.unit) for row in _ROWS]
         for name in plans

@@ -74,7 +74,12 @@ def test_killed_sweep_continues_with_the_runs_that_it_lacks(tmp_path: Path) -> N
 def test_summary_has_a_row_for_each_plan(tmp_path: Path) -> None:
     """Also of a sweep that is not finished; figures without a value have a dash."""
     simulated_here(tmp_path, runs=3)
-    lines = invoke("--summary", "--out", tmp_path).stdout.splitlines()
+    page = tmp_path / "page.html"
+    result = invoke("--summary", "--out", tmp_path, "--html", page)
+    lines = result.stdout.splitlines()
+    html = page.read_text()
+    assert html.count('class="heat heat-') == 5 * 4
+    assert "loss, by causal_history" in html
     assert lines[0].split()[:4] == ["loss", "causal_history", "runs", "first_pass"]
     assert lines[1].split()[:5] == ["0", "2", "2", "1", "1"]
     assert lines[1].split()[5:7] == ["-", "-"]

@@ -90,8 +90,10 @@ def test_measured_channel_stands_beside_its_variants(history: Path) -> None:
 
 
 def test_json_has_sources_and_intervals(plan_file: Path) -> None:
-    """Every figure of each plan; null where nothing happened."""
+    """Every figure of each plan; null and no bar where nothing happened."""
+    page = plan_file.with_name("page.html")
     result = invoke(
+        "--html", str(page),
         "--plan", str(plan_file), "--assume", "loss=0", "--set", "messages_per_day=2x",
         "--format", "json",
     )  # fmt: skip
@@ -114,6 +116,10 @@ def test_json_has_sources_and_intervals(plan_file: Path) -> None:
     assert sent["low"] <= sent["value"] <= sent["high"]
     assert sent["change"]["low"] > 0
     assert base["figures"].keys() == changed["figures"].keys()
+    html = page.read_text()
+    assert html.count('<th scope="row">changed</th>') == html.count("<table>")
+    nothing = html[html.index("recovered after, p50") :]
+    assert "<svg" not in nothing[: nothing.index("</figure>")]
 
 
 def test_running_monitor_gives_the_same_plan(
