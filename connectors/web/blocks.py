@@ -70,13 +70,13 @@ class Ranges:
     def places(self) -> list[tuple[float, ...] | None]:
         """Low, middle and high, percent of the width; None for no value.
 
-        An end that is infinite or unknown is at the edge.
+        An end that is infinite, unknown or below 0 is at the edge.
         """
         known = [x for one in self.ranges for x in (one.mid, one.high)]
         most = max(filter(math.isfinite, known), default=0) or 1
 
         def percent(value: float, otherwise: float) -> float:
-            return 100 * value / most if math.isfinite(value) else otherwise
+            return max(0, 100 * value / most) if math.isfinite(value) else otherwise
 
         return [
             (percent(one.low, 0), percent(one.mid, 100), percent(one.high, 100))

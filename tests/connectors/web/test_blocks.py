@@ -14,10 +14,11 @@ def test_ranges_share_a_scale() -> None:
         [
             Range("a", 1, 2, 4, ""),
             Range("b", math.nan, 3, math.inf, ""),
+            Range("d", -2, 1, 4, ""),
             Range("c", math.nan, math.nan, math.nan, "none"),
         ],
     )
-    assert block.places == [(25, 50, 100), (0, 75, 100), None]
+    assert block.places == [(25, 50, 100), (0, 75, 100), (0, 25, 100), None]
     assert Ranges("Nothing", [Range("a", 0, 0, 0, "0")]).places == [(0, 0, 0)]
 
 
