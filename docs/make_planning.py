@@ -5,8 +5,8 @@
     python -m docs.make_planning false
     python -m docs.make_planning cost
 
-Each sweeps its grids in `docs/grids` and continues where it was ended. `delivery` takes
-an hour of CPU time, two thirds of it for 1,000 participants; the others some minutes.
+Each sweeps its grid in `docs/grids` and continues where it was ended. `delivery` takes
+ten minutes of CPU time, `targets` four, the others two.
 """
 
 from __future__ import annotations
@@ -42,22 +42,17 @@ _FILTER_IDS: Final = (2_500, 5_000, 8_000, 10_000, 12_000, 15_000, 20_000, 30_00
 _NIM_MOST_IDS: Final = 12_000
 """A filter of nim-sds has no more ids: it rolls over."""
 
-Read = Callable[[str], tuple[Grid, list[Cell]]]
-"""Returns the grid and the cells, with all figures, of a sweep's name."""
-
 
 class Table(NamedTuple):
     """A table of the page.
 
     Attributes:
         content: What it has, for its last mark.
-        sweeps: Names of its grids.
-        lines: Makes its lines.
+        lines: Makes its lines of the cells of its grid, which have all figures.
     """
 
     content: str
-    sweeps: Sequence[str]
-    lines: Callable[[Read], Iterable[str]]
+    lines: Callable[[Grid, list[Cell]], Iterable[str]]
 
     def part(self, name: str) -> PagePart:
         """Return its part of the page."""
@@ -126,9 +121,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.4g}"
 
 
-def _delivery(read: Read) -> Iterator[str]:
-    grid, cells = read("delivery")
-    cells = cells + read("large")[1]
+def _delivery(grid: Grid, cells: list[Cell]) -> Iterator[str]:
     usual = grid.cells[0]
 
     def label(values: Mapping[str, Any]) -> str:
@@ -143,7 +136,7 @@ def _delivery(read: Read) -> Iterator[str]:
         yield from _pivot(heading, cells, "loss", _of(figure, text), _loss, label)
 
 
-def _targets(read: Read) -> Iterator[str]:
+def _targets(_: Grid, cells: list[Cell]) -> Iterator[str]:
     def text(cell: Cell) -> str:
         shares = {name: cell.figures[name].value for name in _MET}
         # Without a miss there is none to find.
@@ -151,15 +144,13 @@ def _targets(read: Read) -> Iterator[str]:
         words = " / ".join(with_interval(cell.figures[x], _percent) for x in shares)
         return f"**{words}**" if is_met else words
 
-    _, cells = read("targets")
     heading = "first peer / misses found / consistent"
     yield from _pivot(heading, cells, "loss", text, _loss)
     figure = _of("bytes_per_day", byte_size)
     yield from _pivot("bytes a day", cells, "loss", figure, _loss)
 
 
-def _false(read: Read) -> Iterator[str]:
-    _, cells = read("false")
+def _false(_: Grid, cells: list[Cell]) -> Iterator[str]:
     text = _of("exposed", _percent)
     yield from _pivot("messages exposed, percent", cells, "loss", text, _loss)
     most = max(cell.values["loss"] for cell in cells)
@@ -186,46 +177,37 @@ def _false(read: Read) -> Iterator[str]:
     )
 
 
-def _cost(read: Read) -> Iterator[str]:
+def _cost(_: Grid, cells: list[Cell]) -> Iterator[str]:
     text = _of("bytes_per_message", byte_size)
-    cells = read("cost")[1]
     heading = "bytes of a message"
     yield from _pivot(heading, cells, "causal_history", text, "history {}".format)
 
 
 TABLES: Final = {
-    "delivery": Table("delivery against loss", ["delivery", "large"], _delivery),
-    "targets": Table("the targets of the field", ["targets"], _targets),
-    "false": Table("false acknowledgements", ["false"], _false),
-    "cost": Table("the cost of a message", ["cost"], _cost),
+    "delivery": Table("delivery against loss", _delivery),
+    "targets": Table("the targets of the field", _targets),
+    "false": Table("false acknowledgements", _false),
+    "cost": Table("the cost of a message", _cost),
 }
 
 
 def block(name: str, sweeps: Path) -> str:
-    """Return a table's part of the page, from finished sweeps.
+    """Return a table's part of the page, from a finished sweep.
 
     Args:
-        name: Name of the table.
+        name: Name of the table and its grid.
         sweeps: Directory of the sweeps' directories.
     """
-    table = TABLES[name]
-
-    def read(sweep: str) -> tuple[Grid, list[Cell]]:
-        results = read_sweep(sweeps / sweep)
-        cells = results.grid.summary(results.outcomes, Outcome._fields)
-        return results.grid, list(cells)
-
-    part = table.part(name)
-    lines = [part.begin, ""]
-    for sweep in table.sweeps:
-        base = read_toml(_file(sweep))["base"]
-        seeds = counted(read(sweep)[0].seeds, "seed")
-        lines.append(f"`docs/grids/{sweep}.toml`: {_settings(base)}; {seeds}.")
-    return "\n".join([*lines, "", *table.lines(read), part.end])
+    part, results = TABLES[name].part(name), read_sweep(sweeps / name)
+    base, seeds = read_toml(_file(name))["base"], results.grid.seeds
+    cells = list(results.grid.summary(results.outcomes, Outcome._fields))
+    about = f"`docs/grids/{name}.toml`: {_settings(base)}; {counted(seeds, 'seed')}."
+    table = TABLES[name].lines(results.grid, cells)
+    return "\n".join([part.begin, "", about, "", *table, part.end])
 
 
-def _file(sweep: str) -> Path:
-    return GRIDS / f"{sweep}.toml"
+def _file(name: str) -> Path:
+    return GRIDS / f"{name}.toml"
 
 
 @click.command(help=__doc__)
@@ -238,8 +220,7 @@ def _file(sweep: str) -> Path:
 )
 def main(name: str, sweeps: Path) -> None:
     """Sweep and write the table."""
-    for sweep in TABLES[name].sweeps:
-        run_sweep(_file(sweep), sweeps / sweep, SessionSettings(shuffle_partitions=1))
+    run_sweep(_file(name), sweeps / name, SessionSettings(shuffle_partitions=1))
     TABLES[name].part(name).write(block(name, sweeps))
 
 
