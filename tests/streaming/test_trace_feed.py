@@ -7,9 +7,10 @@ from sds_core.observer.record import RawRecord
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.tracing import Subject
 from sds_core.trace.trace import TraceReader
-from sds_core.wire import encode
+from sds_core.wire import HistoryEntry, encode
 from streaming.trace_feed import TraceFeed
 from tests.support.frames import MINUTE, START_MS, FrameFactory
+from tests.support.written_segments import nim_segments
 
 SDS = by_name(PROTOCOLS)["sds"]
 FRAMES = FrameFactory("town")
@@ -60,3 +61,31 @@ def test_a_trace_does_not_depend_on_how_often_it_is_taken() -> None:
         stepwise.add(one)
         stepwise.traces()
     assert whole.traces() == stepwise.traces()
+
+
+def test_deadlines_pass_while_the_partition_is_silent() -> None:
+    """The topic's clock moves with its other partitions."""
+    feed = feed_of("lost")
+    for offset in range(20):
+        history = (HistoryEntry("lost" if offset == 19 else f"m{offset - 1}"),)
+        frame = FRAMES.content(f"m{offset}", "alice", 1_000 + offset)
+        frame = frame._replace(causal_history=history if offset else ())
+        at_ms = START_MS + offset * MINUTE
+        feed.add(RawRecord(0, offset, at_ms, b"town", encode(frame), ()))
+    (before,) = feed.traces()
+    assert not before.evidence.conclusions
+    (after,) = feed.traces(START_MS + 40 * MINUTE)
+    assert after.evidence.conclusions
+
+
+def test_segments_of_the_message_are_kept_beside_many_others() -> None:
+    """The memory of other payloads is limited; that of the traced one stays."""
+    feed = feed_of("m0")
+    (first, *_) = nim_segments(1, 3)
+    contents = [first, *(nim_segments(number, 2)[0] for number in range(2, 203))]
+    for offset, content in enumerate(contents):
+        frame = FRAMES.content(f"m{offset}", "alice", 1_000 + offset)
+        value = encode(frame._replace(content=content))
+        feed.add(RawRecord(0, offset, START_MS + offset, b"town", value, ()))
+    (found,) = feed.traces()
+    assert found.evidence.facts["segments"]["missing_data"] == [1, 2]

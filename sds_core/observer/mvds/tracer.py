@@ -105,7 +105,7 @@ class GroupTracer:
         """See `Tracer`; views of other ids are not run."""
         for name, view in self._views.items():
             seen = in_order(digests.get(name, ()))
-            for event in view.follow(self._passing(seen), clock_ms):
+            for event in view.follow(self._passing(name, seen), clock_ms):
                 if isinstance(event, GroupIncident):
                     key = fingerprint(bytes.fromhex(event.incident.message_id))
                     if (message := self._messages.get(key)) is not None:
@@ -118,14 +118,15 @@ class GroupTracer:
         return [one.evidence(observers) for one in self._messages.values()]
 
     def _passing(
-        self, seen: Iterable[SeenPeer | SeenPayload]
+        self, name: str, seen: Iterable[SeenPeer | SeenPayload]
     ) -> Iterator[SeenPeer | SeenPayload]:
         """Yield payloads to a view; read each after the view has followed it."""
         for one in seen:
             yield one
             if isinstance(one, SeenPayload):
-                for message in self._messages.values():
-                    message.heard(one)
+                for key, message in self._messages.items():
+                    if shard_of(key) == name:
+                        message.heard(one)
                 # A copy by another tap, or a duplicate, has nothing new.
                 if self._journal.copy is Copy.FIRST:
                     self._read(one)

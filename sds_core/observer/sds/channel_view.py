@@ -140,14 +140,14 @@ class ChannelView:
         self._model.summarise()
         return [*events, *self._drain()]
 
-    def watch(self, journal: Journal) -> ChannelModel:
-        """Note from now on what is concluded of the watched messages.
-
-        Returns:
-            The model, of which a trace asks what a note does not have.
-        """
+    def watch(self, journal: Journal) -> None:
+        """Note from now on what is concluded of the watched messages."""
         self._journal = journal
         self._model.watch(journal)
+
+    @property
+    def model(self) -> ChannelModel:
+        """The model, of which a trace asks what a note does not have."""
         return self._model
 
     def forget(self) -> list[ChannelEvent]:

@@ -81,7 +81,7 @@ class ChannelTracer:
         }
         self._journal = Journal(set(self._messages))
         self._view = ChannelView(settings)
-        self._model = self._view.watch(self._journal)
+        self._view.watch(self._journal)
         self._rules = rule_settings(settings)
         # Segments by payload, so that those before the watched one are known.
         self._segments: OrderedDict[int, dict[tuple[bool, int], SeenSegment]] = (
@@ -126,8 +126,11 @@ class ChannelTracer:
                     self._journal.keys.add(segment.payload)
                 places = self._segments.setdefault(segment.payload, {})
                 places.setdefault((segment.is_parity, segment.place), segment)
-                if len(self._segments) > MOST_SEGMENT_SETS:
-                    self._segments.popitem(last=False)
+                if len(self._segments) > MOST_SEGMENT_SETS + len(self._messages):
+                    watched = self._journal.keys
+                    del self._segments[
+                        next(key for key in self._segments if key not in watched)
+                    ]
             yield frame
             copy = self._journal.copy
             if copy is not Copy.DUPLICATE:
@@ -167,10 +170,12 @@ class ChannelTracer:
         if note.what not in _TIMED or frame is None:
             return ()
         message_id = frame.named.message_id
-        waits_ms = [note.time_ms - one for one in self._model.requests_ms(note.key)]
+        waits_ms = [
+            note.time_ms - one for one in self._view.model.requests_ms(note.key)
+        ]
         return tuple(
             name
-            for name in dict.fromkeys((frame.sender, *self._model.names()))
+            for name in dict.fromkeys((frame.sender, *self._view.model.names()))
             if may_respond(self._rules, name, frame.sender, message_id, waits_ms)
         )
 

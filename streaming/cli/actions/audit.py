@@ -130,14 +130,17 @@ class Audit:
         figures, ending = AuditFigures(), Ending()
         try:
             with WebServer(create_audit_app(figures), *address) as server:
-                click.echo(f"metrics {server.url}/metrics")
-                run_until_signal(ending, self._repeat(figures, every_s, ending))
+                run_until_signal(
+                    ending, self._repeat(figures, every_s, ending, server.url)
+                )
         except (AddressUnusable, PortInUse) as error:
             raise click.UsageError(str(error)) from error
 
     async def _repeat(
-        self, figures: AuditFigures, every_s: float, ending: Ending
+        self, figures: AuditFigures, every_s: float, ending: Ending, url: str
     ) -> None:
+        # Whoever reads this line may send a signal: it is handled from here on.
+        click.echo(f"metrics {url}/metrics")
         ended = asyncio.create_task(ending.wait())
         while not ending.is_set():
             audit = asyncio.create_task(self._run())

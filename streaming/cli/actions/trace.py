@@ -21,7 +21,7 @@ from sds_core.trace.diagram import mermaid, plantuml
 from sds_core.trace.document import trace_object
 from sds_core.trace.names import Pseudonyms
 from sds_core.trace.trace import Trace, TraceReader
-from streaming.cli.actions.trace_search import Search, begin_search, search
+from streaming.cli.actions.trace_search import Search, begin_search, newest_ms, search
 from streaming.cli.incident_options import IncidentSource
 from streaming.cli.log import logger
 from streaming.cli.output import print_json, wall_ms
@@ -118,14 +118,20 @@ class _Reading:
                 break
             if record.timestamp_ms in window:
                 self._feed.add(record)
-        yield self._feed.traces()
+        yield self._feed.traces(self._clock_ms())
         while self._follow and not ending.wait(_POLL_S):
             here, ends = ends, offsets.latest(partitions)
             if here != ends:
                 self._feed.admit(wall_ms())
                 for record in self._records(here, ends):
                     self._feed.add(record)
-                yield self._feed.traces()
+                yield self._feed.traces(self._clock_ms())
+
+    def _clock_ms(self) -> int:
+        """Return the time that the topic has reached: deadlines before it passed."""
+        offsets = self._offsets
+        reached_ms = newest_ms(offsets, offsets.partitions(), wall_ms())
+        return min(reached_ms or 0, self._window.last_ms)
 
     def _records(
         self, starts: dict[int, int], ends: dict[int, int]

@@ -15,7 +15,7 @@ from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.judgement import FrameRecord, judge
 from sds_core.observer.kinds import AnyProtocol
 from sds_core.observer.protocols import PROTOCOLS
-from sds_core.observer.record import DEFAULT_PROTOCOL, RawRecord
+from sds_core.observer.record import DEFAULT_PROTOCOL, MAX_AHEAD_MS, RawRecord
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.settings_table import settings_of, values_of
 from sds_core.observer.tracing import Query, Subject
@@ -62,6 +62,12 @@ class Search:
     subjects: dict[Subject, int] = field(default_factory=dict)
     protocol: AnyProtocol | None = None
     partitions: set[int] = field(default_factory=set)
+
+    @property
+    def has_all(self) -> bool:
+        """Whether every message that is asked for was found, or as many as allowed."""
+        asked = MOST_MESSAGES if self.query.sender else len(self.query.message_ids)
+        return len(self.subjects) >= asked
 
     def appeared(self) -> Window:
         """Return when the first and the last of the messages appeared, Unix ms."""
@@ -133,7 +139,7 @@ def search(
             one with the id.
     """
     partitions = offsets.partitions()
-    span = _span(begun, offsets, partitions)
+    span = _span(begun, offsets, partitions, wall_ms)
     reader = _Reader(begun, wall_ms)
     for some in _in_turn(partitions, begun):
         for part in slices_backward(
@@ -141,7 +147,7 @@ def search(
         ):
             before = reader.matches
             reader.read(part.records)
-            if begun.subjects and reader.matches == before:
+            if begun.has_all and reader.matches == before:
                 break
         if begun.subjects:
             break
@@ -176,6 +182,9 @@ class _Reader:
         begun = self._begun
         for record in records:
             for protocol, subject in self._subjects(record):
+                if not subject.channel and begun.protocol not in (None, protocol):
+                    # Any protocol may carry the id of a message of another.
+                    continue
                 self.matches += 1
                 known = begun.subjects
                 if not subject.channel or Subject("", subject.message_id) in known:
@@ -254,20 +263,34 @@ class _Span(NamedTuple):
     held_ms: int
 
 
-def _span(begun: Search, offsets: TopicOffsets, partitions: Sequence[int]) -> _Span:
+def newest_ms(
+    offsets: TopicOffsets, partitions: Sequence[int], wall_ms: int
+) -> int | None:
+    """Return the latest time of a record, Unix ms; None if the topic is empty.
+
+    A record from the future moves no clock, so it does not count in full.
+    """
+    newest = offsets.newest(partitions).values()
+    latest_ms = max((at.timestamp_ms for at in newest), default=None)
+    return None if latest_ms is None else min(latest_ms, wall_ms + MAX_AHEAD_MS)
+
+
+def _span(
+    begun: Search, offsets: TopicOffsets, partitions: Sequence[int], wall_ms: int
+) -> _Span:
     """Return the record times to search: those that the topic has of the window.
 
     Raises:
         click.UsageError: The topic holds no record.
     """
     held = offsets.first_at_or_after(partitions, 0).values()
-    newest = offsets.newest(partitions).values()
-    if not held:
+    newest = newest_ms(offsets, partitions, wall_ms)
+    if not held or newest is None:
         message = "the topic holds no record"
         raise click.UsageError(message)
     held_ms = min(one.timestamp_ms for one in held)
     window = begun.window
-    last_ms = min(window.last_ms, max(one.timestamp_ms for one in newest))
+    last_ms = min(window.last_ms, newest)
     first_ms = window.first_ms
     if first_ms == ALL_TIMES.first_ms:
         first_ms = last_ms - (_SLICE_MS if begun.query.sender else SEARCH_MS)

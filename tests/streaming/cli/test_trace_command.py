@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from connectors.simulator.scenario_files import load_scenario
 from sds_core.trace.document import trace_object
 from sds_core.wire import decode, encode
 from streaming.cli.trace import command
+from tests.support.frames import FrameFactory
 from tests.support.kafka import KafkaTopic, TopicMaker, make_topic
 from tests.support.trace.causes import KINDS, Case, run_of
 from tests.support.trace.traced import Simulated, simulated
@@ -28,6 +30,7 @@ from tests.support.trace.traced import Simulated, simulated
 NAME = "not delivered to one"
 CHANNEL = "cut"
 PARTITIONS = 4
+HOUR_MS = 3_600_000
 ID = "id of the message"
 """Stands for it in arguments: the simulation runs when the first test needs it."""
 
@@ -172,6 +175,7 @@ def test_every_unresolved_incident_of_a_channel_is_traced(
         (["--incidents"], "--incidents needs --channel"),
         ([], "give one of MESSAGE_ID"),
         (["x" * 513], "an id has 1 to 512 characters"),
+        (["\udcff"], "is not UTF-8"),
         ([ID, "--follow", "--format", "mermaid"], "--follow"),
     ],
 )
@@ -270,3 +274,47 @@ def test_a_message_of_mvds_is_traced_over_all_pairs_of_peers(
     arguments = ["--channel", found["channel"], "--format", "plantuml", "--anonymise"]
     drawn = trace(topic, message_id.upper(), *arguments)
     assert "P1->>P2: " in drawn.stdout
+
+
+@pytest.mark.kafka
+def test_incidents_hours_apart_are_all_found(
+    kafka_topic: TopicMaker, tmp_path: Path
+) -> None:
+    """One record from the future and one of MVDS with the id of the message too."""
+    topic = kafka_topic()
+    frames = FrameFactory("town")
+    hours = {"old": 0, "between": 5, "new": 10}
+    now_ms = int(time.time() * 1_000)
+    records = [
+        TopicRecord(
+            0,
+            now_ms - (12 - hour) * HOUR_MS,
+            b"town",
+            encode(frames.content(name, "alice", 1_000 + hour)),
+            (),
+        )
+        for name, hour in hours.items()
+    ]
+    far_ms = now_ms + 1_000 * HOUR_MS
+    records.append(records[-1]._replace(timestamp_ms=far_ms))
+    write(records, topic.settings)
+    report = tmp_path / "report.json"
+    incidents = [
+        {
+            "channel": "town",
+            "kind": "lost",
+            "message_id": name,
+            "sender": "alice",
+            "since": records[place].timestamp_ms,
+            "found": now_ms,
+            "ended": None,
+        }
+        for place, name in enumerate(hours)
+        if name != "between"
+    ]
+    report.write_text(json.dumps({"schema": 1, "incidents": incidents}))
+    arguments = ["--incidents", "--channel", "town", "--report", str(report)]
+    found = documents(trace(topic, *arguments, "--format", "json"))
+    assert [one["message_id"] for one in found] == ["old", "new"]
+    (newest,) = documents(trace(topic, "new", "--format", "json"))
+    assert newest["message_id"] == "new"
