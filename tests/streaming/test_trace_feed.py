@@ -66,12 +66,15 @@ def test_a_trace_does_not_depend_on_how_often_it_is_taken() -> None:
 def test_deadlines_pass_while_the_partition_is_silent() -> None:
     """The topic's clock moves with its other partitions."""
     feed = feed_of("lost")
+    feed.admit(START_MS + 30 * MINUTE)
     for offset in range(20):
-        history = (HistoryEntry("lost" if offset == 19 else f"m{offset - 1}"),)
+        named = [f"m{offset - 1}"] if offset else []
+        named += ["lost"] if offset == 19 else []
         frame = FRAMES.content(f"m{offset}", "alice", 1_000 + offset)
-        frame = frame._replace(causal_history=history if offset else ())
+        history = tuple(HistoryEntry(name, b"", "bob") for name in named)
+        value = encode(frame._replace(causal_history=history))
         at_ms = START_MS + offset * MINUTE
-        feed.add(RawRecord(0, offset, at_ms, b"town", encode(frame), ()))
+        feed.add(RawRecord(0, offset, at_ms, b"town", value, ()))
     (before,) = feed.traces()
     assert not before.evidence.conclusions
     (after,) = feed.traces(START_MS + 40 * MINUTE)

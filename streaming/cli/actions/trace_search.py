@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import NamedTuple
 
 import click
@@ -160,8 +161,8 @@ def search(
         raise click.UsageError(message)
     if len(begun.subjects) > MOST_MESSAGES:
         logger.warning("only the newest %d messages are traced", MOST_MESSAGES)
-        newest_first = sorted(begun.subjects.items(), key=lambda one: -one[1])
-        begun.subjects = dict(reversed(newest_first[:MOST_MESSAGES]))
+    in_order = sorted(begun.subjects.items(), key=itemgetter(1))
+    begun.subjects = dict(in_order[-MOST_MESSAGES:])
     return begun
 
 
