@@ -113,7 +113,7 @@ def test_missing_library_is_a_problem(
     monkeypatch.setattr(planner, "find_spec", lambda name: None)
     with planned(history) as plans:
         assert computed(plans).problem == (
-            "forecasts need statsmodels: pip install 'sds-monitor[plan]'"
+            "plans need statsmodels: pip install 'sds-monitor[plan]'"
         )
 
 
@@ -135,6 +135,17 @@ def test_failed_worker_is_a_problem(
     monkeypatch.setattr(planner, "_GRACE_S", 1.0)
     with planned(history, Bounds(first_s=0.0, seconds=0.0)) as plans:
         assert expected in computed(plans).problem
+
+
+def test_worker_that_cannot_start_is_a_problem(
+    history: HistorySettings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The thread lives, and starts the next one."""
+    monkeypatch.setattr(planner, "_COMMAND", [str(tmp_path / "none")])
+    with planned(history, Bounds(first_s=0.0, every_s=0.0)) as plans:
+        assert "No such file" in computed(plans).problem
+        monkeypatch.setattr(planner, "_COMMAND", [planner.sys.executable, "-c", ""])
+        wait_for(lambda: plans()["sds"].problem.endswith("failed: no answer"), 10)
 
 
 def test_nothing_is_computed_soon_after_a_start(history: HistorySettings) -> None:
