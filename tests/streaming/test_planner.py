@@ -11,12 +11,15 @@ from pathlib import Path
 import psutil
 import pytest
 
+from connectors.history.schema import tables_of
+from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
+from sds_core.planning.fleet import HourlyRows
 from sds_core.planning.hours import DAY_MS
 from sds_core.planning.plan import Plan
-from streaming import planner
-from streaming.plan_worker import Order, compute
+from streaming import plan_worker, planner
+from streaming.plan_worker import FIT_DAYS, Order, compute, read_history
 from streaming.planner import Bounds, Planner
 from streaming.settings import HistorySettings
 from tests.support.planning.month import Month
@@ -86,12 +89,29 @@ def test_nothing_is_begun_after_its_time(history: HistorySettings) -> None:
     }
 
 
+def test_views_of_several_queries_are_forecast(
+    history: HistorySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker reads some views at a time."""
+    names, tables = ["town", "new", "village"], tables_of(kinds_of(PROTOCOLS).of("sds"))
+
+    def read() -> tuple[HourlyRows, int]:
+        return read_history(history.directory, tables, names, FIT_DAYS, END_MS)
+
+    together = read()
+    assert sorted(together[0]) == ["town", "village"]
+    monkeypatch.setattr(plan_worker, "_VIEWS_AT_ONCE", 1)
+    assert read() == together
+
+
 def test_end_of_the_monitor_ends_the_worker(history: HistorySettings) -> None:
-    """At once, although it would compute for seconds; its priority is the lowest."""
+    """At once, although it would compute for seconds; it waits and ends first."""
     with planned(history):
         children = psutil.Process(os.getpid()).children
         wait_for(lambda: any(one.nice() == 19 for one in children()), 60)
         (worker,) = [one for one in children() if one.nice() == 19]
+        score = Path(f"/proc/{worker.pid}/oom_score_adj")
+        wait_for(lambda: not score.exists() or int(score.read_text()) == 1_000, 10)
         begun_s = time.monotonic()
     assert time.monotonic() - begun_s < 5
     assert not worker.is_running()
