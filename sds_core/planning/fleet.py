@@ -26,7 +26,7 @@ class Fleet(NamedTuple):
     """What is known of the future of all views.
 
     Attributes:
-        views: Forecasts by view, in the order of the names.
+        views: Forecasts by view, in the order of the history.
         without: Views without a forecast, and why.
         total: Forecast of the sum of `views`, without limits; None without any, and if
             the model does not fit the sum.
@@ -50,7 +50,7 @@ def forecast_fleet(
     """Return the forecasts of views, which all begin where the history ends.
 
     Args:
-        rows: The history.
+        rows: The history; views are done in this order.
         measures: Columns of the rows.
         settings: What is asked.
         end_ms: End of the history, see `hours.last_hour_ms`.
@@ -64,7 +64,7 @@ def forecast_fleet(
     views: dict[str, Forecast] = {}
     without: dict[str, NoForecast] = {}
     summed: list[Daily] = []
-    for done, (name, of_view) in enumerate(sorted(rows.items()), start=1):
+    for done, (name, of_view) in enumerate(rows.items(), start=1):
         if is_over():
             without[name] = NoTime()
             continue

@@ -60,7 +60,7 @@ def print_forecast(
     )
     try:
         fleet = forecast_fleet(
-            read.rows,
+            dict(sorted(read.rows.items())),
             read.measures,
             settings,
             end_ms=read.end_ms,

@@ -194,6 +194,22 @@ def test_sum_is_that_of_the_channels_with_a_forecast() -> None:
     assert fleet.total.limits == ()
 
 
+def test_first_views_are_done_before_the_time_is_over() -> None:
+    """The caller's order says which ones matter most."""
+    rows = {name: rows_with("messages") for name in "cab"}
+    times = iter([False, True, True])
+    fleet = forecast_fleet(
+        rows,
+        MEASURES,
+        SETTINGS,
+        end_ms=END_MS,
+        now_ms=END_MS,
+        is_over=lambda: next(times),
+    )
+    assert list(fleet.views) == ["c"]
+    assert list(fleet.without) == ["a", "b"]
+
+
 def test_parts_have_the_names_of_the_page() -> None:
     """Each column of bytes is a part, of channels and of groups."""
     assert set(MEASURES.parts) == {
