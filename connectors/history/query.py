@@ -171,8 +171,8 @@ def hourly_rows(
     """Return a row for each hour in which a figure changed, in order, by channel.
 
     Its ``minute`` is the last one of the hour that has a row. A row has the last value
-    of each counter in its hour, and the greatest of each gauge. `channels` None: all. `config` has
-    settings of DuckDB, such as `SPARING`.
+    of each counter in its hour, and the greatest of each gauge. `channels` None: all.
+    `config` has settings of DuckDB, such as `SPARING`.
     """
     table = _narrowed(tables.minutes, [*counters, *gauges])
     greatest = {"minute", "told", *gauges}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -151,7 +152,7 @@ def test_failed_worker_is_a_problem(
     expected: str,
 ) -> None:
     """One that hangs is ended; the last line of one that fails is shown safely."""
-    monkeypatch.setattr(planner, "_COMMAND", [planner.sys.executable, "-c", program])
+    monkeypatch.setattr(planner, "_COMMAND", [sys.executable, "-c", program])
     monkeypatch.setattr(planner, "_GRACE_S", 1.0)
     with planned(history, Bounds(first_s=0.0, seconds=0.0)) as plans:
         assert expected in computed(plans).problem
@@ -164,7 +165,7 @@ def test_worker_that_cannot_start_is_a_problem(
     monkeypatch.setattr(planner, "_COMMAND", [str(tmp_path / "none")])
     with planned(history, Bounds(first_s=0.0, every_s=0.0)) as plans:
         assert "No such file" in computed(plans).problem
-        monkeypatch.setattr(planner, "_COMMAND", [planner.sys.executable, "-c", ""])
+        monkeypatch.setattr(planner, "_COMMAND", [sys.executable, "-c", ""])
         wait_for(lambda: plans()["sds"].problem.endswith("failed: no answer"), 10)
 
 
