@@ -255,7 +255,7 @@ def test_exact_line_stops_no_other_forecast() -> None:
     """The model has no solution for it: that view alone has no forecast."""
     line = rows_with("messages")
     with pytest.raises(NotFitted):
-        draw_paths(np.array(np.expm1(0.1 * np.arange(28)), float), 7)
+        draw_paths(np.expm1(0.1 * np.arange(28)).astype(np.float64), 7)
     for row in line:
         day, past = divmod((row["minute"] - MONTH.begin_ms) / DAY_MS, 1)
         before, whole = (np.expm1(0.1 * np.arange(day + n)).sum() for n in (0, 1))
