@@ -246,7 +246,7 @@ def test_figure_that_never_changes_stays() -> None:
 
 def test_figure_that_differs_by_rounding_stays() -> None:
     """Sums of floats are no deviation that a model can follow."""
-    values = 19_500 + 4e-12 * (np.arange(28) % 3)
+    values = 19_500 + 4e-12 * (np.arange(28.0) % 3).astype(np.float64)
     assert np.ptp(values) > 0
     assert (draw_paths(values, 3) == values[-1]).all()
 
@@ -255,7 +255,7 @@ def test_exact_line_stops_no_other_forecast() -> None:
     """The model has no solution for it: that view alone has no forecast."""
     line = rows_with("messages")
     with pytest.raises(NotFitted):
-        draw_paths(np.expm1(0.1 * np.arange(28)).astype(np.float64), 7)
+        draw_paths(np.expm1(0.1 * np.arange(28)), 7)
     for row in line:
         day, past = divmod((row["minute"] - MONTH.begin_ms) / DAY_MS, 1)
         before, whole = (np.expm1(0.1 * np.arange(day + n)).sum() for n in (0, 1))
