@@ -10,13 +10,15 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from connectors.history.errors import DamagedHistory, NoHistory
-from connectors.history.query import hourly_rows, newest_minute_ms
+from connectors.history.query import SPARING, hourly_rows, newest_minute_ms
 from connectors.history.schema import KindTables, tables_of
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.planning.errors import ModelMissing
@@ -30,6 +32,9 @@ FIT_DAYS = 56
 """Days of history that forecasts follow; the default of `plan forecast`."""
 
 _LOWEST_PRIORITY = 19
+_OOM_SCORE = Path("/proc/self/oom_score_adj")
+# The memory of a query grows with its views.
+_VIEWS_AT_ONCE = 10
 _END_OF_TIME_MS = 1 << 52
 """A row of the future is read too, because it says that a clock jumped."""
 
@@ -61,26 +66,35 @@ def read_history(
     names: Sequence[str] | None,
     days: int,
     now_ms: int,
+    config: Mapping[str, Any] = {},
 ) -> tuple[HourlyRows, int]:
     """Return the hours of views, and the end of the last whole hour, Unix ms.
 
-    Names of None are all views; the days end at `now_ms`, wall time.
+    Names of None are all views; the days end at `now_ms`, wall time. `config` has
+    settings of DuckDB, see `hourly_rows`.
 
     Raises:
         NoHistory: The directory holds no history.
         DamagedHistory: A file cannot be read.
     """
     measures = measures_of(tables.kind.published)
-    rows = hourly_rows(
-        directory,
-        names,
-        now_ms - days * DAY_MS,
-        _END_OF_TIME_MS,
-        measures.counters,
-        measures.gauges,
-        tables,
-    )
-    newest_ms = newest_minute_ms(directory, now_ms + CLOCK_MS, tables) or 0
+    blocks: list[Sequence[str] | None] = [None]
+    if names is not None:
+        at_once = _VIEWS_AT_ONCE
+        blocks = [names[at : at + at_once] for at in range(0, len(names), at_once)]
+    rows: dict[str, Sequence[Mapping[str, Any]]] = {}
+    for block in blocks:
+        rows |= hourly_rows(
+            directory,
+            block,
+            now_ms - days * DAY_MS,
+            _END_OF_TIME_MS,
+            measures.counters,
+            measures.gauges,
+            tables,
+            config,
+        )
+    newest_ms = newest_minute_ms(directory, now_ms + CLOCK_MS, tables, config) or 0
     return rows, last_hour_ms(newest_ms)
 
 
@@ -91,7 +105,12 @@ def compute(order: Order) -> Plan:
     tables = tables_of(kinds_of(PROTOCOLS).of(order.prefix))
     try:
         rows, end_ms = read_history(
-            Path(order.directory), tables, order.names, FIT_DAYS, order.now_ms
+            Path(order.directory),
+            tables,
+            order.names,
+            FIT_DAYS,
+            order.now_ms,
+            SPARING,
         )
         fleet = forecast_fleet(
             {name: rows.get(name, []) for name in order.names},
@@ -109,6 +128,9 @@ def compute(order: Order) -> Plan:
 def main() -> None:
     """Compute what standard input orders."""
     os.nice(_LOWEST_PRIORITY)
+    # Without memory, Linux ends this process before the driver.
+    with suppress(OSError):
+        _OOM_SCORE.write_text("1000", encoding="ascii")
     order = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Order)
     sys.stdout.buffer.write(msgspec.msgpack.encode(compute(order)))
 

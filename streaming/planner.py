@@ -133,14 +133,17 @@ class Planner(Poll[Plans]):
 
     def _made(self, order: Order) -> Plan:
         # A process group of its own: Ctrl-C is the monitor's, which ends it.
-        worker = self._worker = subprocess.Popen(  # noqa: S603 - fixed arguments
-            _COMMAND,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=os.environ | _ENVIRONMENT,
-            process_group=0,
-        )
+        try:
+            worker = self._worker = subprocess.Popen(  # noqa: S603 - fixed arguments
+                _COMMAND,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=os.environ | _ENVIRONMENT,
+                process_group=0,
+            )
+        except OSError as error:
+            return Plan(problem=f"the computation cannot start: {error}")
         if self._ending.is_set():
             worker.kill()
         try:
@@ -149,10 +152,12 @@ class Planner(Poll[Plans]):
             )
             return msgspec.msgpack.decode(answer, type=Plan)
         except subprocess.TimeoutExpired:
-            worker.kill()
-            worker.communicate()
             return Plan(problem="the last computation took too long, and was ended")
         except msgspec.DecodeError:
             lines = log.decode(errors="replace").split("\n")
             why = next((line for line in reversed(lines) if line.strip()), "no answer")
             return Plan(problem=f"the last computation failed: {printable(why)}")
+        finally:
+            # Nothing happens if it has ended.
+            worker.kill()
+            worker.communicate()

@@ -36,11 +36,16 @@ from connectors.history.schema import (
 )
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 
-_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+_Config = Mapping[str, str | bool | int | float | list[str]]
+
+_SETTINGS: _Config = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "enable_external_access": False,
 }
+
+SPARING: _Config = {"threads": 1, "memory_limit": "512MB"}
+"""Settings of DuckDB for a query beside a job, which needs cores and memory."""
 
 # A parameter that is NULL sets no condition.
 # Names of tables and of the field with a view's name are those of a protocol.
@@ -161,11 +166,13 @@ def hourly_rows(
     counters: Collection[str],
     gauges: Collection[str],
     tables: KindTables = CHANNEL_TABLES,
+    config: _Config = _SETTINGS,
 ) -> dict[str, list[Row]]:
     """Return a row for each hour in which a figure changed, in order, by channel.
 
     Its ``minute`` is the last one of the hour that has a row. A row has the last value
     of each counter in its hour, and the greatest of each gauge. `channels` None: all.
+    `config` has settings of DuckDB, such as `SPARING`.
     """
     table = _narrowed(tables.minutes, [*counters, *gauges])
     greatest = {"minute", "told", *gauges}
@@ -183,19 +190,26 @@ def hourly_rows(
     )
     values = {"channels": channels, "since_ms": since_ms, "until_ms": until_ms}
     found: dict[str, list[Row]] = {}
-    for row in _query(directory, table, sql, values, _days_between(since_ms, until_ms)):
+    between = _days_between(since_ms, until_ms)
+    for row in _query(directory, table, sql, values, between, config):
         found.setdefault(row[tables.label], []).append(row)
     return found
 
 
 def newest_minute_ms(
-    directory: Path, until_ms: int, tables: KindTables = CHANNEL_TABLES
+    directory: Path,
+    until_ms: int,
+    tables: KindTables = CHANNEL_TABLES,
+    config: _Config = _SETTINGS,
 ) -> int | None:
-    """Return the newest minute that has a row up to a time; None without any."""
+    """Return the newest minute that has a row up to a time; None without any.
+
+    `config` has settings of DuckDB, such as `SPARING`.
+    """
     table = tables.minutes
     only = replace(table, schema=pa.schema([table.schema.field("minute")]))
     sql = _sql(_NEWEST, table, tables)
-    rows = _query(directory, only, sql, {"until_ms": until_ms})
+    rows = _query(directory, only, sql, {"until_ms": until_ms}, config=config)
     return rows[0]["minute"] if rows else None
 
 
@@ -259,6 +273,7 @@ def _query(
     sql: str,
     values: Mapping[str, Any],
     select: Callable[[_Days], _Days] = lambda listed: listed,
+    config: _Config = _SETTINGS,
 ) -> list[Row]:
     if not _is_history(directory):
         inner = directory / "history"
@@ -266,7 +281,8 @@ def _query(
     while True:
         listed = _listed(directory / table.name)
         try:
-            return table.rows(_run_sql(table, _all(select(listed)), sql, values))
+            paths = _all(select(listed))
+            return table.rows(_run_sql(table, paths, sql, values, config))
         except (duckdb.Error, pa.ArrowException, OSError):
             # Retry if files were compacted or expired since they were listed.
             if _listed(directory / table.name) == listed:
@@ -317,8 +333,13 @@ def _has_null(file: pq.FileMetaData, field: str) -> bool:
 
 
 def _run_sql(
-    table: HistoryTable, paths: Sequence[Path], sql: str, values: Mapping[str, Any]
+    table: HistoryTable,
+    paths: Sequence[Path],
+    sql: str,
+    values: Mapping[str, Any],
+    config: _Config,
 ) -> pa.Table:
-    with duckdb.connect(":memory:", config=_SETTINGS) as connection:
+    settings = {**config, **_SETTINGS}
+    with duckdb.connect(":memory:", config=settings) as connection:
         connection.register(table.name, dataset_of(table, paths))
         return connection.sql(sql, params=dict(values)).to_arrow_table()

@@ -82,6 +82,13 @@ class TooLittleTraffic(NoForecast):
         )
 
 
+class NotFitted(NoForecast):
+    """The model has no solution for a figure, such as one that is exactly a line."""
+
+    def __init__(self) -> None:
+        super().__init__("the model cannot be fitted to the history")
+
+
 class NoTime(NoForecast):
     """The time for a computation was over before it came to the view."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sds_core.planning.errors import NoForecast, NoTime
+from sds_core.planning.errors import NoForecast, NotFitted, NoTime
 from sds_core.planning.forecast import (
     Daily,
     Forecast,
@@ -26,9 +26,10 @@ class Fleet(NamedTuple):
     """What is known of the future of all views.
 
     Attributes:
-        views: Forecasts by view, in the order of the names.
+        views: Forecasts by view, in the order of the history.
         without: Views without a forecast, and why.
-        total: Forecast of the sum of `views`, without limits; None without any.
+        total: Forecast of the sum of `views`, without limits; None without any, and if
+            the model does not fit the sum.
     """
 
     views: Mapping[str, Forecast]
@@ -49,7 +50,7 @@ def forecast_fleet(
     """Return the forecasts of views, which all begin where the history ends.
 
     Args:
-        rows: The history.
+        rows: The history; views are done in this order.
         measures: Columns of the rows.
         settings: What is asked.
         end_ms: End of the history, see `hours.last_hour_ms`.
@@ -63,7 +64,7 @@ def forecast_fleet(
     views: dict[str, Forecast] = {}
     without: dict[str, NoForecast] = {}
     summed: list[Daily] = []
-    for done, (name, of_view) in enumerate(sorted(rows.items()), start=1):
+    for done, (name, of_view) in enumerate(rows.items(), start=1):
         if is_over():
             without[name] = NoTime()
             continue
@@ -75,10 +76,10 @@ def forecast_fleet(
                 end_ms=end_ms,
                 now_ms=now_ms,
             )
+            views[name] = forecast(hours, measures.parts, settings)
         except NoForecast as error:
             without[name] = error
             continue
-        views[name] = forecast(hours, measures.parts, settings)
         summed.append(daily_figures(hours, measures.parts, settings))
         progress(done)
     return Fleet(views, without, _total(views, summed, end_ms, settings))
@@ -93,7 +94,10 @@ def _total(
     if not summed:
         return None
     if len(summed) > 1:
-        return forecast_daily(sum_daily(summed), end_ms, settings)
+        try:
+            return forecast_daily(sum_daily(summed), end_ms, settings)
+        except NotFitted:
+            return None
     # The sum of one view is its forecast, which takes a second to compute again.
     (view,) = views.values()
     names = {*summed[0], "kafka.storage"}

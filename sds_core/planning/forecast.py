@@ -151,6 +151,7 @@ def forecast(
 
     Raises:
         sds_core.planning.errors.ModelMissing: statsmodels is not installed.
+        sds_core.planning.errors.NotFitted: The model does not fit a figure.
     """
     daily = dict(daily_figures(hours, parts, settings))
     levels: dict[str, float] = {}
@@ -185,6 +186,10 @@ def forecast_daily(daily: Daily, end_ms: int, settings: ForecastSettings) -> For
         daily: The figures.
         end_ms: End of the last day, Unix ms.
         settings: What is asked.
+
+    Raises:
+        sds_core.planning.errors.ModelMissing: statsmodels is not installed.
+        sds_core.planning.errors.NotFitted: The model does not fit a figure.
     """
     figures, _ = _outlooks(daily, settings)
     return Forecast(end_ms, _days(daily), figures, ())

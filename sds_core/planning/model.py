@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 
-from sds_core.planning.errors import ModelMissing
+from sds_core.planning.errors import ModelMissing, NotFitted
 from sds_core.planning.hours import Floats
 
 PATHS = 500
@@ -21,6 +21,8 @@ _SEED = 20_261_124
 _WEEK = 7
 # e^41 is 600 PB: a steep line from few days must not overflow.
 _GREATEST_LOG = 41.0
+# Sums of floats that should be equal differ by less.
+_LEAST_CHANGE = 1e-9
 
 
 def draw_paths(values: Floats, days: int) -> Floats:
@@ -35,8 +37,10 @@ def draw_paths(values: Floats, days: int) -> Floats:
 
     Raises:
         ModelMissing: statsmodels is not installed.
+        NotFitted: The model has no solution for the values.
     """
-    if np.ptp(values) == 0:
+    logs = np.log1p(values)
+    if np.ptp(logs) < _LEAST_CHANGE:
         return np.full((days, PATHS), values[-1])
     try:
         # It takes a second, and is an extra of the package.
@@ -44,7 +48,7 @@ def draw_paths(values: Floats, days: int) -> Floats:
     except ImportError as error:
         raise ModelMissing from error
     model = UnobservedComponents(
-        np.log1p(values),
+        logs,
         level="deterministic trend",
         seasonal=_WEEK,
         stochastic_seasonal=False,
@@ -53,9 +57,12 @@ def draw_paths(values: Floats, days: int) -> Floats:
     with warnings.catch_warnings():
         # A figure that follows its line exactly has no deviation to estimate.
         warnings.simplefilter("ignore")
-        fitted = model.fit(disp=False)
-        drawn = fitted.simulate(
-            days, anchor="end", repetitions=PATHS, rng=np.random.default_rng(_SEED)
-        )
-    logs = np.asarray(drawn, np.float64).reshape(days, PATHS)
-    return np.maximum(np.expm1(np.minimum(logs, _GREATEST_LOG)), 0.0)
+        try:
+            fitted = model.fit(disp=False)
+            drawn = fitted.simulate(
+                days, anchor="end", repetitions=PATHS, rng=np.random.default_rng(_SEED)
+            )
+        except np.linalg.LinAlgError as error:
+            raise NotFitted from error
+    paths = np.asarray(drawn, np.float64).reshape(days, PATHS)
+    return np.maximum(np.expm1(np.minimum(paths, _GREATEST_LOG)), 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,12 +12,15 @@ from pathlib import Path
 import psutil
 import pytest
 
+from connectors.history.schema import tables_of
+from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
+from sds_core.planning.fleet import HourlyRows
 from sds_core.planning.hours import DAY_MS
 from sds_core.planning.plan import Plan
-from streaming import planner
-from streaming.plan_worker import Order, compute
+from streaming import plan_worker, planner
+from streaming.plan_worker import FIT_DAYS, Order, compute, read_history
 from streaming.planner import Bounds, Planner
 from streaming.settings import HistorySettings
 from tests.support.planning.month import Month
@@ -86,12 +90,29 @@ def test_nothing_is_begun_after_its_time(history: HistorySettings) -> None:
     }
 
 
+def test_views_of_several_queries_are_forecast(
+    history: HistorySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker reads some views at a time."""
+    names, tables = ["town", "new", "village"], tables_of(kinds_of(PROTOCOLS).of("sds"))
+
+    def read() -> tuple[HourlyRows, int]:
+        return read_history(history.directory, tables, names, FIT_DAYS, END_MS)
+
+    together = read()
+    assert sorted(together[0]) == ["town", "village"]
+    monkeypatch.setattr(plan_worker, "_VIEWS_AT_ONCE", 1)
+    assert read() == together
+
+
 def test_end_of_the_monitor_ends_the_worker(history: HistorySettings) -> None:
-    """At once, although it would compute for seconds; its priority is the lowest."""
+    """At once, although it would compute for seconds; it waits and ends first."""
     with planned(history):
         children = psutil.Process(os.getpid()).children
         wait_for(lambda: any(one.nice() == 19 for one in children()), 60)
         (worker,) = [one for one in children() if one.nice() == 19]
+        score = Path(f"/proc/{worker.pid}/oom_score_adj")
+        wait_for(lambda: not score.exists() or int(score.read_text()) == 1_000, 10)
         begun_s = time.monotonic()
     assert time.monotonic() - begun_s < 5
     assert not worker.is_running()
@@ -113,7 +134,7 @@ def test_missing_library_is_a_problem(
     monkeypatch.setattr(planner, "find_spec", lambda name: None)
     with planned(history) as plans:
         assert computed(plans).problem == (
-            "forecasts need statsmodels: pip install 'sds-monitor[plan]'"
+            "plans need statsmodels: pip install 'sds-monitor[plan]'"
         )
 
 
@@ -131,10 +152,21 @@ def test_failed_worker_is_a_problem(
     expected: str,
 ) -> None:
     """One that hangs is ended; the last line of one that fails is shown safely."""
-    monkeypatch.setattr(planner, "_COMMAND", [planner.sys.executable, "-c", program])
+    monkeypatch.setattr(planner, "_COMMAND", [sys.executable, "-c", program])
     monkeypatch.setattr(planner, "_GRACE_S", 1.0)
     with planned(history, Bounds(first_s=0.0, seconds=0.0)) as plans:
         assert expected in computed(plans).problem
+
+
+def test_worker_that_cannot_start_is_a_problem(
+    history: HistorySettings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The thread lives, and starts the next one."""
+    monkeypatch.setattr(planner, "_COMMAND", [str(tmp_path / "none")])
+    with planned(history, Bounds(first_s=0.0, every_s=0.0)) as plans:
+        assert "No such file" in computed(plans).problem
+        monkeypatch.setattr(planner, "_COMMAND", [sys.executable, "-c", ""])
+        wait_for(lambda: plans()["sds"].problem.endswith("failed: no answer"), 10)
 
 
 def test_nothing_is_computed_soon_after_a_start(history: HistorySettings) -> None:

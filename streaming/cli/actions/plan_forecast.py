@@ -60,7 +60,7 @@ def print_forecast(
     )
     try:
         fleet = forecast_fleet(
-            read.rows,
+            dict(sorted(read.rows.items())),
             read.measures,
             settings,
             end_ms=read.end_ms,
@@ -69,10 +69,10 @@ def print_forecast(
         )
     except ModelMissing as error:
         raise click.UsageError(str(error)) from error
-    if fleet.total is None:
+    if not fleet.views:
         raise click.UsageError(_refusal(fleet, read))
-    if now_ms - fleet.total.begin_ms > SILENCE_MS:
-        logger.warning("the history ends at %s", utc_time(fleet.total.begin_ms))
+    if now_ms - read.end_ms > SILENCE_MS:
+        logger.warning("the history ends at %s", utc_time(read.end_ms))
     if html is not None:
         # jinja and pygal, which tables do not need.
         from streaming.cli.actions.plan_report import forecast_report
@@ -108,9 +108,9 @@ def _refusal(fleet: Fleet, read: ReadHours) -> str:
 def _document(
     fleet: Fleet, read: ReadHours, table: ChannelTable, horizon: Horizon
 ) -> dict[str, Any]:
-    assert fleet.total is not None  # noqa: S101 - the caller checked
+    total = fleet.total
     return {
-        "begin": fleet.total.begin_ms,
+        "begin": read.end_ms,
         "days": horizon.days,
         "interval": horizon.interval,
         "channels": {
@@ -120,7 +120,7 @@ def _document(
             }
             for name, one in fleet.views.items()
         },
-        "total": forecast_object(fleet.total),
+        "total": None if total is None else forecast_object(total),
         "without_forecast": [
             {"channel": name, "why": str(why)} for name, why in fleet.without.items()
         ],

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
+import pytest
+
 from connectors.history.parquet import ParquetHistory
-from connectors.history.query import hourly_rows
-from connectors.history.schema import CHANNEL_MINUTES
+from connectors.history.query import SPARING, hourly_rows
+from connectors.history.schema import CHANNEL_MINUTES, Row
 from sds_core.observer.sds.totals import BloomGauge
 from tests.support.history.rows import DAY_MS, MONDAY_MS, minute
 
@@ -50,3 +53,19 @@ def test_only_the_channel_and_the_range_are_read(tmp_path: Path) -> None:
     assert not found
     every = hourly_rows(tmp_path, None, 0, 2 * MONDAY_MS, COUNTERS, GAUGES)
     assert sorted(every) == ["town", "village"]
+
+
+def test_query_beside_a_job_has_limits(tmp_path: Path) -> None:
+    """It has one thread, and fails rather than take more memory than it may."""
+    assert SPARING["threads"] == 1
+    ParquetHistory(tmp_path).write(CHANNEL_MINUTES, [minute(MONDAY_MS, 1, messages=1)])
+
+    def read(**limits: str) -> dict[str, list[Row]]:
+        config = {**SPARING, **limits}
+        return hourly_rows(
+            tmp_path, None, 0, 2 * MONDAY_MS, COUNTERS, GAUGES, config=config
+        )
+
+    assert list(read()) == ["town"]
+    with pytest.raises(duckdb.OutOfMemoryException):
+        read(memory_limit="1KB")

@@ -11,7 +11,7 @@ import pytest
 
 from sds_core.observer.mvds.figures import GROUP_FIGURES
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
-from sds_core.planning.errors import ClockJumped, ModelMissing
+from sds_core.planning.errors import ClockJumped, ModelMissing, NotFitted
 from sds_core.planning.filters import designed_ids
 from sds_core.planning.fleet import Fleet, forecast_fleet
 from sds_core.planning.forecast import Forecast, ForecastSettings
@@ -194,6 +194,22 @@ def test_sum_is_that_of_the_channels_with_a_forecast() -> None:
     assert fleet.total.limits == ()
 
 
+def test_first_views_are_done_before_the_time_is_over() -> None:
+    """The caller's order says which ones matter most."""
+    rows = {name: rows_with("messages") for name in "cab"}
+    times = iter([False, True, True])
+    fleet = forecast_fleet(
+        rows,
+        MEASURES,
+        SETTINGS,
+        end_ms=END_MS,
+        now_ms=END_MS,
+        is_over=lambda: next(times),
+    )
+    assert list(fleet.views) == ["c"]
+    assert list(fleet.without) == ["a", "b"]
+
+
 def test_parts_have_the_names_of_the_page() -> None:
     """Each column of bytes is a part, of channels and of groups."""
     assert set(MEASURES.parts) == {
@@ -226,6 +242,27 @@ def test_group_has_bytes_and_no_limits() -> None:
 def test_figure_that_never_changes_stays() -> None:
     """A constant has no deviation, and needs no model."""
     assert (draw_paths(np.full(20, 5.0), 3) == np.full((3, PATHS), 5.0)).all()
+
+
+def test_figure_that_differs_by_rounding_stays() -> None:
+    """Sums of floats are no deviation that a model can follow."""
+    values = 19_500 + 4e-12 * (np.arange(28.0) % 3).astype(np.float64)
+    assert np.ptp(values) > 0
+    assert (draw_paths(values, 3) == values[-1]).all()
+
+
+def test_exact_line_stops_no_other_forecast() -> None:
+    """The model has no solution for it: that view alone has no forecast."""
+    line = rows_with("messages")
+    with pytest.raises(NotFitted):
+        draw_paths(np.expm1(0.1 * np.arange(28)), 7)
+    for row in line:
+        day, past = divmod((row["minute"] - MONTH.begin_ms) / DAY_MS, 1)
+        before, whole = (np.expm1(0.1 * np.arange(day + n)).sum() for n in (0, 1))
+        row["messages"] = float(before + past * (whole - before))
+    fleet = fleet_of({"a": line, "b": rows_with("bytes_content")})
+    assert list(fleet.views) == ["b"]
+    assert isinstance(fleet.without["a"], NotFitted)
 
 
 def test_missing_library_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
