@@ -249,8 +249,9 @@ def _value(plan: ChannelPlan, key: str, text: str) -> object:
             problem = f"is {shown(text)}: allowed is a value, because it is no number"
             raise TableError(key, problem)
         number *= present
-        # Half a participant is no participant.
-        number = round(number) if isinstance(present, int) else number
+        if isinstance(present, int) and math.isfinite(number):
+            # Half a participant is no participant.
+            number = round(number)
     return int(number) if math.isfinite(number) and number == int(number) else number
 
 

@@ -140,6 +140,13 @@ def test_unknown_key_is_named_with_a_near_one() -> None:
         changed(PLAN, {"a\n": "2"})
 
 
+@pytest.mark.parametrize("factor", ["infx", "nanx", "1e308x", "1e300x"])
+def test_factor_without_a_finite_product_is_refused(factor: str) -> None:
+    """Whole numbers have no infinity to round."""
+    with pytest.raises(TableError, match="^participants is .*: allowed is "):
+        changed(PLAN, {"participants": factor})
+
+
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -1.0, 0.0])
 def test_file_has_no_number_that_is_none(number: float) -> None:
     """TOML allows NaN and infinity."""
