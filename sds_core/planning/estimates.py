@@ -47,6 +47,8 @@ def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
     if not len(known):
         return NOTHING
     mean = float(known.mean())
+    if len(known) == 1:
+        return Estimate(mean, -math.inf, math.inf)
     if np.ptp(known) == 0:
         # Equal in all runs, as a ratio of 1.
         return Estimate.exact(mean)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,9 @@ from rich.table import Table
 
 from connectors.sweep_results import SweepRefused, read_sweep
 from sds_core.planning.errors import ModelMissing
-from sds_core.planning.estimates import Estimate
 from sds_core.planning.grid import Cell
 from sds_core.planning.outcome import Outcome
+from sds_core.planning.words import with_interval
 from sds_core.text import byte_size, counted, did_you_mean, number, shown
 from streaming.cli.output import print_json, write_page
 
@@ -94,15 +94,6 @@ def print_summary(
         highlight=False,
         soft_wrap=True,
     )
-
-
-def with_interval(estimate: Estimate, text: Callable[[float], str]) -> str:
-    """Return a mean with the half width of its interval, if that is known."""
-    if math.isnan(estimate.value):
-        return "-"
-    half = (estimate.high - estimate.low) / 2
-    mean = text(estimate.value)
-    return f"{mean} ± {text(half)}" if half and math.isfinite(half) else mean
 
 
 def _text(value: Any) -> str:

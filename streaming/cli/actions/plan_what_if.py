@@ -19,6 +19,7 @@ from sds_core.planning.errors import ModelMissing, NoForecast
 from sds_core.planning.estimates import Estimate
 from sds_core.planning.measured_channel import MeasuredChannel, measured_channel
 from sds_core.planning.what_if import FigureSource, PlannedFigure, compared
+from sds_core.planning.words import with_interval
 from sds_core.reading import TableError, read
 from sds_core.text import byte_size, counted, printable, shown
 from streaming.cli.actions.plan_runs import run_all
@@ -298,14 +299,8 @@ def _title(plan: ChannelPlan) -> str:
 
 
 def _between(estimate: Estimate, unit: str, *, signed: bool = False) -> str:
-    if math.isnan(estimate.value):
-        return "-"
-    middle = _amount(estimate.value, unit)
-    if signed and estimate.value > 0:
-        middle = f"+{middle}"
-    if estimate.low == estimate.high:
-        return middle
-    return f"{middle} ± {_amount(estimate.high - estimate.value, unit)}"
+    text = with_interval(estimate, lambda value: _amount(value, unit))
+    return f"+{text}" if signed and estimate.value > 0 else text
 
 
 def _amount(value: float, unit: str) -> str:

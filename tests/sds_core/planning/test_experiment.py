@@ -162,3 +162,4 @@ def test_interval_is_students() -> None:
     assert estimate.high - 2 == pytest.approx(4.302_653 / math.sqrt(3), rel=1e-6)
     assert estimated([0.5, 0.5]) == (0.5, 0.5, 0.5)
     assert all(map(math.isnan, estimated([math.nan])))
+    assert estimated([math.nan, 3.0]) == (3.0, -math.inf, math.inf)
