@@ -71,12 +71,9 @@ def test_full_disk_is_explained(tmp_path: Path, room: int) -> None:
     length = (tmp_path / "runs.jsonl").stat().st_size
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
-        with (
-            pytest.raises(SweepRefused, match=r"cannot be used \(.+\): check --out"),
-            opened_sweep(tmp_path, GRID, "1") as writer,
-        ):
-            resource.setrlimit(resource.RLIMIT_FSIZE, (length + room, limits[1]))
-            writer.add(finished(1))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (length + room, limits[1]))
+        with pytest.raises(SweepRefused, match=r"cannot be used \(.+\): check --out"):
+            fill(tmp_path, [1])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list(read_sweep(tmp_path).runs) == [0]

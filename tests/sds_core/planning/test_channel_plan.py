@@ -143,7 +143,7 @@ def test_unknown_key_is_named_with_a_near_one() -> None:
 @pytest.mark.parametrize("factor", ["infx", "nanx", "1e308x", "1e300x"])
 def test_factor_without_a_finite_product_is_refused(factor: str) -> None:
     """Whole numbers have no infinity to round."""
-    with pytest.raises(TableError, match="^participants is .*: allowed is "):
+    with pytest.raises(TableError, match=r"^participants is .*: allowed is "):
         changed(PLAN, {"participants": factor})
 
 

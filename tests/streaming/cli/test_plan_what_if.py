@@ -9,9 +9,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Collection
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 from prometheus_client import CollectorRegistry
@@ -27,6 +29,7 @@ from sds_core.planning.outcome import Outcome
 from sds_core.planning.what_if import closed_figures
 from streaming.cli import group
 from streaming.cli.actions import plan_what_if
+from streaming.cli.actions.plan_runs import run_all
 from tests.support.planning.stored import store
 from tests.support.planning.watched import START_MS, rows_of
 from tests.support.snapshots import snapshot_of
@@ -263,3 +266,15 @@ def test_interrupt_ends_it_without_a_traceback(plan_file: Path) -> None:
     assert process.returncode == 0
     assert out == ""
     assert "Traceback" not in err
+
+
+def test_process_that_ends_ends_the_command() -> None:
+    """It does not wait for the run of that process."""
+    plans = {"base": ChannelPlan(participants=2, messages_per_day=4_320)}
+
+    def end(_: int) -> None:
+        for worker in active_children():
+            worker.kill()
+
+    with pytest.raises(click.ClickException, match="was ended, perhaps for lack of"):
+        run_all(plans, range(1, 21), end)
