@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,16 @@ class Estimate(NamedTuple):
 
 
 NOTHING = Estimate.exact(math.nan)
+
+
+def require_scipy() -> None:
+    """Check before long work what `estimated` needs after it.
+
+    Raises:
+        ModelMissing: scipy is not installed.
+    """
+    if find_spec("scipy") is None:
+        raise ModelMissing
 
 
 def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:

@@ -16,7 +16,7 @@ from rich.text import Text
 from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.planning.channel import ChannelPlan, changed
 from sds_core.planning.errors import ModelMissing, NoForecast
-from sds_core.planning.estimates import Estimate
+from sds_core.planning.estimates import Estimate, require_scipy
 from sds_core.planning.measured_channel import MeasuredChannel, measured_channel
 from sds_core.planning.what_if import FigureSource, PlannedFigure, compared
 from sds_core.planning.words import with_interval
@@ -24,7 +24,7 @@ from sds_core.reading import TableError, read
 from sds_core.text import byte_size, counted, printable, shown
 from streaming.cli.actions.plan_runs import run_all
 from streaming.cli.actions.plan_sources import read_hours
-from streaming.cli.output import print_json, wall_ms, write_page
+from streaming.cli.output import check_page, print_json, wall_ms, write_page
 from streaming.cli.plan_options import PlanSource
 from streaming.cli.plan_variants import BASE, Changes, Question
 
@@ -40,10 +40,16 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
         html: File for a page with charts; None without one.
 
     Raises:
-        click.UsageError: A key or value is not allowed, the history gives no plan, or
-            the page cannot be written.
+        click.UsageError: A key or value is not allowed, the history gives no plan,
+            scipy is not installed, or the page cannot be written.
         click.ClickException: The source cannot be read.
     """
+    if html is not None:
+        check_page(html)
+    try:
+        require_scipy()
+    except ModelMissing as error:
+        raise click.UsageError(str(error)) from error
     measured = None
     if question.plan is not None:
         base = _plan_of(question.plan)
@@ -62,10 +68,7 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
         length=total, label=counted(total, "simulation"), file=sys.stderr
     ) as bar:
         outcomes = run_all(plans, seeds, bar.update)
-    try:
-        figures = compared(plans, outcomes)
-    except ModelMissing as error:
-        raise click.UsageError(str(error)) from error
+    figures = compared(plans, outcomes)
     if html is not None:
         # jinja and pygal, which tables do not need.
         from streaming.cli.actions.plan_report import variants_report

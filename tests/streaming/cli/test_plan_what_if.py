@@ -23,6 +23,7 @@ from connectors.history.schema import Row
 from connectors.web.app import create_app
 from connectors.web.sources import Sources
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.planning import estimates
 from sds_core.planning.channel import ChannelPlan
 from sds_core.planning.hours import HOUR_MS
 from sds_core.planning.outcome import Outcome
@@ -266,6 +267,19 @@ def test_interrupt_ends_it_without_a_traceback(plan_file: Path) -> None:
     assert process.returncode == 0
     assert out == ""
     assert "Traceback" not in err
+
+
+def test_wrong_use_is_found_before_the_simulations(
+    plan_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page in a file, and a missing package."""
+    page = invoke("--plan", str(plan_file), "--html", str(plan_file / "page.html"))
+    monkeypatch.setattr(estimates, "find_spec", lambda name: None)
+    package = invoke("--plan", str(plan_file))
+    for result, line in ((page, "is no directory to use"), (package, "need statsmod")):
+        assert result.exit_code == 2
+        assert line in result.stderr
+        assert "simulations" not in result.stderr
 
 
 def test_process_that_ends_ends_the_command() -> None:
