@@ -17,6 +17,7 @@ from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.planning.channel import ChannelPlan, changed
 from sds_core.planning.errors import ModelMissing, NoForecast
 from sds_core.planning.estimates import Estimate, require_scipy
+from sds_core.planning.experiment import check_size
 from sds_core.planning.measured_channel import MeasuredChannel, measured_channel
 from sds_core.planning.what_if import FigureSource, PlannedFigure, compared
 from sds_core.planning.words import with_interval
@@ -26,7 +27,7 @@ from streaming.cli.actions.plan_runs import run_all
 from streaming.cli.actions.plan_sources import read_hours
 from streaming.cli.output import check_page, print_json, wall_ms, write_page
 from streaming.cli.plan_options import PlanSource
-from streaming.cli.plan_variants import BASE, Changes, Question
+from streaming.cli.plan_variants import BASE, MEASURED, Changes, Question
 
 _MOST_NAMED = 5
 
@@ -92,10 +93,12 @@ def _plan_of(path: Path) -> ChannelPlan:
 
 def _changed(base: ChannelPlan, changes: Changes, where: str) -> ChannelPlan:
     try:
-        return changed(base, changes)
+        plan = changed(base, changes)
+        check_size(plan)
     except TableError as error:
         message = f"{where}: {error}"
         raise click.UsageError(message) from error
+    return plan
 
 
 def _measured(source: PlanSource) -> MeasuredChannel:
@@ -251,7 +254,7 @@ def _print_tables(
     if measured:
         known = measured.figures
         columns = {
-            "measured": [
+            MEASURED: [
                 _amount(known.get(row.name, math.nan), row.unit) for row in _ROWS
             ]
         } | columns

@@ -82,17 +82,17 @@ def test_long_payload_has_segments() -> None:
         (
             "messages_per_day",
             "0",
-            "messages_per_day is 0: allowed is a number from 1 to 8640000",
+            "messages_per_day is 0: allowed is a number from 1 to 500000",
         ),
         (
             "messages_per_day",
             "-3x",
-            "messages_per_day is -3000: allowed is a number from 1 to 8640000",
+            "messages_per_day is -3000: allowed is a number from 1 to 500000",
         ),
         (
             "messages_per_day",
             "inf",
-            "messages_per_day is inf: allowed is a number from 1 to 8640000",
+            "messages_per_day is inf: allowed is a number from 1 to 500000",
         ),
         (
             "participants",

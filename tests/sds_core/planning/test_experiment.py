@@ -13,10 +13,12 @@ from sds_core.planning.experiment import (
     LEAST_MESSAGES,
     LONGEST_INTERVAL_S,
     MOST_MESSAGES,
+    check_size,
     run,
     times_of,
 )
 from sds_core.planning.what_if import FigureSource, compared
+from sds_core.reading import TableError
 
 PLAN = ChannelPlan(participants=3, messages_per_day=4_320, loss=0.1)
 SIZE = 600
@@ -70,6 +72,17 @@ def test_size_follows_from_receptions_within_bounds() -> None:
         times = times_of(plan, 20_000)
         measured_s = times.until_s - times.from_s
         assert measured_s / times.interval_s == pytest.approx(messages)
+
+
+def test_run_without_an_end_in_sight_is_refused() -> None:
+    """A large group is none; one that is busy too, or a tiny interval, is."""
+    check_size(changed(PLAN, {"participants": "1000"}))
+    crowd = changed(PLAN, {"participants": "1000", "messages_per_day": "400000"})
+    with pytest.raises(TableError, match=r"^the plan has about .*: allowed are up to"):
+        check_size(crowd)
+    for key in ("sync_interval_s", "retransmission_interval_s", "mean_away_s"):
+        with pytest.raises(TableError, match="allowed is a number from 1 to"):
+            changed(PLAN, {key: "1e-9"})
 
 
 def test_loss_costs_recovery_and_repair() -> None:

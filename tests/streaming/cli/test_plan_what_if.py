@@ -163,7 +163,7 @@ def test_running_monitor_gives_the_same_plan(
         (("--set", "loss=2"), "changed: loss is 2: allowed is a number from 0 to 1"),
         (
             ("--assume", "messages_per_day=0"),
-            "--assume: messages_per_day is 0: allowed is a number from 1 to 8640000",
+            "--assume: messages_per_day is 0: allowed is a number from 1 to 500000",
         ),
         (("--set", "los=2"), "changed: los is no setting (did you mean 'loss'?): "),
         (
@@ -198,7 +198,7 @@ def test_wrong_change_is_one_line(
         (PLAN + "losses = 1", "the table has no key 'losses' (did you mean 'loss'?)"),
         (
             "participants = 2\nmessages_per_day = nan",
-            "messages_per_day is nan: allowed is a number from 1 to 8640000",
+            "messages_per_day is nan: allowed is a number from 1 to 500000",
         ),
         ("participants =", "is not TOML"),
     ],
