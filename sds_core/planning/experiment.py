@@ -124,7 +124,7 @@ def _receptions_each(plan: ChannelPlan, interval_s: float) -> float:
         + 1.5 * interval_s / plan.setting("sync_interval_s")
         + plan.participants / 3
     )
-    return (plan.participants - 1) * frames
+    return float((plan.participants - 1) * frames)
 
 
 def scenario_of(plan: ChannelPlan, times: Times) -> Scenario:

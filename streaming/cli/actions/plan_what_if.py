@@ -59,6 +59,10 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
         measured = _measured(question.source)
         base = measured.plan
     base = _changed(base, question.assumed, "--assume")
+    if measured is not None:
+        known = dict(measured.figures)
+        known["epoch_used"] = known["epoch_messages"] / base.epoch_messages
+        measured = measured._replace(figures=known)
     plans = {BASE: base} | {
         name: _changed(base, changes, name)
         for name, changes in question.variants.items()

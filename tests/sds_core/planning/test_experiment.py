@@ -17,6 +17,7 @@ from sds_core.planning.experiment import (
     run,
     times_of,
 )
+from sds_core.planning.outcome import EPOCH_S
 from sds_core.planning.what_if import FigureSource, compared
 from sds_core.reading import TableError
 
@@ -83,6 +84,14 @@ def test_run_without_an_end_in_sight_is_refused() -> None:
     for key in ("sync_interval_s", "retransmission_interval_s", "mean_away_s"):
         with pytest.raises(TableError, match="allowed is a number from 1 to"):
             changed(PLAN, {key: "1e-9"})
+
+
+def test_time_shorter_than_an_epoch_gives_no_epoch() -> None:
+    """A part of an epoch says little about the greatest count of a whole one."""
+    outcome = run(changed(PLAN, {"messages_per_day": "50000"}), 1, receptions=SIZE)
+    assert outcome.seconds < EPOCH_S
+    assert math.isnan(outcome.epoch_messages)
+    assert math.isnan(outcome.epoch_used)
 
 
 def test_loss_costs_recovery_and_repair() -> None:

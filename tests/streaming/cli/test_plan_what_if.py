@@ -269,6 +269,17 @@ def test_interrupt_ends_it_without_a_traceback(plan_file: Path) -> None:
     assert "Traceback" not in err
 
 
+def test_measured_epoch_is_a_share_of_the_assumed_budget(history: Path) -> None:
+    """Also if it is not 100; no variant takes the name of the column."""
+    arguments = ("--history", str(history), "--channel", "town", "--format", "json")
+    result = invoke(*arguments, "--assume", "epoch_messages=50")
+    known = json.loads(result.stdout)["measured"]["figures"]
+    assert known["epoch_used"] == pytest.approx(known["epoch_messages"] / 50)
+    taken = invoke(*arguments, "--variant", "measured:loss=0.2")
+    assert taken.exit_code == 2
+    assert "--variant measured: this name is taken" in taken.stderr
+
+
 def test_wrong_use_is_found_before_the_simulations(
     plan_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
