@@ -208,7 +208,7 @@ _ROWS = (
     _Row("false acknowledgements", "false_acknowledgements", "ppm"),
     _Row("messages in an epoch, most", "epoch_messages", ""),
     _Row("share of the epoch's budget", "epoch_used", "%"),
-    _Row("days until a filter is full", "days_to_full_filter", ""),
+    _Row("days to fill a new filter", "days_to_full_filter", ""),
     _Row("monitor: first pass", "monitor_first_pass", "%"),
     _Row("monitor: eventual", "monitor_eventual", "%"),
     _Row("monitor: acknowledged, mean", "monitor_ack_mean_s", "s"),
