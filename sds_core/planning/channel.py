@@ -74,8 +74,8 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
     delay_ms: _Millis = 100.0
     delay_sigma: Annotated[float, Meta(ge=0, le=3)] = 0.4
     offline_share: Share = 0.0
-    mean_present_s: _Interval = 3_600.0
-    mean_away_s: _Interval = 3_600.0
+    mean_present_s: PositiveSeconds = 3_600.0
+    mean_away_s: PositiveSeconds = 3_600.0
     fetch_after_s: Seconds | None = None
     profile: Literal["default", "spec", "js_sds", "nim_sds"] = "default"
     causal_history: Annotated[int, Meta(ge=0, le=1_000)] | None = None

@@ -81,7 +81,7 @@ def test_run_without_an_end_in_sight_is_refused() -> None:
     crowd = changed(PLAN, {"participants": "1000", "messages_per_day": "400000"})
     with pytest.raises(TableError, match=r"^the plan has about .*: allowed are up to"):
         check_size(crowd)
-    for key in ("sync_interval_s", "retransmission_interval_s", "mean_away_s"):
+    for key in ("sync_interval_s", "retransmission_interval_s"):
         with pytest.raises(TableError, match="allowed is a number from 1 to"):
             changed(PLAN, {key: "1e-9"})
 
