@@ -8,13 +8,15 @@ that in which they finished, so its bytes do not depend on the number of workers
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any, Final, cast
+from typing import Any, Final, cast
 
 import msgspec
 import pyarrow as pa
@@ -101,7 +103,7 @@ class SweepWriter:
         results: What the directory has.
     """
 
-    def __init__(self, directory: Path, results: SweepResults, file: IO[bytes]) -> None:
+    def __init__(self, directory: Path, results: SweepResults, file: FileIO) -> None:
         self.results = results
         self._directory = directory
         self._file = file
@@ -113,8 +115,9 @@ class SweepWriter:
             SweepRefused: The directory cannot be written to.
         """
         with _explained(self._directory):
-            self._file.write(msgspec.json.encode(run) + b"\n")
-            self._file.flush()
+            line = msgspec.json.encode(run) + b"\n"
+            if self._file.write(line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(self._file.fileno())
         self.results.runs[run.number] = run
 
@@ -172,7 +175,8 @@ def opened_sweep(
                 temporary.replace(path)
             _check(directory, asked)
             results, length = _results(directory, asked)
-            file = stack.enter_context((directory / _JOURNAL).open("ab"))
+            # A buffer would be written again when the file closes after an error.
+            file = stack.enter_context((directory / _JOURNAL).open("ab", buffering=0))
             file.truncate(length)
         yield SweepWriter(directory, results, file)
 

@@ -24,9 +24,9 @@ from docs.page_part import PagePart
 from sds_core.planning.closed_forms import false_positive_rates
 from sds_core.planning.experiment import Outcome
 from sds_core.planning.grid import Cell, Grid
+from sds_core.planning.words import with_interval
 from sds_core.text import byte_size, counted, number
 from sds_core.wire import DEFAULT_PARAMETERS
-from streaming.cli.actions.plan_summary import with_interval
 from streaming.cli.actions.plan_sweep import run_sweep
 from streaming.settings import SessionSettings
 

@@ -17,17 +17,22 @@ from sds_core.message_channel.profile import Profile
 from sds_core.reading import Table, TableError, read
 from sds_core.reliable_channel.segmentation import SegmentationOptions
 from sds_core.simulation.profile_share import ProfileShare
-from sds_core.simulation.scenario import PositiveSeconds, Seconds, Share
+from sds_core.simulation.scenario import LONGEST_S, PositiveSeconds, Seconds, Share
 from sds_core.text import did_you_mean, shown
 from sds_core.wire import BloomParameters
 
 DAY_S: Final = 86_400.0
+
+MAX_MESSAGES_PER_DAY: Final = 500_000
+"""The lead of a run has this rate for minutes; a busier one takes too long with losses,
+since each participant waits for many messages at a time."""
 
 MAX_FILTER_BYTES: Final = 131_072
 """A longer filter leaves no room for content in a message of 150 KiB (64/WAKU2-NETWORK,
 "Message Size")."""
 
 _SEGMENTATION = SegmentationOptions()
+_Interval = Annotated[float, Meta(ge=1, le=LONGEST_S)]
 _Millis = Annotated[float, Meta(ge=1, le=600_000)]
 
 
@@ -62,7 +67,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
     """
 
     participants: Annotated[int, Meta(ge=2, le=2_000)]
-    messages_per_day: Annotated[float, Meta(ge=1, le=8_640_000)]
+    messages_per_day: Annotated[float, Meta(ge=1, le=MAX_MESSAGES_PER_DAY)]
     payload_least_bytes: Annotated[int, Meta(ge=1, le=10_000_000)] = 20
     payload_most_bytes: Annotated[int, Meta(ge=1, le=10_000_000)] = 200
     loss: Share = 0.0
@@ -80,9 +85,9 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
     t_min_s: Seconds | None = None
     t_max_s: PositiveSeconds | None = None
     response_groups: Annotated[int, Meta(ge=1, le=10_000)] | None = None
-    sync_interval_s: PositiveSeconds | None = None
+    sync_interval_s: _Interval | None = None
     segment_parity: Share = 0.0
-    retransmission_interval_s: PositiveSeconds | None = None
+    retransmission_interval_s: _Interval | None = None
     sds_r: bool | None = None
     epoch_messages: Annotated[int, Meta(ge=1, le=1_000_000)] = 100
 
@@ -249,8 +254,9 @@ def _value(plan: ChannelPlan, key: str, text: str) -> object:
             problem = f"is {shown(text)}: allowed is a value, because it is no number"
             raise TableError(key, problem)
         number *= present
-        # Half a participant is no participant.
-        number = round(number) if isinstance(present, int) else number
+        if isinstance(present, int) and math.isfinite(number):
+            # Half a participant is no participant.
+            number = round(number)
     return int(number) if math.isfinite(number) and number == int(number) else number
 
 

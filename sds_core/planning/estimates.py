@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,16 @@ class Estimate(NamedTuple):
 NOTHING = Estimate.exact(math.nan)
 
 
+def require_scipy() -> None:
+    """Check before long work what `estimated` needs after it.
+
+    Raises:
+        ModelMissing: scipy is not installed.
+    """
+    if find_spec("scipy") is None:
+        raise ModelMissing
+
+
 def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
     """Return the mean of independent runs with Student's t interval.
 
@@ -47,6 +58,8 @@ def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
     if not len(known):
         return NOTHING
     mean = float(known.mean())
+    if len(known) == 1:
+        return Estimate(mean, -math.inf, math.inf)
     if np.ptp(known) == 0:
         # Equal in all runs, as a ratio of 1.
         return Estimate.exact(mean)

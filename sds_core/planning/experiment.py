@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from sds_core.planning.channel import DAY_S, ChannelPlan
 from sds_core.planning.outcome import Measurement, Outcome
+from sds_core.reading import TableError
 from sds_core.simulation.delays import Lognormal
 from sds_core.simulation.scenario import (
     LONGEST_S,
@@ -27,6 +28,9 @@ __all__ = ["RECEPTIONS", "Outcome", "Times", "run", "scenario_of", "times_of"]
 
 RECEPTIONS: Final = 60_000
 """Receptions of frames in a run: two to three seconds of CPU time."""
+
+MAX_RECEPTIONS: Final = 100_000_000
+"""More receptions in the shortest run are refused."""
 
 LEAST_MESSAGES, MOST_MESSAGES = 10, 200
 LONGEST_INTERVAL_S: Final = 600.0
@@ -80,13 +84,7 @@ def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
     """
     interval_s = min(DAY_S / plan.messages_per_day, LONGEST_INTERVAL_S)
     segments = sum(plan.segments())
-    # Each loss takes a response, and a large group has a few sync messages at a time.
-    frames = (
-        segments * (1 + 2 * plan.loss)
-        + 1.5 * interval_s / plan.setting("sync_interval_s")
-        + plan.participants / 3
-    )
-    messages = receptions / ((plan.participants - 1) * frames)
+    messages = receptions / _receptions_each(plan, interval_s)
     messages = min(max(messages, LEAST_MESSAGES), MOST_MESSAGES)
     talk_s, settle_s = messages * interval_s, _SETTLE_S
     if plan.offline_share:
@@ -99,6 +97,34 @@ def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
     from_s = lead_s + _LEAD_QUIET_S
     until_s = min(from_s + talk_s, LONGEST_S / 2)
     return Times(lead_s, from_s, until_s, until_s + settle_s, interval_s)
+
+
+def check_size(plan: ChannelPlan) -> None:
+    """Check that the shortest run of a plan ends within about an hour of CPU time.
+
+    Raises:
+        TableError: It has more than `MAX_RECEPTIONS` receptions, by a rough count.
+    """
+    times = times_of(plan, receptions=0)
+    messages = LEAST_MESSAGES + _LEADS[0] + _LEAD_QUIET_S / times.interval_s
+    receptions = messages * _receptions_each(plan, times.interval_s)
+    if receptions > MAX_RECEPTIONS:
+        problem = (
+            f"has about {receptions:,.0f} receptions of frames in a run: allowed are "
+            f"up to {MAX_RECEPTIONS:,}, give fewer participants or messages"
+        )
+        raise TableError("the plan", problem)
+
+
+def _receptions_each(plan: ChannelPlan, interval_s: float) -> float:
+    """Return roughly how many receptions each message causes."""
+    # Each loss takes a response, and a large group has a few sync messages at a time.
+    frames = (
+        sum(plan.segments()) * (1 + 2 * plan.loss)
+        + 1.5 * interval_s / plan.setting("sync_interval_s")
+        + plan.participants / 3
+    )
+    return float((plan.participants - 1) * frames)
 
 
 def scenario_of(plan: ChannelPlan, times: Times) -> Scenario:

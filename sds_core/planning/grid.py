@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from sds_core.planning.channel import ChannelPlan
 from sds_core.planning.estimates import Estimate, estimated
-from sds_core.planning.experiment import RECEPTIONS, Outcome
+from sds_core.planning.experiment import MAX_RECEPTIONS, RECEPTIONS, Outcome, check_size
 from sds_core.reading import Table, TableError, read
 from sds_core.simulation.scenario import PositiveSeconds
 
@@ -29,7 +29,7 @@ class _GridTable(Table, frozen=True, kw_only=True):
     base: dict[str, Any] = msgspec.field(default_factory=dict)
     grid: _Lists | Annotated[tuple[_Lists, ...], Meta(min_length=1)]
     seeds: Annotated[int, Meta(ge=1, le=MAX_RUNS)]
-    receptions: Annotated[int, Meta(ge=1, le=100_000_000)] = RECEPTIONS
+    receptions: Annotated[int, Meta(ge=1, le=MAX_RECEPTIONS)] = RECEPTIONS
     target_s: PositiveSeconds = 5.0
 
 
@@ -92,7 +92,8 @@ class Grid:
                 which each combination makes a plan; several tables `grid` add up.
 
         Raises:
-            TableError: The mapping is not a grid, or has more than `MAX_RUNS` runs.
+            TableError: The mapping is not a grid, has more than `MAX_RUNS` runs, or
+                a run is too large.
         """
         table = read(mapping, _GridTable)
         lists = (table.grid,) if isinstance(table.grid, dict) else table.grid
@@ -111,6 +112,8 @@ class Grid:
             for one in lists
             for values in product(*one.values())
         }
+        for cell in cells:
+            check_size(cell)
         keys = dict.fromkeys(key for one in lists for key in one)
         return cls(
             tuple(keys), tuple(cells), table.seeds, table.receptions, table.target_s

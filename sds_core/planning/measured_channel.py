@@ -67,8 +67,8 @@ def measured_channel(
         epoch_messages: Budget of a participant in an epoch.
 
     Raises:
-        TooLittleTraffic: There are fewer than `LEAST_MESSAGES` messages, 2 participants
-            or 1 whole hour.
+        TooLittleTraffic: There are fewer than `LEAST_MESSAGES` messages with frames,
+            2 participants or 1 whole hour.
         Silent: The channel fell silent.
         ClockJumped: A row is later than now.
     """
@@ -86,7 +86,9 @@ def measured_channel(
     used = min(len(hours.grown["messages"]), _WEEK_HOURS)
     grown = {name: float(one[-used:].sum()) for name, one in hours.grown.items()}
     gauges = {name: one[-used:] for name, one in hours.gauges.items()}
-    messages, participants = grown["messages"], int(gauges[PARTICIPANTS].max())
+    # A message without a frame of its own shows no lengths.
+    messages = min(grown["messages"], grown["frames_content"])
+    participants = int(gauges[PARTICIPANTS].max())
     if messages < LEAST_MESSAGES or participants < 2:
         raise TooLittleTraffic(int(messages), participants, used, LEAST_MESSAGES)
     repeated = float(bytes_repeated(hours)[-used:].sum())

@@ -56,7 +56,8 @@ class Outcome(NamedTuple):
             `steady_ids`.
         false_acknowledgements_simulated: The same as it happened; the filters of a run
             are nearly empty.
-        epoch_messages: Most messages of a participant in an epoch of 10 minutes.
+        epoch_messages: Most messages of a participant in an epoch of 10 minutes; NaN
+            if the measured time is shorter.
         epoch_used: The same as a share of the budget.
         first_peer_in_time: Share of the messages that another participant received
             within S.
@@ -251,7 +252,8 @@ class Measurement:
     def _epoch_messages(self, seconds: float) -> float:
         epochs = int(seconds // EPOCH_S)
         if not epochs:
-            return max(self._epochs.values(), default=0) * EPOCH_S / seconds
+            # Scaled, the greatest of small counts is far above that of an epoch.
+            return math.nan
         whole = [count for (_, at), count in self._epochs.items() if at < epochs]
         return float(max(whole, default=0))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 
+from sds_core.planning.estimates import Estimate
 from sds_core.planning.forecast import Interval
 from sds_core.planning.limits import Reached
 from sds_core.text import byte_size, utc_time
@@ -76,3 +78,12 @@ def limit_line(limit: Reached, days: int) -> str:
         reached_time(at_ms, days) for at_ms in (limit.at_ms, limit.latest_ms)
     )
     return f"{what}: {middle} (earliest {utc_time(limit.earliest_ms)}, latest {latest})"
+
+
+def with_interval(estimate: Estimate, text: Callable[[float], str]) -> str:
+    """Return a mean with the half width of its interval, if that is known."""
+    if math.isnan(estimate.value):
+        return "-"
+    half = (estimate.high - estimate.low) / 2
+    mean = text(estimate.value)
+    return f"{mean} ± {text(half)}" if half and math.isfinite(half) else mean

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -39,6 +40,19 @@ def write_json(document: Any, path: Path, what: str) -> None:
         message = f"the {what} cannot be written to {path}: {error.strerror}"
         raise click.ClickException(message) from error
     click.echo(f"{what} in {path}")
+
+
+def check_page(path: Path) -> None:
+    """Check before long work that `write_page` can write a file.
+
+    Raises:
+        click.UsageError: The directory is none, or cannot be written to.
+    """
+    # `write_page` makes missing directories.
+    parent = next(one for one in path.absolute().parents if one.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        message = f"--html: {path} cannot be written: {parent} is no directory to use"
+        raise click.UsageError(message)
 
 
 def write_page(html: str, path: Path) -> None:

@@ -67,12 +67,14 @@ def sweep_command(
     or killed continues if the same command is given again. With --summary or --html,
     and without GRID, only prints the results in --out.
     """
-    from streaming.cli.actions.plan_summary import print_summary
+    from streaming.cli.actions.plan_summary import check_summary, print_summary
     from streaming.cli.actions.plan_sweep import run_sweep
 
     if grid is None and not summary and html is None:
         message = "give GRID, a TOML file, or --summary"
         raise click.UsageError(message)
+    if summary or html is not None:
+        check_summary(figures, html)
     if grid is not None:
         run_sweep(grid, out, SessionSettings(master, shuffle_partitions=1))
     if summary or html is not None:

@@ -12,7 +12,7 @@ import click
 from sds_core.text import shown
 from streaming.cli.plan_options import PlanSource
 
-BASE = "base"
+BASE, MEASURED = "base", "measured"
 _CHANGED = "changed"
 _MOST_VARIANTS = 20
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
@@ -72,7 +72,7 @@ def variants_of(sets: Iterable[str], variants: Iterable[str]) -> dict[str, Chang
         if not colon or not _NAME.fullmatch(name):
             message = f"--variant is {shown(text)}: allowed is NAME:KEY=VALUE,KEY=VALUE"
             raise click.UsageError(message)
-        if name in named or name == BASE:
+        if name in (*named, BASE, MEASURED):
             message = f"--variant {name}: this name is taken, give another one"
             raise click.UsageError(message)
         named[name] = changes_of("--variant", rest.split(","))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import resource
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -61,6 +62,21 @@ def test_half_written_run_does_not_count(tmp_path: Path, cut: int) -> None:
     assert list(read_sweep(tmp_path).runs) == [0]
     fill(tmp_path, [1, 2])
     assert list(read_sweep(tmp_path).runs) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("room", [0, 10])
+def test_full_disk_is_explained(tmp_path: Path, room: int) -> None:
+    """In one line; whole runs stay, also if a part of a line fits."""
+    fill(tmp_path, [0])
+    length = (tmp_path / "runs.jsonl").stat().st_size
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (length + room, limits[1]))
+        with pytest.raises(SweepRefused, match=r"cannot be used \(.+\): check --out"):
+            fill(tmp_path, [1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list(read_sweep(tmp_path).runs) == [0]
 
 
 def test_table_does_not_depend_on_the_order_in_which_runs_finish(

@@ -5,9 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from multiprocessing import get_context
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import active_children, get_context
 from typing import Final
+
+import click
 
 from sds_core.planning.channel import ChannelPlan
 from sds_core.planning.experiment import RECEPTIONS, Outcome, run
@@ -33,17 +37,34 @@ def run_all(
         plans: Plans by name.
         seeds: Seeds of each plan.
         done: Gets 1 after each run.
+
+    Raises:
+        click.ClickException: A process of the runs was ended.
     """
     number = len(plans) * len(seeds)
     size = min(RECEPTIONS, max(_LEAST_RECEPTIONS, _ALL_RECEPTIONS // number))
     tasks = [(name, plan, seed, size) for seed in seeds for name, plan in plans.items()]
     outcomes: dict[str, dict[int, Outcome]] = {name: {} for name in plans}
     # Spawned: the process may have threads, of which a fork copies the locks.
-    with get_context("spawn").Pool(min(os.cpu_count() or 1, number), _begin) as pool:
-        results: Iterable[tuple[str, int, Outcome]] = pool.imap_unordered(_run, tasks)
-        for name, seed, outcome in results:
-            outcomes[name][seed] = outcome
-            done(1)
+    context, workers = get_context("spawn"), min(os.cpu_count() or 1, number)
+    with ProcessPoolExecutor(workers, context, _begin) as pool:
+        try:
+            for future in as_completed([pool.submit(_run, task) for task in tasks]):
+                name, seed, outcome = future.result()
+                outcomes[name][seed] = outcome
+                done(1)
+        except BrokenProcessPool as error:
+            message = (
+                "a process of the simulations was ended, perhaps for lack of memory: "
+                "give fewer participants or messages"
+            )
+            raise click.ClickException(message) from error
+        except BaseException:
+            # The pool would wait for runs that have begun.
+            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in active_children():
+                worker.terminate()
+            raise
     return {name: [by[seed] for seed in seeds] for name, by in outcomes.items()}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +13,22 @@ from rich.table import Table
 
 from connectors.sweep_results import SweepRefused, read_sweep
 from sds_core.planning.errors import ModelMissing
-from sds_core.planning.estimates import Estimate
+from sds_core.planning.estimates import require_scipy
 from sds_core.planning.grid import Cell
 from sds_core.planning.outcome import Outcome
+from sds_core.planning.words import with_interval
 from sds_core.text import byte_size, counted, did_you_mean, number, shown
-from streaming.cli.output import print_json, write_page
+from streaming.cli.output import check_page, print_json, write_page
 
 _WIDEST = 1_000
 
 
-def print_summary(
-    directory: Path, figures: Sequence[str], as_json: bool, html: Path | None
-) -> None:
-    """Print means and their 95 % intervals.
-
-    Args:
-        directory: Directory of a sweep.
-        figures: Names of figures of `Outcome`.
-        as_json: Whether to print JSON.
-        html: File for a page with heat maps; None without one.
+def check_summary(figures: Sequence[str], html: Path | None) -> None:
+    """Check before a sweep what `print_summary` is asked for after it.
 
     Raises:
-        click.UsageError: A figure is unknown, the directory has no results, scipy is
-            not installed, or the page cannot be written.
+        click.UsageError: A figure is unknown, scipy is not installed, or the page
+            cannot be written.
     """
     for name in figures:
         if name not in Outcome._fields:
@@ -45,11 +38,33 @@ def print_summary(
                 f"{', '.join(Outcome._fields)}"
             )
             raise click.UsageError(message)
+    if html is not None:
+        check_page(html)
+    try:
+        require_scipy()
+    except ModelMissing as error:
+        raise click.UsageError(str(error)) from error
+
+
+def print_summary(
+    directory: Path, figures: Sequence[str], as_json: bool, html: Path | None
+) -> None:
+    """Print means and their 95 % intervals, after `check_summary`.
+
+    Args:
+        directory: Directory of a sweep.
+        figures: Names of figures of `Outcome`.
+        as_json: Whether to print JSON.
+        html: File for a page with heat maps; None without one.
+
+    Raises:
+        click.UsageError: The directory has no results, or the page cannot be written.
+    """
     try:
         results = read_sweep(directory)
-        cells = list(results.grid.summary(results.outcomes, figures))
-    except (SweepRefused, ModelMissing) as error:
+    except SweepRefused as error:
         raise click.UsageError(str(error)) from error
+    cells = list(results.grid.summary(results.outcomes, figures))
     runs = results.grid.seeds * len(results.grid.cells)
     if html is not None:
         # jinja and pygal, which tables do not need.
@@ -94,15 +109,6 @@ def print_summary(
         highlight=False,
         soft_wrap=True,
     )
-
-
-def with_interval(estimate: Estimate, text: Callable[[float], str]) -> str:
-    """Return a mean with the half width of its interval, if that is known."""
-    if math.isnan(estimate.value):
-        return "-"
-    half = (estimate.high - estimate.low) / 2
-    mean = text(estimate.value)
-    return f"{mean} ± {text(half)}" if half and math.isfinite(half) else mean
 
 
 def _text(value: Any) -> str:

@@ -16,16 +16,18 @@ from rich.text import Text
 from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.planning.channel import ChannelPlan, changed
 from sds_core.planning.errors import ModelMissing, NoForecast
-from sds_core.planning.estimates import Estimate
+from sds_core.planning.estimates import Estimate, require_scipy
+from sds_core.planning.experiment import check_size
 from sds_core.planning.measured_channel import MeasuredChannel, measured_channel
 from sds_core.planning.what_if import FigureSource, PlannedFigure, compared
+from sds_core.planning.words import with_interval
 from sds_core.reading import TableError, read
 from sds_core.text import byte_size, counted, printable, shown
 from streaming.cli.actions.plan_runs import run_all
 from streaming.cli.actions.plan_sources import read_hours
-from streaming.cli.output import print_json, wall_ms, write_page
+from streaming.cli.output import check_page, print_json, wall_ms, write_page
 from streaming.cli.plan_options import PlanSource
-from streaming.cli.plan_variants import BASE, Changes, Question
+from streaming.cli.plan_variants import BASE, MEASURED, Changes, Question
 
 _MOST_NAMED = 5
 
@@ -39,10 +41,16 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
         html: File for a page with charts; None without one.
 
     Raises:
-        click.UsageError: A key or value is not allowed, the history gives no plan, or
-            the page cannot be written.
+        click.UsageError: A key or value is not allowed, the history gives no plan,
+            scipy is not installed, or the page cannot be written.
         click.ClickException: The source cannot be read.
     """
+    if html is not None:
+        check_page(html)
+    try:
+        require_scipy()
+    except ModelMissing as error:
+        raise click.UsageError(str(error)) from error
     measured = None
     if question.plan is not None:
         base = _plan_of(question.plan)
@@ -51,6 +59,10 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
         measured = _measured(question.source)
         base = measured.plan
     base = _changed(base, question.assumed, "--assume")
+    if measured is not None:
+        known = dict(measured.figures)
+        known["epoch_used"] = known["epoch_messages"] / base.epoch_messages
+        measured = measured._replace(figures=known)
     plans = {BASE: base} | {
         name: _changed(base, changes, name)
         for name, changes in question.variants.items()
@@ -61,10 +73,7 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
         length=total, label=counted(total, "simulation"), file=sys.stderr
     ) as bar:
         outcomes = run_all(plans, seeds, bar.update)
-    try:
-        figures = compared(plans, outcomes)
-    except ModelMissing as error:
-        raise click.UsageError(str(error)) from error
+    figures = compared(plans, outcomes)
     if html is not None:
         # jinja and pygal, which tables do not need.
         from streaming.cli.actions.plan_report import variants_report
@@ -88,10 +97,12 @@ def _plan_of(path: Path) -> ChannelPlan:
 
 def _changed(base: ChannelPlan, changes: Changes, where: str) -> ChannelPlan:
     try:
-        return changed(base, changes)
+        plan = changed(base, changes)
+        check_size(plan)
     except TableError as error:
         message = f"{where}: {error}"
         raise click.UsageError(message) from error
+    return plan
 
 
 def _measured(source: PlanSource) -> MeasuredChannel:
@@ -197,7 +208,7 @@ _ROWS = (
     _Row("false acknowledgements", "false_acknowledgements", "ppm"),
     _Row("messages in an epoch, most", "epoch_messages", ""),
     _Row("share of the epoch's budget", "epoch_used", "%"),
-    _Row("days until a filter is full", "days_to_full_filter", ""),
+    _Row("days to fill a new filter", "days_to_full_filter", ""),
     _Row("monitor: first pass", "monitor_first_pass", "%"),
     _Row("monitor: eventual", "monitor_eventual", "%"),
     _Row("monitor: acknowledged, mean", "monitor_ack_mean_s", "s"),
@@ -247,7 +258,7 @@ def _print_tables(
     if measured:
         known = measured.figures
         columns = {
-            "measured": [
+            MEASURED: [
                 _amount(known.get(row.name, math.nan), row.unit) for row in _ROWS
             ]
         } | columns
@@ -298,14 +309,8 @@ def _title(plan: ChannelPlan) -> str:
 
 
 def _between(estimate: Estimate, unit: str, *, signed: bool = False) -> str:
-    if math.isnan(estimate.value):
-        return "-"
-    middle = _amount(estimate.value, unit)
-    if signed and estimate.value > 0:
-        middle = f"+{middle}"
-    if estimate.low == estimate.high:
-        return middle
-    return f"{middle} ± {_amount(estimate.high - estimate.value, unit)}"
+    text = with_interval(estimate, lambda value: _amount(value, unit))
+    return f"+{text}" if signed and estimate.value > 0 else text
 
 
 def _amount(value: float, unit: str) -> str:

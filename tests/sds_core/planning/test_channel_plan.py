@@ -82,17 +82,17 @@ def test_long_payload_has_segments() -> None:
         (
             "messages_per_day",
             "0",
-            "messages_per_day is 0: allowed is a number from 1 to 8640000",
+            "messages_per_day is 0: allowed is a number from 1 to 500000",
         ),
         (
             "messages_per_day",
             "-3x",
-            "messages_per_day is -3000: allowed is a number from 1 to 8640000",
+            "messages_per_day is -3000: allowed is a number from 1 to 500000",
         ),
         (
             "messages_per_day",
             "inf",
-            "messages_per_day is inf: allowed is a number from 1 to 8640000",
+            "messages_per_day is inf: allowed is a number from 1 to 500000",
         ),
         (
             "participants",
@@ -138,6 +138,13 @@ def test_unknown_key_is_named_with_a_near_one() -> None:
         changed(PLAN, {"casual_history": "2"})
     with pytest.raises(TableError, match=r"^'a\\n' is no setting: allowed is parti"):
         changed(PLAN, {"a\n": "2"})
+
+
+@pytest.mark.parametrize("factor", ["infx", "nanx", "1e308x", "1e300x"])
+def test_factor_without_a_finite_product_is_refused(factor: str) -> None:
+    """Whole numbers have no infinity to round."""
+    with pytest.raises(TableError, match=r"^participants is .*: allowed is "):
+        changed(PLAN, {"participants": factor})
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -1.0, 0.0])

@@ -13,10 +13,13 @@ from sds_core.planning.experiment import (
     LEAST_MESSAGES,
     LONGEST_INTERVAL_S,
     MOST_MESSAGES,
+    check_size,
     run,
     times_of,
 )
+from sds_core.planning.outcome import EPOCH_S
 from sds_core.planning.what_if import FigureSource, compared
+from sds_core.reading import TableError
 
 PLAN = ChannelPlan(participants=3, messages_per_day=4_320, loss=0.1)
 SIZE = 600
@@ -70,6 +73,25 @@ def test_size_follows_from_receptions_within_bounds() -> None:
         times = times_of(plan, 20_000)
         measured_s = times.until_s - times.from_s
         assert measured_s / times.interval_s == pytest.approx(messages)
+
+
+def test_run_without_an_end_in_sight_is_refused() -> None:
+    """A large group is none; one that is busy too, or a tiny interval, is."""
+    check_size(changed(PLAN, {"participants": "1000"}))
+    crowd = changed(PLAN, {"participants": "1000", "messages_per_day": "400000"})
+    with pytest.raises(TableError, match=r"^the plan has about .*: allowed are up to"):
+        check_size(crowd)
+    for key in ("sync_interval_s", "retransmission_interval_s"):
+        with pytest.raises(TableError, match="allowed is a number from 1 to"):
+            changed(PLAN, {key: "1e-9"})
+
+
+def test_time_shorter_than_an_epoch_gives_no_epoch() -> None:
+    """A part of an epoch says little about the greatest count of a whole one."""
+    outcome = run(changed(PLAN, {"messages_per_day": "50000"}), 1, receptions=SIZE)
+    assert outcome.seconds < EPOCH_S
+    assert math.isnan(outcome.epoch_messages)
+    assert math.isnan(outcome.epoch_used)
 
 
 def test_loss_costs_recovery_and_repair() -> None:
@@ -162,3 +184,4 @@ def test_interval_is_students() -> None:
     assert estimate.high - 2 == pytest.approx(4.302_653 / math.sqrt(3), rel=1e-6)
     assert estimated([0.5, 0.5]) == (0.5, 0.5, 0.5)
     assert all(map(math.isnan, estimated([math.nan])))
+    assert estimated([math.nan, 3.0]) == (3.0, -math.inf, math.inf)

@@ -85,6 +85,14 @@ def test_too_little_traffic_gives_no_plan(rows: list[dict[str, Any]]) -> None:
             _measured(history, last_hour_ms(history[-1]["minute"]) if history else 1)
 
 
+def test_messages_without_frames_give_no_plan(rows: list[dict[str, Any]]) -> None:
+    """They show no lengths and no causal histories."""
+    framed = ("frames_content", "frames_sync", "frames_ephemeral")
+    bare = [row | dict.fromkeys(framed, 0) for row in rows]
+    with pytest.raises(NoForecast, match=r"^0 messages of 3 participants"):
+        _measured(bare)
+
+
 def test_silent_channel_and_wrong_clock_give_no_plan(
     rows: list[dict[str, Any]],
 ) -> None:

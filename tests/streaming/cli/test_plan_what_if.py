@@ -9,9 +9,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Collection
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 from prometheus_client import CollectorRegistry
@@ -21,12 +23,14 @@ from connectors.history.schema import Row
 from connectors.web.app import create_app
 from connectors.web.sources import Sources
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.planning import estimates
 from sds_core.planning.channel import ChannelPlan
 from sds_core.planning.hours import HOUR_MS
 from sds_core.planning.outcome import Outcome
 from sds_core.planning.what_if import closed_figures
 from streaming.cli import group
 from streaming.cli.actions import plan_what_if
+from streaming.cli.actions.plan_runs import run_all
 from tests.support.planning.stored import store
 from tests.support.planning.watched import START_MS, rows_of
 from tests.support.snapshots import snapshot_of
@@ -159,7 +163,7 @@ def test_running_monitor_gives_the_same_plan(
         (("--set", "loss=2"), "changed: loss is 2: allowed is a number from 0 to 1"),
         (
             ("--assume", "messages_per_day=0"),
-            "--assume: messages_per_day is 0: allowed is a number from 1 to 8640000",
+            "--assume: messages_per_day is 0: allowed is a number from 1 to 500000",
         ),
         (("--set", "los=2"), "changed: los is no setting (did you mean 'loss'?): "),
         (
@@ -194,7 +198,7 @@ def test_wrong_change_is_one_line(
         (PLAN + "losses = 1", "the table has no key 'losses' (did you mean 'loss'?)"),
         (
             "participants = 2\nmessages_per_day = nan",
-            "messages_per_day is nan: allowed is a number from 1 to 8640000",
+            "messages_per_day is nan: allowed is a number from 1 to 500000",
         ),
         ("participants =", "is not TOML"),
     ],
@@ -263,3 +267,39 @@ def test_interrupt_ends_it_without_a_traceback(plan_file: Path) -> None:
     assert process.returncode == 0
     assert out == ""
     assert "Traceback" not in err
+
+
+def test_measured_epoch_is_a_share_of_the_assumed_budget(history: Path) -> None:
+    """Also if it is not 100; no variant takes the name of the column."""
+    arguments = ("--history", str(history), "--channel", "town", "--format", "json")
+    result = invoke(*arguments, "--assume", "epoch_messages=50")
+    known = json.loads(result.stdout)["measured"]["figures"]
+    assert known["epoch_used"] == pytest.approx(known["epoch_messages"] / 50)
+    taken = invoke(*arguments, "--variant", "measured:loss=0.2")
+    assert taken.exit_code == 2
+    assert "--variant measured: this name is taken" in taken.stderr
+
+
+def test_wrong_use_is_found_before_the_simulations(
+    plan_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page in a file, and a missing package."""
+    page = invoke("--plan", str(plan_file), "--html", str(plan_file / "page.html"))
+    monkeypatch.setattr(estimates, "find_spec", lambda name: None)
+    package = invoke("--plan", str(plan_file))
+    for result, line in ((page, "is no directory to use"), (package, "need statsmod")):
+        assert result.exit_code == 2
+        assert line in result.stderr
+        assert "simulations" not in result.stderr
+
+
+def test_process_that_ends_ends_the_command() -> None:
+    """It does not wait for the run of that process."""
+    plans = {"base": ChannelPlan(participants=2, messages_per_day=4_320)}
+
+    def end(_: int) -> None:
+        for worker in active_children():
+            worker.kill()
+
+    with pytest.raises(click.ClickException, match="was ended, perhaps for lack of"):
+        run_all(plans, range(1, 21), end)
