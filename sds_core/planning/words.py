@@ -81,9 +81,11 @@ def limit_line(limit: Reached, days: int) -> str:
 
 
 def with_interval(estimate: Estimate, text: Callable[[float], str]) -> str:
-    """Return a mean with the half width of its interval, if that is known."""
+    """Return a mean with the half width of its interval: ``?`` if one run gave it."""
     if math.isnan(estimate.value):
         return "-"
     half = (estimate.high - estimate.low) / 2
     mean = text(estimate.value)
-    return f"{mean} ± {text(half)}" if half and math.isfinite(half) else mean
+    if not half:
+        return mean
+    return f"{mean} ± {text(half) if math.isfinite(half) else '?'}"
