@@ -70,7 +70,7 @@ def test_hostile_names_are_text(client: httpx.Client) -> None:
         ({"sds": Plan()}, "The first forecasts follow some minutes after the start."),
         (
             {"sds": Plan(problem=str(ModelMissing()))},
-            "Forecasts need statsmodels: pip install &#39;sds-monitor[plan]&#39;.",
+            "Plans need statsmodels: pip install &#39;sds-monitor[plan]&#39;.",
         ),
     ],
 )
