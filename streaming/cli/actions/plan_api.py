@@ -13,7 +13,7 @@ import msgspec
 from sds_core.planning.fleet import HourlyRows
 from sds_core.planning.hours import HOUR_MS
 from sds_core.text import printable, shown
-from streaming.cli import UNREACHABLE
+from streaming.cli import Unreachable
 from streaming.cli.plan_options import DEFAULT_API, PlanSource
 
 _TIMEOUT_S = 60.0
@@ -49,10 +49,6 @@ class MonitorHours(NamedTuple):
     names: dict[str, str]
 
 
-class _Unreachable(click.ClickException):
-    exit_code = UNREACHABLE
-
-
 _Answer = TypeVar("_Answer")
 
 
@@ -82,7 +78,7 @@ def read_monitor(url: str, prefix: str, source: PlanSource, many: str) -> Monito
         found = _get(url, f"views/{quote(prefix, '')}/hours", given, _Hours)
         if any(row.get("minute") is None for row in found.hours):
             message = f"{url} gives an hour without a minute: is it sds-monitor's?"
-            raise _Unreachable(message)
+            raise Unreachable(message)
         rows[name] = found.hours
         clock_ms = max(clock_ms, found.clock or 0)
     return MonitorHours(rows, clock_ms // HOUR_MS * HOUR_MS, names)
@@ -98,7 +94,7 @@ def _views(url: str, prefix: str, many: str) -> Iterator[_View]:
             yield from msgspec.json.decode(page.get(many, b""), type=list[_View])
             after = msgspec.json.decode(page.get("next", b"null"), type=str | None)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise _Unreachable(_no_answer(url, error)) from error
+            raise Unreachable(_no_answer(url, error)) from error
         if after is None:
             return
 
@@ -114,20 +110,20 @@ def _get(url: str, path: str, given: dict[str, Any], type_: type[_Answer]) -> _A
         message = f"--api: {url!r} is no URL such as {DEFAULT_API}: {error}"
         raise click.UsageError(message) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _Unreachable(_no_answer(url, error)) from error
+        raise Unreachable(_no_answer(url, error)) from error
     except httpx.RequestError as error:
         message = f"no monitor answers at {url} ({error}): is it running?"
-        raise _Unreachable(message) from error
+        raise Unreachable(message) from error
     try:
         why = msgspec.json.decode(answer.content, type=_Refusal).error
     except (msgspec.DecodeError, UnicodeDecodeError):
         message = f"{url} answers {answer.status_code}: is it sds-monitor's?"
-        raise _Unreachable(message) from None
+        raise Unreachable(message) from None
     if answer.status_code == httpx.codes.NOT_FOUND and "id" in given:
         message = f"no such channel: {shown(given['id'])}"
         raise click.UsageError(message)
     message = f"{url} answers {answer.status_code}: {printable(why)}"
-    raise _Unreachable(message)
+    raise Unreachable(message)
 
 
 def _no_answer(url: str, error: Exception) -> str:

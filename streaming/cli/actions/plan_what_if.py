@@ -15,6 +15,7 @@ from rich.text import Text
 
 from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.planning.channel import ChannelPlan, changed
+from sds_core.planning.document import rounded
 from sds_core.planning.errors import ModelMissing, NoForecast
 from sds_core.planning.estimates import Estimate, require_scipy
 from sds_core.planning.experiment import check_size
@@ -175,7 +176,7 @@ def _interval(estimate: Estimate) -> dict[str, float | None]:
 
 def _number(value: float) -> float | None:
     """Return a number as JSON has it: without NaN and infinity."""
-    return float(f"{value:.6g}") if math.isfinite(value) else None
+    return rounded(value) if math.isfinite(value) else None
 
 
 class _Row(NamedTuple):
