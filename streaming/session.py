@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,13 @@ def make_session(
     return spark
 
 
+def stop_session(spark: SparkSession) -> None:
+    """Stop a session, of whose unfinished tasks Spark then reports nothing."""
+    with suppress(Py4JNetworkError, ConnectionError):  # The JVM may have ended.
+        spark.sparkContext.setLogLevel("OFF")
+    spark.stop()
+
+
 def warm_up(spark: SparkSession) -> threading.Thread:
     """Start the Python workers of a session, in the background; returns the thread.
 
@@ -195,8 +203,8 @@ def warm_up(spark: SparkSession) -> threading.Thread:
     """
 
     def run() -> None:
-        cores = spark.sparkContext.defaultParallelism
         try:
+            cores = spark.sparkContext.defaultParallelism
             if not has_executors(spark):
                 _use_bytes_pickler(spark)
             # Workers of an SQL query: Spark starts others for an RDD.

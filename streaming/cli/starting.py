@@ -26,6 +26,7 @@ from streaming.session import (
     exit_status_of_jvm,
     is_ended_by_master,
     make_session,
+    stop_session,
     warm_up,
 )
 from streaming.settings import JobSettings, SessionSettings
@@ -39,9 +40,6 @@ _OUT_OF_MEMORY = 52
 
 _END_OF_JVM_S = 5.0
 """How long a JVM that broke off a call may take to end."""
-
-_WARM_UP_S = 5.0
-"""How long workers that are just being started may delay the end, seconds."""
 
 
 @contextmanager
@@ -99,16 +97,14 @@ def running_spark(
     with end_requested() as ending:
         spark = _started_spark(session)
         logger.info("rules: %s", compiled.describe())
-        warming = warm_up(spark)
+        warm_up(spark)
         with end_requested(ending), _end_of_jvm_explained(ending):
             try:
                 if ending.is_set():
                     raise click.Abort
                 yield spark, ending
             finally:
-                # Spark would report tasks that it stops.
-                warming.join(_WARM_UP_S)
-                spark.stop()
+                stop_session(spark)
 
 
 def _started_spark(session: SessionSettings) -> SparkSession:
