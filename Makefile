@@ -34,7 +34,7 @@ demo: $(VENV)/installed ## Real traffic through the whole product, truth beside 
 # The quick tests need no program beside Python.
 UNIT := not (kafka or spark or browser or node or needs or slow)
 # More than cores: most of these tests wait for another program most of their time.
-WORKERS := 4
+WORKERS := 5
 report = $(if $(REPORTS),--junitxml=$(REPORTS)/$@.xml)
 
 .PHONY: test

@@ -12,6 +12,10 @@ from docs import make_accuracy_hours
 from tests.support.accuracy.suite import HOURS, Result, result_of
 
 
+# Compiled rules need a third of the time.
+pytestmark = pytest.mark.slow
+
+
 def short(name: str) -> Result:
     """Two hours and a half of a scenario."""
     return result_of(name, 1, is_short=True)

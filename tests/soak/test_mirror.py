@@ -26,7 +26,7 @@ from tests.support.waku_node import Cause, ConformanceNode
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
 
-DURATION_S = float(os.environ.get("SDS_MONITOR_SOAK_SECONDS", "160"))
+DURATION_S = float(os.environ.get("SDS_MONITOR_SOAK_SECONDS", "110"))
 CACHE = 3_000
 """Messages in the node's relay cache: a quarter of a minute of the traffic."""
 

@@ -19,7 +19,7 @@ from tests.support.hostile.shapes import CHANNEL
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
 
 START_MS = 1_768_478_400_000
-DURATION_S = 60
+DURATION_S = 40
 
 PATIENCE_S = 120.0
 """Other tests may keep both cores busy while 12,000 records are written."""
