@@ -58,7 +58,7 @@ test-rest: test-core
 
 .PHONY: test-alone
 test-alone: test-rest
-	$(PYTEST) -m alone $(report) $(PYTEST_OPTIONS)
+	$(PYTEST) -n 2 -m alone $(report) $(PYTEST_OPTIONS)
 
 .PHONY: check
 check: install lint type ## What CI checks beside the tests

@@ -68,6 +68,9 @@ def group_of(path: str) -> str:
         return SOAK
     if path.startswith("tests/interop/"):
         return INTEROP
+    if path.startswith("tests/e2e/"):
+        # A minute each, most of which they wait.
+        return path
     source = (_ROOT / path).read_text("utf-8")
     if _USES_SESSION.search(source):
         return SESSION
