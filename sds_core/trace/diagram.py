@@ -14,6 +14,7 @@ from sds_core.observer.tracing import Step
 from sds_core.text import shorten
 from sds_core.trace.document import sentence, step_text
 from sds_core.trace.trace import Trace
+from sds_core.trace.words import lane_names
 
 _HARMLESS = frozenset(string.ascii_letters + string.digits + " ._,()+-")
 _SAID = {": ": " - ", "…": "(cut)"}
@@ -53,7 +54,7 @@ def label(text: str) -> str:
 
 def _lines(trace: Trace, participant: str) -> Iterator[str]:
     """Yield the lines that both languages share; `participant` declares a lane."""
-    lanes = _lanes(trace)
+    lanes = {name: f"P{n}" for n, name in enumerate(lane_names(trace), 1)}
     for name, lane in lanes.items():
         yield participant.format(id=lane, label=label(shorten(name, _LONGEST_NAME)))
     yield participant.format(id=_TAPS, label=label(", ".join(trace.taps) or "taps"))
@@ -63,17 +64,6 @@ def _lines(trace: Trace, participant: str) -> Iterator[str]:
         yield _line(step, lanes, trace.begin_ms)
     for text, names in trace.evidence.unknown:
         yield f"Note over {_TAPS}: {label(f'not known - {sentence(text, names)}')}"
-
-
-def _lanes(trace: Trace) -> dict[str, str]:
-    """Return the lane of each participant that a step is about."""
-    lanes: dict[str, str] = {}
-    names = [one.name for one in trace.evidence.people]
-    used = {name for step in trace.evidence.steps for name in (step.by, step.to)}
-    for name in (*names, *sorted(used)):
-        if name and name in used:
-            lanes.setdefault(name, f"P{len(lanes) + 1}")
-    return lanes
 
 
 def _line(step: Step, lanes: dict[str, str], begin_ms: int) -> str:
