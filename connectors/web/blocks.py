@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from connectors.web.charts import Chart
 from connectors.web.drawing import draw
+from connectors.web.lanes import Lanes
 from connectors.web.words import NOTHING
 
 _SHADES = 9
@@ -28,6 +29,7 @@ class Table:
         words: Number of the first columns that have words, not figures.
         bars: A share in [0, 1] for each row, drawn as a bar at its end; empty without.
         links: An address for each row, of its first cell; empty without.
+        anchor: Prefix of the id of each row, before its number; empty without ids.
     """
 
     title: str
@@ -37,6 +39,7 @@ class Table:
     words: int = 1
     bars: Sequence[float] = ()
     links: Sequence[str] = ()
+    anchor: str = ""
     kind: Literal["table"] = "table"
 
 
@@ -140,7 +143,7 @@ class HeatMap:
         ]
 
 
-Block = Chart | Table | Ranges | HeatMap
+Block = Chart | Table | Ranges | HeatMap | Lanes
 """Names need not be escaped: the templates do that."""
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from connectors.kafka.settings import KafkaSettings
 from streaming.cli.incident_options import IncidentSource, source_options
 from streaming.cli.kafka_options import kafka_options
+from streaming.cli.plan_options import html_option
 from streaming.cli.settings import config_option, log_option, setting
 from streaming.cli.trace_options import TraceForm, TraceRequest
 from streaming.cli.window_options import window_options
@@ -42,6 +45,7 @@ from streaming.settings import Window
     is_flag=True,
     help="Replace the names of participants, for bug reports.",
 )
+@html_option
 @log_option()
 @click.argument("message_id", required=False, envvar="SDS_MONITOR_MESSAGE_ID")
 def command(
@@ -54,6 +58,7 @@ def command(
     follow: bool,
     form: str,
     anonymise: bool,
+    html: Path | None,
     message_id: str | None,
 ) -> None:
     """Print what happened to a message: every frame that concerns it.
@@ -67,4 +72,4 @@ def command(
 
     request = TraceRequest(message_id, sender, incidents, channel, window)
     request.check()
-    trace(kafka, source, request, TraceForm(form), follow, anonymise)
+    trace(kafka, source, request, TraceForm(form), follow, anonymise, html)

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -15,6 +16,8 @@ from connectors.kafka.consumer import OffsetRange
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import Client, KafkaSettings
 from connectors.kafka.timeline import read_in_order_of_time
+from connectors.web.report import report_html
+from connectors.web.trace_blocks import trace_report
 from sds_core.observer.record import RawRecord
 from sds_core.text import iso_time
 from sds_core.trace.diagram import mermaid, plantuml
@@ -24,7 +27,7 @@ from sds_core.trace.trace import Trace, TraceReader
 from streaming.cli.actions.trace_search import Search, begin_search, newest_ms, search
 from streaming.cli.incident_options import IncidentSource
 from streaming.cli.log import logger
-from streaming.cli.output import print_json, wall_ms
+from streaming.cli.output import check_page, print_json, wall_ms, write_page
 from streaming.cli.signals import end_requested
 from streaming.cli.trace_options import TraceForm, TraceRequest
 from streaming.cli.trace_text import TracePrinter
@@ -42,6 +45,7 @@ def trace(
     form: TraceForm,
     follow: bool,
     anonymise: bool,
+    html: Path | None,
 ) -> None:
     """Find messages, read what concerns them, and print their traces.
 
@@ -52,6 +56,7 @@ def trace(
         form: Form of the output.
         follow: Whether to continue with new records until a signal comes.
         anonymise: Whether to replace the names of participants.
+        html: File for a page, written at the end; None for none.
 
     Raises:
         click.ClickException: Nothing was found, or the incidents cannot be read.
@@ -59,13 +64,15 @@ def trace(
     if follow and form.is_diagram:
         message = "--follow cannot extend a diagram: give --format text or json"
         raise click.UsageError(message)
+    if html is not None:
+        check_page(html)
     output = _Output(form, anonymise)
     with closing(TopicOffsets(kafka)) as offsets, end_requested() as ending:
         searched = search(kafka, offsets, begin_search(source, request), wall_ms())
         reading = _Reading(kafka, offsets, searched, follow)
         for traces in reading.traces(ending):
             output.show(traces)
-        output.finish()
+        output.finish(html)
 
 
 class _Reading:
@@ -190,12 +197,14 @@ class _Output:
             self._print(one, before)
         self._shown = traces
 
-    def finish(self) -> None:
-        """Print the conclusions of traces that grew."""
+    def finish(self, html: Path | None) -> None:
+        """Print the conclusions of traces that grew, and write the page of all."""
         for one in self._shown:
             printer = self._printers.get(one.message_id)
             if printer is not None:
                 printer.print_end(one)
+        if html is not None:
+            write_page(report_html(trace_report(self._shown)), html)
 
     def _print(self, trace: Trace, before: Trace | None) -> None:
         if self._form is TraceForm.TEXT:

@@ -1,4 +1,4 @@
-"""``plan … --html``: one file that opens offline, at both widths, in print."""
+"""``--html`` of plans and traces: a file that opens offline, at both widths."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from connectors.web.blocks import HeatMap, Range, Ranges
 from connectors.web.report import Report, Section, report_html
+from connectors.web.trace_blocks import trace_report
 from sds_core.planning.hours import DAY_MS
 from streaming.cli import group
 from streaming.cli.actions import plan_forecast
@@ -20,6 +21,7 @@ from streaming.cli.actions.plan_sources import ReadHours
 from tests.support.planning.made_plan import plan
 from tests.support.planning.month import Month
 from tests.support.planning.stored import store
+from tests.support.trace.hostile import hostile_trace
 from tests.support.web.browser import browser, complaints, page
 from tests.support.web.busy import HOSTILE
 
@@ -61,6 +63,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     report = Report("A sweep", ["So it is."], [Section("All", blocks, small=True)], "")
     (directory / "sweep.html").write_text(report_html(report))
+    (directory / "trace.html").write_text(report_html(trace_report([hostile_trace()])))
     return directory
 
 
@@ -71,7 +74,7 @@ def served(reports: Path) -> str:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("name", ["forecast", "size", "sweep"])
+@pytest.mark.parametrize("name", ["forecast", "size", "sweep", "trace"])
 def test_page_opens_offline(
     page: Page, served: str, complaints: list[str], name: str
 ) -> None:

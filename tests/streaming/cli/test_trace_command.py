@@ -134,9 +134,11 @@ def test_only_the_partition_of_the_channel_is_read(
 
 
 @pytest.mark.kafka
-def test_text_and_diagrams_are_printed(town: KafkaTopic) -> None:
-    """Under other names if these are asked for."""
-    plain = trace(town, case().message_id)
+def test_text_and_diagrams_are_printed(town: KafkaTopic, tmp_path: Path) -> None:
+    """Under other names if these are asked for; a page is written beside them."""
+    file = tmp_path / "page.html"
+    plain = trace(town, case().message_id, "--html", str(file))
+    assert case().message_id in file.read_text()
     assert "counts as not delivered" in plain.stdout
     (lacking,) = case().cause.who
     assert lacking in plain.stdout

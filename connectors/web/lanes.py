@@ -1,0 +1,94 @@
+"""Pictures of events: a lane for each participant and each tap, marks in their order.
+
+Templates draw them, in percent of the width, so that a stylesheet alone can zoom: the
+picture grows wider, and texts and marks keep their size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import ClassVar, Literal, NamedTuple
+
+_EDGE = 8.0
+_TICK_APART = 18.0
+"""Percent of the width; a label takes as much of a phone."""
+_NUMBER_APART = 7.0
+"""With twice the room, as on a desktop, both are shown a zoom earlier."""
+
+
+class Event(NamedTuple):
+    """An event that is drawn.
+
+    Attributes:
+        at_ms: When it was, Unix ms.
+        lanes: Numbers of its lanes; its mark is on the first one.
+        tone: Class of the mark.
+        is_square: Whether it is a conclusion, and no frame.
+        text: What it says, for a tooltip.
+    """
+
+    at_ms: int
+    lanes: Sequence[int]
+    tone: str
+    is_square: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """A picture of events, which links to the rows of a table.
+
+    Attributes:
+        names: What each lane is, from the top.
+        events: In order of time.
+        ticks: Text of the time of each event.
+        anchor: Prefix of the ids of the rows, which have numbers from 1 on.
+        ZOOMS: Factors of the width; a text is shown from the first one with room on.
+        LANE_PX: Height of a lane, as the stylesheet has it for its name.
+    """
+
+    title: str
+    names: Sequence[str]
+    events: Sequence[Event]
+    ticks: Sequence[str]
+    anchor: str
+    note: str = ""
+    ZOOMS: ClassVar = (1, 2, 4, 8, 16)
+    LANE_PX: ClassVar = 34
+    kind: Literal["lanes"] = "lanes"
+
+    @property
+    def places(self) -> list[float]:
+        """Place of each event, percent of the width.
+
+        A distance follows the logarithm of the time between two events, so that seconds
+        can be seen beside hours; events of the same moment stand beside each other.
+        """
+        times = [event.at_ms for event in self.events]
+        steps = (1 + math.log2(1 + (b - a) / 1000) for a, b in pairwise(times))
+        sums = list(accumulate(steps, initial=0.0))
+        scale = (100 - 2 * _EDGE) / (sums[-1] or 1)
+        return [round(_EDGE + scale * one, 3) for one in sums][: len(times)]
+
+    @property
+    def labels(self) -> Iterator[tuple[float, str, int]]:
+        """Place and text of labels of time, and the zoom from which on each is shown.
+
+        None stands closer to another than `_TICK_APART` at that zoom.
+        """
+        shown: list[float] = []
+        for zoom in self.ZOOMS:
+            for place, text in zip(self.places, self.ticks, strict=True):
+                if all(abs(place - one) * zoom >= _TICK_APART for one in shown):
+                    shown.append(place)
+                    yield place, text, zoom
+
+    @property
+    def numbers_from(self) -> int:
+        """The zoom from which on marks have room for their numbers."""
+        apart = 100 / (len(self.events) or 1)
+        fitting = (zoom for zoom in self.ZOOMS if apart * zoom >= _NUMBER_APART)
+        return next(fitting, self.ZOOMS[-1])
