@@ -7,11 +7,8 @@ for batches and pages.
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +24,11 @@ from sds_core.planning.forecast import ForecastSettings
 from sds_core.planning.hours import CLOCK_MS, DAY_MS, last_hour_ms
 from sds_core.planning.measures import measures_of
 from sds_core.planning.plan import Plan
+from streaming.worker import work
 
 FIT_DAYS = 56
 """Days of history that forecasts follow; the default of `plan forecast`."""
 
-_LOWEST_PRIORITY = 19
-_OOM_SCORE = Path("/proc/self/oom_score_adj")
 # The memory of a query grows with its views.
 _VIEWS_AT_ONCE = 10
 _END_OF_TIME_MS = 1 << 52
@@ -125,15 +121,5 @@ def compute(order: Order) -> Plan:
     return Plan.of(fleet, order.now_ms, settings.days, settings.coverage, order.hidden)
 
 
-def main() -> None:
-    """Compute what standard input orders."""
-    os.nice(_LOWEST_PRIORITY)
-    # Without memory, Linux ends this process before the driver.
-    with suppress(OSError):
-        _OOM_SCORE.write_text("1000", encoding="ascii")
-    order = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Order)
-    sys.stdout.buffer.write(msgspec.msgpack.encode(compute(order)))
-
-
 if __name__ == "__main__":
-    main()
+    work(Order, compute)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -18,9 +16,9 @@ from sds_core.observer.protocols import PROTOCOLS
 from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.planning.errors import ModelMissing
 from sds_core.planning.plan import Plan, Plans
-from sds_core.text import printable
 from streaming.plan_worker import Order
 from streaming.settings import HistorySettings
+from streaming.worker import Workers, WorkFailed
 
 EVERY_S = 3_600.0
 """Time between two computations: a forecast follows whole hours."""
@@ -83,12 +81,11 @@ class Planner(Poll[Plans]):
         self._current = current
         self._wall_ms, self._bounds = wall_ms, bounds
         self._due_s: float | None = None
-        self._worker: subprocess.Popen[bytes] | None = None
+        self._workers = Workers()
 
     def _end(self) -> None:
         super()._end()
-        if self._worker is not None:
-            self._worker.kill()
+        self._workers.end()
 
     def _look(self, history: HistorySettings) -> Plans:
         snapshot, plans = self._current(), self()
@@ -132,32 +129,9 @@ class Planner(Poll[Plans]):
         return plan
 
     def _made(self, order: Order) -> Plan:
-        # A process group of its own: Ctrl-C is the monitor's, which ends it.
         try:
-            worker = self._worker = subprocess.Popen(  # noqa: S603 - fixed arguments
-                _COMMAND,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=os.environ | _ENVIRONMENT,
-                process_group=0,
+            return self._workers.answer(
+                _COMMAND, order, Plan, order.seconds + _GRACE_S, _ENVIRONMENT
             )
-        except OSError as error:
-            return Plan(problem=f"the computation cannot start: {error}")
-        if self._ending.is_set():
-            worker.kill()
-        try:
-            answer, log = worker.communicate(
-                msgspec.msgpack.encode(order), order.seconds + _GRACE_S
-            )
-            return msgspec.msgpack.decode(answer, type=Plan)
-        except subprocess.TimeoutExpired:
-            return Plan(problem="the last computation took too long, and was ended")
-        except msgspec.DecodeError:
-            lines = log.decode(errors="replace").split("\n")
-            why = next((line for line in reversed(lines) if line.strip()), "no answer")
-            return Plan(problem=f"the last computation failed: {printable(why)}")
-        finally:
-            # Nothing happens if it has ended.
-            worker.kill()
-            worker.communicate()
+        except WorkFailed as error:
+            return Plan(problem=f"the last computation {error}")

@@ -147,6 +147,35 @@ Block = Chart | Table | Ranges | HeatMap | Lanes
 """Names need not be escaped: the templates do that."""
 
 
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a report: blocks, beside each other where there is room.
+
+    Attributes:
+        small: Whether the blocks are small multiples: many beside each other.
+    """
+
+    title: str
+    blocks: Sequence[Block]
+    note: str = ""
+    small: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report, of plain values: names need not be escaped.
+
+    Attributes:
+        lead: What matters most, a sentence each.
+        foot: Where the figures come from.
+    """
+
+    title: str
+    lead: Sequence[str]
+    sections: Sequence[Section]
+    foot: str
+
+
 def pictured(blocks: Sequence[Block]) -> list[tuple[Block, Markup | None]]:
     """Return the blocks, charts with their picture; an empty chart has none."""
     return [

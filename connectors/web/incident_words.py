@@ -9,7 +9,7 @@ from heapq import nsmallest
 import msgspec
 
 from connectors.web import words
-from connectors.web.naming import called, href_if_known, short_key
+from connectors.web.naming import called, href_if_known, short_key, trace_href
 from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
@@ -17,10 +17,13 @@ from sds_core.observer.incidents import (
 )
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.lacking import is_followed
+from sds_core.observer.protocols import PROTOCOLS
 from sds_core.observer.snapshot import Snapshot
 
 LISTED_PARTICIPANTS = 20
 """Most participants listed as lacking or naming a message; the API lists all."""
+
+_TRACED = {one.kind.prefix for one in PROTOCOLS if one.tracing is not None}
 
 KINDS = {
     IncidentKind.LOST: "Lost to everybody",
@@ -54,6 +57,7 @@ class IncidentWords:
 
     Attributes:
         summary: Who lacks the message, or who sent it.
+        trace_href: The trace of the message; empty if its protocol has none.
         runbook: Name of the runbook that says what to do; empty without one.
         stands: Whether the incident has not ended, and may still end.
         standing: The same in words, with the time of the end.
@@ -79,6 +83,7 @@ class IncidentWords:
     channel: str
     channel_href: str
     message_id: str
+    trace_href: str
     lacked_by: list[tuple[str, str]]
     others_lack: int
     facts: list[tuple[str, str]]
@@ -139,6 +144,11 @@ def incident_words(
         channel=called(snapshot, found.channel, kind),
         channel_href=href_if_known(snapshot, found.channel, kind),
         message_id=incident.message_id,
+        trace_href=trace_href(
+            kind, found.channel, incident.message_id, incident.since_ms
+        )
+        if kind.prefix in _TRACED
+        else "",
         lacked_by=[
             (words.bounded(name), words.utc(since_ms)) for name, since_ms in lacked_by
         ],

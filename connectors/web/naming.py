@@ -75,6 +75,14 @@ def unresolved_href(
     return incidents_href(kind, view, **chosen)
 
 
+def trace_href(kind: AnyKind, view: str, message_id: str, since_ms: int) -> str:
+    """Return the address of the trace of a message that appeared about then."""
+    query = view_query(view, label_of(kind))
+    rest = {"message": message_id, "since": since_ms}
+    encoded = urlencode(rest, errors="surrogatepass")
+    return f"{path_of(kind, 'trace')}?{query}&{encoded}"
+
+
 def label_of(kind: AnyKind) -> str:
     """Return the parameter that names a view in addresses of lists about views."""
     return kind.names.one if kind.at_root else "id"

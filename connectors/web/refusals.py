@@ -3,6 +3,9 @@
 Refusal
 ├── WrongParameter       400
 ├── NoChannel            404
+├── NoTrace              404
+├── TracesBusy           429
+├── TraceFailed          503
 ├── FiguresUnread        503
 ├── NoRecord             503
 ├── HistoryBusy          503
@@ -26,11 +29,13 @@ class Refusal(Exception):
     Attributes:
         status: HTTP status.
         message: The message, if it is always the same.
+        headers: Headers of the answer.
         values: Values for programs, in addition to the message.
     """
 
     status: ClassVar[int]
     message: ClassVar[str] = ""
+    headers: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def __init__(self, why: str = "", values: Mapping[str, str] = _NO_VALUES) -> None:
         super().__init__(why or self.message)
@@ -53,6 +58,27 @@ class NoChannel(Refusal):
 
     def __init__(self, name: str, given: str) -> None:
         super().__init__(f"no channel has this {name}", {name: given})
+
+
+class NoTrace(Refusal):
+    """No record names the message, or Kafka has deleted those that did."""
+
+    status = 404
+    message = "this monitor makes no traces: use sds-monitor trace"
+
+
+class TracesBusy(Refusal):
+    """The client, or too many others, waits for a trace."""
+
+    status = 429
+    message = "another trace is being made: ask again in a few seconds"
+    headers = MappingProxyType({"Retry-After": "10"})
+
+
+class TraceFailed(Refusal):
+    """A trace took too long, or Kafka does not answer."""
+
+    status = 503
 
 
 class FiguresUnread(Refusal):

@@ -6,46 +6,15 @@ and stylesheets colour it for light, dark and print.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
 
-from connectors.web.blocks import Block, pictured
+from connectors.web.blocks import Report, pictured
 from connectors.web.pages.layout import page_environment
 
 _STATIC = Path(__file__).parent / "static"
 _SHEETS = ("base", "tables", "charts", "report")
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A part of a report: blocks, beside each other where there is room.
-
-    Attributes:
-        small: Whether the blocks are small multiples: many beside each other.
-    """
-
-    title: str
-    blocks: Sequence[Block]
-    note: str = ""
-    small: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """A report, of plain values: names need not be escaped.
-
-    Attributes:
-        lead: What matters most, a sentence each.
-        foot: Where the figures come from.
-    """
-
-    title: str
-    lead: Sequence[str]
-    sections: Sequence[Section]
-    foot: str
 
 
 def report_html(report: Report) -> str:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from connectors.history.schema import Row
 from connectors.prometheus.firing import NOT_ASKED, FiringAlerts
 from connectors.web import words
+from connectors.web.refusals import NoTrace
 from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
+from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.shown_verdicts import ShownVerdict
 from sds_core.observer.snapshot import Snapshot
 from sds_core.planning.plan import NO_PLAN, Plan, Plans
+from sds_core.trace.trace import Trace
 
 
 class StoredViews(Protocol):
@@ -68,6 +71,28 @@ class StoredViews(Protocol):
         """
 
 
+class TraceQuestion(NamedTuple):
+    """Which message is to be traced.
+
+    Attributes:
+        prefix: That of the kind of view.
+        channel: Name of its view.
+        message_id: Its id, or the Waku hash of a copy.
+        since_ms: About when it appeared, Unix ms; None for the last 24 hours.
+        settings: Settings of the model.
+    """
+
+    prefix: str
+    channel: str
+    message_id: str
+    since_ms: int | None
+    settings: ObserverSettings
+
+
+def _no_trace(question: TraceQuestion) -> Trace:
+    raise NoTrace
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
     """Functions that return the data of pages and API.
@@ -81,6 +106,8 @@ class Sources:
         firing: Returns the alerts that fire; called like `current`.
         plans: Returns the newest forecasts by prefix of their kind; called like
             `current`.
+        trace: Makes the trace of a message, which takes seconds, or raises a
+            `connectors.web.refusals.Refusal`; called in the server's threads.
     """
 
     current: Callable[[], Snapshot]
@@ -88,6 +115,7 @@ class Sources:
     runbooks: Traversable
     firing: Callable[[], FiringAlerts] = lambda: NOT_ASKED
     plans: Callable[[], Plans] = dict
+    trace: Callable[[TraceQuestion], Trace] = _no_trace
 
     def of(self, prefix: str) -> StoredViews | None:
         """Return what is stored of the kind with a prefix; None if nothing is."""

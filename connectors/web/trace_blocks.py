@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from connectors.web import words
-from connectors.web.blocks import Block, Table
+from connectors.web.blocks import Block, Report, Section, Table
 from connectors.web.lanes import Event, Lanes
-from connectors.web.report import Report, Section
 from sds_core.observer.tracing import Step
 from sds_core.text import iso_time
 from sds_core.trace.document import step_text

@@ -19,11 +19,12 @@ from connectors.prometheus.collector import PlanCollector, SnapshotCollector
 from connectors.prometheus.firing import FiringPoll
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
-from connectors.web.sources import Sources, StoredViews
+from connectors.web.sources import Sources, StoredViews, TraceQuestion
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.freshness import Arrivals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.planning.plan import Plans
+from sds_core.trace.trace import Trace
 from streaming.board import Board
 from streaming.cli.output import wall_ms
 from streaming.job import Job
@@ -135,12 +136,14 @@ def status_server(
     prometheus: str | None = None,
     plans: Callable[[], Plans] = dict,
     *,
+    trace: Callable[[TraceQuestion], Trace] | None = None,
     played: bool = False,
 ) -> Iterator[str]:
     """Serve page, API and metrics while the block runs; gives their URL.
 
     With port 0, it is any free one. The page lists the alerts that fire in a Prometheus
-    with the given URL. If the traffic is `played`, see `current_snapshot`.
+    with the given URL. See `Sources` for `plans` and `trace`. If the traffic is
+    `played`, see `current_snapshot`.
 
     Raises:
         connectors.web.server.AddressUnusable: This machine does not have the address.
@@ -153,6 +156,8 @@ def status_server(
     with FiringPoll(prometheus) as firing:
         runbooks = files("dashboards") / "runbooks"
         sources = Sources(current, lambda: job.stored or {}, runbooks, firing, plans)
+        if trace is not None:
+            sources = replace(sources, trace=trace)
         with WebServer(create_app(sources, registry), host, port) as server:
             click.echo(f"status page {server.url}/   metrics {server.url}/metrics")
             yield server.url

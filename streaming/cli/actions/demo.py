@@ -35,6 +35,7 @@ from sds_core.simulation.comparison import Comparison, compare
 from sds_core.text import counted, number
 from streaming.cli import FINDING
 from streaming.cli.actions.simulate import read_scenario, start_of
+from streaming.cli.actions.trace_worker import tracing
 from streaming.cli.live import progress_display
 from streaming.cli.log import LogFormat
 from streaming.cli.output import wall_ms
@@ -129,12 +130,12 @@ class Demo:
 
         try:
             with (
-                status_server(pending, *self.address, played=True) as url,
                 tempfile.TemporaryDirectory(prefix="sds-monitor-demo-") as directory,
                 EmbeddedBroker() as broker,
+                tracing(kafka := KafkaSettings(broker.bootstrap)) as trace,
+                status_server(pending, *self.address, trace=trace, played=True) as url,
             ):
                 console.print(f"Kafka listens on {broker.bootstrap}")
-                kafka = KafkaSettings(broker.bootstrap)
                 opening = self._write_opening(kafka)
                 settings = self._job_settings(kafka, Path(directory))
                 session = SessionSettings(shuffle_partitions=2)

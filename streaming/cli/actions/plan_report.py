@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from connectors.web.blocks import HeatMap, Range, Ranges, Table
+from connectors.web.blocks import HeatMap, Range, Ranges, Report, Section, Table
 from connectors.web.charts import Chart, Series
 from connectors.web.plan_blocks import PlanBlocks, figures_table
 from connectors.web.plan_charts import figure_chart, forecast_charts
-from connectors.web.report import Report, Section, report_html
+from connectors.web.report import report_html
 from connectors.web.words import bounded
 from sds_core.observer.figure_table import Names
 from sds_core.observer.figures import Scale

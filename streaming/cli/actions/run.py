@@ -19,6 +19,7 @@ from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.snapshot import Snapshot
 from sds_core.text import counted
 from streaming.checkpoint import CheckpointMismatch
+from streaming.cli.actions.trace_worker import tracing
 from streaming.cli.channels import reload_on_hangup
 from streaming.cli.live import progress_display
 from streaming.cli.output import wall_ms
@@ -78,7 +79,10 @@ def _supervised(settings: RunSettings) -> Iterator[Supervisor]:
         reload_on_hangup(settings.channels) as table_file,
         # Before Spark starts, which takes so long that people open the page.
         Planner(job.history, lambda: pending.board.snapshot) as plans,
-        status_server(pending, *address, settings.prometheus, plans) as url,
+        tracing(kafka) as trace,
+        status_server(
+            pending, *address, settings.prometheus, plans, trace=trace
+        ) as url,
         started_spark(settings.reading.session, kafka, pending.board) as (
             spark,
             ending,

@@ -75,6 +75,18 @@ def trace(
         output.finish(html)
 
 
+def traces_of(kafka: KafkaSettings, begun: Search) -> list[Trace]:
+    """Return the traces of the messages of a search, in order of time.
+
+    Raises:
+        click.UsageError: Nothing was found.
+    """
+    with closing(TopicOffsets(kafka)) as offsets:
+        searched = search(kafka, offsets, begun, wall_ms())
+        reading = _Reading(kafka, offsets, searched, follow=False)
+        return next(reading.traces(threading.Event()))
+
+
 class _Reading:
     """Reads the partitions of the messages, once or again and again.
 

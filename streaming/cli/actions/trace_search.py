@@ -48,7 +48,8 @@ class Search:
         query: What records are searched for.
         window: Record times to search, or to read.
         protocols: Protocols that may have the messages, by name.
-        incidents: Incidents of the messages; empty without a source.
+        channel: Channel of the messages, if an option or an incident says it.
+        since_ms: When the first of their incidents began, Unix ms; None without any.
         subjects: Messages that were found, the one that appeared first at first.
         protocol: Their protocol.
         partitions: Partitions in which they were found.
@@ -59,7 +60,8 @@ class Search:
     query: Query
     window: Window
     protocols: dict[str, AnyProtocol]
-    incidents: list[Incident] = field(default_factory=list)
+    channel: str | None = None
+    since_ms: int | None = None
     subjects: dict[Subject, int] = field(default_factory=dict)
     protocol: AnyProtocol | None = None
     partitions: set[int] = field(default_factory=set)
@@ -104,13 +106,6 @@ def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
             "only the %d messages whose incidents were found last are traced",
             MOST_MESSAGES,
         )
-    window = request.window
-    if window == ALL_TIMES and incidents:
-        times = [one.since for one in incidents[:MOST_MESSAGES]]
-        # An incident may begin up to a horizon after its message appeared.
-        window = Window(
-            min(times) - settings.horizon_ms, max(times) + settings.horizon_ms
-        )
     kind = kind_of(source.views)
     protocols = {
         one.name: one
@@ -118,7 +113,21 @@ def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
         if one.tracing is not None and (not incidents or one.kind is kind)
     }
     query = Query(sender=request.sender) if request.sender else Query(ids)
-    return Search(request, settings, query, window, protocols, incidents)
+    begun = Search(request, settings, query, request.window, protocols, request.channel)
+    if incidents:
+        begun.channel = incidents[0].channel
+        set_since(begun, [one.since for one in incidents[:MOST_MESSAGES]])
+    return begun
+
+
+def set_since(begun: Search, times_ms: Sequence[int]) -> None:
+    """Search around the begin of incidents of the messages, Unix ms."""
+    begun.since_ms = min(times_ms)
+    if begun.window == ALL_TIMES:
+        # An incident may begin up to a horizon after its message appeared.
+        horizon_ms = begun.settings.horizon_ms
+        last_ms = max(times_ms) + horizon_ms
+        begun.window = Window(begun.since_ms - horizon_ms, last_ms)
 
 
 def search(
@@ -243,9 +252,7 @@ def _is_meant(incident: Incident, request: TraceRequest) -> bool:
 
 def _in_turn(partitions: Sequence[int], begun: Search) -> Iterator[list[int]]:
     """Yield the partition in which the channel's key puts it, then the others."""
-    channel = begun.request.channel
-    if channel is None and begun.incidents:
-        channel = begun.incidents[0].channel
+    channel = begun.channel
     keyed = [one for one in begun.protocols.values() if one.tracing.is_keyed]  # type: ignore[union-attr]
     if channel is None or len(keyed) < len(begun.protocols) == 1:
         yield [*partitions]
@@ -301,12 +308,12 @@ def _span(
 def _not_found(begun: Search, span: _Span, channels: set[str]) -> str:
     """Return why nothing was found, and what to do."""
     request = begun.request
-    times = [one.since for one in begun.incidents] or [begun.window.last_ms]
-    if min(times) < span.held_ms:
-        known = f", and has an incident of {iso_time(min(times))}"
+    since_ms = begun.since_ms
+    if (begun.window.last_ms if since_ms is None else since_ms) < span.held_ms:
+        known = f", and has an incident of {iso_time(since_ms)}" if since_ms else ""
         return (
             f"Kafka holds nothing before {iso_time(span.held_ms)} any more: "
-            f"{request.what} is older{known if begun.incidents else ''}"
+            f"{request.what} is older{known}"
         )
     of = ""
     if request.channel is not None:

@@ -19,7 +19,7 @@ from connectors.prometheus.collector import PlanCollector, SnapshotCollector
 from connectors.prometheus.firing import NOT_ASKED, FiringAlerts
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
-from connectors.web.sources import Sources
+from connectors.web.sources import Sources, TraceQuestion
 from sds_core.observer.growth import Recorded
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
@@ -28,7 +28,9 @@ from sds_core.observer.shown_verdicts import ShownVerdict
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.verdict import Verdict
 from sds_core.planning.plan import Plan
+from sds_core.trace.trace import Trace
 from tests.support.snapshots import snapshot_of
+from tests.support.trace.hostile import hostile_trace
 from tests.support.web.browser import browser, complaints, page
 from tests.support.web.busy import busy
 
@@ -79,6 +81,7 @@ class Stage:
         shown: Rows of the verdicts that were shown, by channel.
         shown_until_ms: Until when they are known, Unix ms.
         plans: Forecasts by prefix of their kind.
+        trace: Makes traces.
     """
 
     snapshot: Snapshot
@@ -92,6 +95,7 @@ class Stage:
     shown: dict[str, list[ShownVerdict]] = field(default_factory=dict)
     shown_until_ms: int | None = None
     plans: dict[str, Plan] = field(default_factory=dict)
+    trace: Callable[[TraceQuestion], Trace] = lambda question: hostile_trace()
 
     @property
     def app(self) -> Starlette:
@@ -105,6 +109,7 @@ class Stage:
             self.runbooks,
             lambda: self.firing,
             lambda: self.plans,
+            lambda question: self.trace(question),
         )
         return create_app(sources, registry)
 

@@ -10,8 +10,8 @@ from axe_playwright_python.sync_playwright import Axe
 from click.testing import CliRunner, Result
 from playwright.sync_api import Page, expect
 
-from connectors.web.blocks import HeatMap, Range, Ranges
-from connectors.web.report import Report, Section, report_html
+from connectors.web.blocks import HeatMap, Range, Ranges, Report, Section
+from connectors.web.report import report_html
 from connectors.web.trace_blocks import trace_report
 from sds_core.planning.hours import DAY_MS
 from streaming.cli import group

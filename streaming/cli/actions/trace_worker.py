@@ -1,0 +1,111 @@
+"""Traces a message for the status page, in a process of its own.
+
+The process reads a `TraceOrder` and writes a `MadeTrace`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+
+import click
+import msgspec
+
+from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, TopicMissing
+from connectors.web.refusals import NoTrace, TraceFailed
+from connectors.web.sources import TraceQuestion
+from sds_core.observer.protocols import PROTOCOLS
+from sds_core.observer.tracing import Query
+from sds_core.trace.trace import Trace
+from streaming.cli.actions.trace import traces_of
+from streaming.cli.actions.trace_search import Search, set_since
+from streaming.cli.trace_options import TraceRequest
+from streaming.cli.window_options import ALL_TIMES
+from streaming.worker import Workers, WorkFailed, work
+
+LIMIT_S = 30.0
+"""Time for one trace, with the start of the process; an hour of a busy channel takes
+a few seconds."""
+
+_COMMAND = [sys.executable, "-m", "streaming.cli.actions.trace_worker"]
+
+
+class TraceOrder(msgspec.Struct):
+    """What is to be traced.
+
+    Attributes:
+        kafka: The job's cluster and topic.
+    """
+
+    kafka: KafkaSettings
+    question: TraceQuestion
+
+
+class MadeTrace(msgspec.Struct):
+    """The answer.
+
+    Attributes:
+        trace: None if there is none.
+        problem: Why there is none.
+        is_unreachable: Whether Kafka does not answer, or has no such topic.
+    """
+
+    trace: Trace | None = None
+    problem: str = ""
+    is_unreachable: bool = False
+
+
+@contextmanager
+def tracing(kafka: KafkaSettings) -> Iterator[Callable[[TraceQuestion], Trace]]:
+    """Make traces of the messages in a topic; gives what `Sources.trace` is.
+
+    The end of the block ends those under way.
+    """
+    # A broker that does not answer must be reported within the time of a trace.
+    kafka = replace(kafka, timeout_s=min(kafka.timeout_s, LIMIT_S / 2))
+    with Workers() as workers:
+        yield partial(_made, workers, kafka)
+
+
+def _made(workers: Workers, kafka: KafkaSettings, question: TraceQuestion) -> Trace:
+    order = TraceOrder(kafka, question)
+    try:
+        answer = workers.answer(_COMMAND, order, MadeTrace, LIMIT_S)
+    except WorkFailed as error:
+        message = f"the trace {error}"
+        raise TraceFailed(message) from error
+    if answer.trace is None:
+        raise (TraceFailed if answer.is_unreachable else NoTrace)(answer.problem)
+    return answer.trace
+
+
+def make(order: TraceOrder) -> MadeTrace:
+    """Make a trace, or say why there is none."""
+    question = order.question
+    request = TraceRequest(
+        question.message_id, None, False, question.channel, ALL_TIMES
+    )
+    begun = Search(
+        request,
+        question.settings,
+        Query(frozenset({question.message_id})),
+        ALL_TIMES,
+        {one.name: one for one in PROTOCOLS if one.kind.prefix == question.prefix},
+        question.channel,
+    )
+    if question.since_ms is not None:
+        set_since(begun, [question.since_ms])
+    try:
+        request.check()
+        return MadeTrace(traces_of(order.kafka, begun)[0])
+    except click.UsageError as error:
+        return MadeTrace(problem=error.message)
+    except (KafkaUnreachable, TopicMissing) as error:
+        return MadeTrace(problem=str(error), is_unreachable=True)
+
+
+if __name__ == "__main__":
+    work(TraceOrder, make)

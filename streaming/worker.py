@@ -1,0 +1,118 @@
+"""Work in processes of the lowest priority, which cannot slow the job.
+
+The order goes to standard input, the answer comes from standard output, both in
+MessagePack.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import msgspec
+
+from sds_core.text import printable
+
+_LOWEST_PRIORITY = 19
+_OOM_SCORE = Path("/proc/self/oom_score_adj")
+
+Order = TypeVar("Order")
+Answer = TypeVar("Answer")
+
+
+class WorkFailed(Exception):
+    """A worker gave no answer; the message says why, as the end of a sentence."""
+
+
+class Workers:
+    """Starts processes, and ends those that still work when it ends itself."""
+
+    def __init__(self) -> None:
+        self._working: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+        self._has_ended = False
+
+    def __enter__(self) -> Self:
+        """Do nothing: workers start with their orders."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """See `end`."""
+        self.end()
+
+    def end(self) -> None:
+        """End all workers; later ones end as they start."""
+        with self._lock:
+            self._has_ended = True
+            for one in self._working:
+                one.kill()
+
+    def answer(
+        self,
+        command: Sequence[str],
+        order: Any,
+        kind: type[Answer],
+        limit_s: float,
+        environment: Mapping[str, str] = {},
+    ) -> Answer:
+        """Return the answer of a new process to an order.
+
+        Args:
+            command: What to start; it calls `work`.
+            order: What is to be done.
+            kind: Type of the answer.
+            limit_s: Time limit, seconds.
+            environment: Further variables of the process.
+
+        Raises:
+            WorkFailed: There is no answer.
+        """
+        # A process group of its own: Ctrl-C is the monitor's, which ends it.
+        try:
+            worker = subprocess.Popen(  # noqa: S603 - fixed arguments
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=os.environ | environment,
+                process_group=0,
+            )
+        except OSError as error:
+            message = f"cannot start: {error}"
+            raise WorkFailed(message) from error
+        with self._lock:
+            self._working.add(worker)
+            if self._has_ended:
+                worker.kill()
+        try:
+            answer, log = worker.communicate(msgspec.msgpack.encode(order), limit_s)
+            return msgspec.msgpack.decode(answer, type=kind)
+        except subprocess.TimeoutExpired as error:
+            raise WorkFailed("took too long, and was ended") from error
+        except msgspec.DecodeError as error:
+            lines = log.decode(errors="replace").split("\n")
+            why = next((line for line in reversed(lines) if line.strip()), "no answer")
+            message = f"failed: {printable(why)}"
+            raise WorkFailed(message) from error
+        finally:
+            # Nothing happens if it has ended.
+            worker.kill()
+            worker.communicate()
+            with self._lock:
+                self._working.discard(worker)
+
+
+def work(kind: type[Order], answer: Callable[[Order], Any]) -> None:
+    """Answer the order of standard input, as the process of a worker."""
+    os.nice(_LOWEST_PRIORITY)
+    # Without memory, Linux ends this process before the driver.
+    with suppress(OSError):
+        _OOM_SCORE.write_text("1000", encoding="ascii")
+    order = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=kind)
+    sys.stdout.buffer.write(msgspec.msgpack.encode(answer(order)))
