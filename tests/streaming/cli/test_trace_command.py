@@ -20,8 +20,13 @@ from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka import backward
 from connectors.kafka.producer import TopicRecord, partition_of, write
 from connectors.simulator.scenario_files import load_scenario
+from connectors.web.refusals import NoTrace, TraceFailed
+from connectors.web.sources import TraceQuestion
+from sds_core.observer.settings import DEFAULTS
 from sds_core.trace.document import trace_object
 from sds_core.wire import decode, encode
+from streaming.cli.actions import trace_worker
+from streaming.cli.actions.trace_worker import tracing
 from streaming.cli.trace import command
 from tests.support.frames import FrameFactory
 from tests.support.kafka import KafkaTopic, TopicMaker, make_topic
@@ -147,6 +152,24 @@ def test_text_and_diagrams_are_printed(town: KafkaTopic, tmp_path: Path) -> None
         assert drawn.stdout.startswith(begin)
         assert lacking not in drawn.stdout
         assert "participant-1" in drawn.stdout
+
+
+@pytest.mark.kafka
+def test_page_traces_in_a_process_of_its_own(
+    town: KafkaTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the command does; what there is no trace of is a refusal in one line."""
+    monkeypatch.setattr(trace_worker, "LIMIT_S", 120.0)
+    with tracing(town.settings) as made:
+        question = TraceQuestion("sds", CHANNEL, case().message_id, None, DEFAULTS)
+        document = trace_object(made(question))
+        texts = [(one["figure"], one["names"]) for one in document["conclusions"]]
+        assert texts == [(one["figure"], one["names"]) for one in conclusions()]
+        with pytest.raises(NoTrace, match="names message 'nonsense'"):
+            made(question._replace(message_id="nonsense"))
+        monkeypatch.setattr(trace_worker, "LIMIT_S", 0.01)
+        with pytest.raises(TraceFailed, match="the trace took too long"):
+            made(question)
 
 
 @pytest.mark.kafka

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from connectors.simulator.scenario_files import load_scenario
 from sds_core.trace.document import trace_object
@@ -130,17 +130,40 @@ def _differing_incidents(
             yield f"{channel} {key}: {traced.get(key)}, reported {reported.get(key)}"
 
 
+class Agreement(NamedTuple):
+    """The result of a scenario.
+
+    Attributes:
+        scenario: Its name.
+        messages: Number of messages that were traced.
+        differing: A line for each conclusion that differs.
+    """
+
+    scenario: str
+    messages: int
+    differing: list[str]
+
+
+def agreement(name: str) -> Agreement:
+    """Trace all messages of a scenario, and compare."""
+    run = simulated(load_scenario(name))
+    is_mvds = name.startswith("mvds")
+    messages = run.truth["messages"]
+    count = len(messages) if is_mvds else sum(map(len, messages.values()))
+    differing = (mvds_disagreements if is_mvds else disagreements)(run)
+    return Agreement(name, count, [*differing])
+
+
 def main() -> int:
-    """Check the scenarios that are named, or all of SDS."""
+    """Check the scenarios that are named, or all."""
     failed = 0
-    names = sys.argv[1:] or SCENARIOS
-    for name in names:
-        run = simulated(load_scenario(name))
-        is_mvds = name.startswith("mvds")
-        found = [*(mvds_disagreements if is_mvds else disagreements)(run)]
-        failed += bool(found)
-        print(f"{name}: {len(found)} disagreements", flush=True)
-        for line in found[:20]:
+    for name in sys.argv[1:] or SCENARIOS:
+        _, messages, differing = agreement(name)
+        failed += bool(differing)
+        print(
+            f"{name}: {messages:,} messages, {len(differing)} disagreements", flush=True
+        )
+        for line in differing[:20]:
             print(f"  {line}")
     return failed
 

@@ -21,7 +21,7 @@ from tests.support.monitor import Monitor, batches
 
 START_MS = 1_760_000_000_000
 _NEVER_MS = 1 << 62
-_AT_ONCE = 500
+_AT_ONCE = 5_000
 
 
 @dataclass(frozen=True)
