@@ -88,6 +88,7 @@ class TraceReader:
         settings: Settings of the views.
         has_all_numbers: Whether the rows have every record of the taps, so that a
             missing sequence number is a missing record.
+        unread: Sentences on records that could not be read.
 
     Raises:
         Untraceable: The protocol has no tracing.
@@ -100,12 +101,14 @@ class TraceReader:
         settings: ObserverSettings,
         *,
         has_all_numbers: bool,
+        unread: Sequence[str] = (),
     ) -> None:
         if protocol.tracing is None:
             raise Untraceable(protocol.name)
         self._protocol = protocol
         self._settings = settings
         self._has_all_numbers = has_all_numbers
+        self._unread = unread
         self._tracer = protocol.tracing.tracer(subjects, settings)
         self._taps: defaultdict[str, TapView] = defaultdict(lambda: TapView(settings))
         self._clock_ms = 0
@@ -207,7 +210,7 @@ class TraceReader:
             if last_ms >= since_ms
             and first_ms <= evidence.appeared_ms + settings.horizon_ms
         ]
-        unknown = list(evidence.unknown)
+        unknown = [*evidence.unknown, *((text, ()) for text in self._unread)]
         if not self._has_all_numbers:
             text = (
                 "sequence gaps of taps are not known: only the channel's partition was "

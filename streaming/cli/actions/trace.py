@@ -26,7 +26,6 @@ from sds_core.trace.names import Pseudonyms
 from sds_core.trace.trace import Trace, TraceReader
 from streaming.cli.actions.trace_search import Search, begin_search, newest_ms, search
 from streaming.cli.incident_options import IncidentSource
-from streaming.cli.log import logger
 from streaming.cli.output import check_page, print_json, wall_ms, write_page
 from streaming.cli.signals import end_requested
 from streaming.cli.trace_options import TraceForm, TraceRequest
@@ -119,6 +118,7 @@ class _Reading:
             subjects,
             searched.settings,
             has_all_numbers=self._partitions == all_partitions,
+            unread=list(self._deleted()),
         )
         key = subjects[0].channel.encode() if is_keyed else None
         self._feed = TraceFeed(reader, searched.protocol.name, key, wall_ms())
@@ -127,7 +127,6 @@ class _Reading:
         """Yield the traces, and again after new records, until the event is set."""
         offsets, partitions = self._offsets, self._partitions
         window = self._window
-        self._warn_of_deleted_records()
         here = dict(offsets_at(offsets, partitions, window.first_ms))
         ends = offsets.latest(partitions)
         if window.last_ms < ALL_TIMES.last_ms:
@@ -163,15 +162,14 @@ class _Reading:
             Client.CONFLUENT, self._kafka, self._offsets, starts, ends
         )
 
-    def _warn_of_deleted_records(self) -> None:
+    def _deleted(self) -> Iterator[str]:
+        """Yield what Kafka has deleted of the window."""
         held = self._offsets.first_at_or_after(self._partitions, 0)
         for partition, at in sorted(held.items()):
             if at.offset > 0 and at.timestamp_ms > self._window.first_ms:
-                logger.warning(
-                    "Kafka holds nothing of partition %d before %s any more: earlier "
-                    "frames are not in the trace",
-                    partition,
-                    iso_time(at.timestamp_ms),
+                yield (
+                    f"Kafka holds nothing of partition {partition} before "
+                    f"{iso_time(at.timestamp_ms)} any more"
                 )
 
 

@@ -320,7 +320,10 @@ def _not_found(begun: Search, span: _Span, channels: set[str]) -> str:
         of = f" of channel {printable(request.channel)}"
         if request.channel not in channels:
             of += did_you_mean(request.channel, channels)
+    remedy = "give another --from or --to"
+    if span.first_ms == span.held_ms and span.last_ms < begun.window.last_ms:
+        remedy = "Kafka holds nothing before, so check the id"
     return (
         f"no record{of} from {iso_time(span.first_ms)} to {iso_time(span.last_ms)} "
-        f"names {request.what}: give another --from or --to"
+        f"names {request.what}: {remedy}"
     )

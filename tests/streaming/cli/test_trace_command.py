@@ -194,7 +194,7 @@ def test_every_unresolved_incident_of_a_channel_is_traced(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nonsense"], "names message 'nonsense'"),
+        (["nonsense"], "names message 'nonsense': Kafka holds nothing before"),
         ([ID, "--to", "2025-10-09T08:54:00Z"], "names message"),
         ([ID, "--to", "2020-01-01T00:00:00Z"], "holds nothing before"),
         ([ID, "--channel", "cat"], "did you mean 'cut'"),
@@ -238,11 +238,14 @@ def test_an_id_in_two_channels_needs_the_channel(kafka_topic: TopicMaker) -> Non
 def test_a_channel_that_kafka_has_forgotten_is_reported(
     kafka_topic: TopicMaker, tmp_path: Path
 ) -> None:
-    """The incident is known, and the frames are deleted."""
+    """First some frames are deleted, then all of them; the incident is known."""
     topic = kafka_topic()
     frames = [one for one in run_of(NAME).records if one.key is not None]
     write(frames, topic.settings)
     topic.write(b"", time_ms=frames[-1].timestamp_ms + 10**7, key=b"later")
+    topic.delete_before(1)
+    (found,) = documents(trace(topic, case().message_id, "--format", "json"))
+    assert any("Kafka holds nothing of partition 0" in one for one in found["unknown"])
     topic.delete_before(len(frames))
     report = tmp_path / "report.json"
     report.write_text(json.dumps(run_of(NAME).monitor.report(with_detail=True)))
