@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from connectors.web import api, hours_api, planning_api, tracing
+from connectors.web import api, hours_api, planning_api
 from connectors.web.answers import refusal
 from connectors.web.crowding import CROWDED, LimitedRequests, say_crowded
 from connectors.web.health import obstacle_of, probes
@@ -29,7 +29,6 @@ from connectors.web.pages import (
 from connectors.web.pages.layout import Layout
 from connectors.web.refusals import Refusal
 from connectors.web.sources import Sources
-from connectors.web.tracing import Traces
 
 _HTTP = {
     404: "there is nothing at this address",
@@ -44,7 +43,6 @@ def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
     `/metrics` is Prometheus text or OpenMetrics, by the request's Accept header.
     """
     layout, lookups = Layout(sources.firing), Lookups(sources)
-    traces = Traces(sources)
 
     def refuse(request: Request, error: Exception) -> Response:
         """Return a page, or JSON, that says in one line why the request failed."""
@@ -83,13 +81,12 @@ def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
             *api.routes(sources, lookups),
             *hours_api.routes(sources, lookups),
             *planning_api.routes(sources),
-            *tracing.routes(traces),
             *probes(lambda: obstacle_of(sources.current())),
             *fleet.routes(layout, sources),
             *view.routes(layout, sources, lookups),
             *incidents.routes(layout, sources, lookups),
             *planning.routes(layout, sources),
-            *trace.routes(layout, sources, traces),
+            *trace.routes(layout, sources),
             *taps.routes(layout, sources),
             *monitor.routes(layout, sources),
             *runbooks.routes(layout, sources),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -33,25 +34,15 @@ a few seconds."""
 _COMMAND = [sys.executable, "-m", "streaming.cli.actions.trace_worker"]
 
 
-class TraceOrder(msgspec.Struct):
-    """What is to be traced.
-
-    Attributes:
-        kafka: The job's cluster and topic.
-    """
+class TraceOrder(NamedTuple):
+    """What is to be traced, in which topic."""
 
     kafka: KafkaSettings
     question: TraceQuestion
 
 
 class MadeTrace(msgspec.Struct):
-    """The answer.
-
-    Attributes:
-        trace: None if there is none.
-        problem: Why there is none.
-        is_unreachable: Whether Kafka does not answer, or has no such topic.
-    """
+    """A trace, or why there is none, and whether Kafka is the reason."""
 
     trace: Trace | None = None
     problem: str = ""

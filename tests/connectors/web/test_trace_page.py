@@ -11,9 +11,9 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from connectors.web.pages.trace import MOST_AT_ONCE
 from connectors.web.refusals import NoTrace, TraceFailed
 from connectors.web.sources import TraceQuestion
-from connectors.web.tracing import MOST_AT_ONCE
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.trace.trace import Trace
