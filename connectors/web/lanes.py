@@ -19,7 +19,7 @@ _NUMBER_APART = 7.0
 """With twice the room, as on a desktop, both are shown a zoom earlier."""
 
 
-class Event(NamedTuple):
+class LaneEvent(NamedTuple):
     """An event that is drawn.
 
     Attributes:
@@ -52,7 +52,7 @@ class Lanes:
 
     title: str
     names: Sequence[str]
-    events: Sequence[Event]
+    events: Sequence[LaneEvent]
     ticks: Sequence[str]
     anchor: str
     note: str = ""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from connectors.web import words
 from connectors.web.blocks import Block, Report, Section, Table
-from connectors.web.lanes import Event, Lanes
+from connectors.web.lanes import LaneEvent, Lanes
 from sds_core.observer.tracing import Step
 from sds_core.text import iso_time
 from sds_core.trace.document import step_text
@@ -108,7 +108,7 @@ def _lanes(trace: Trace, after: Sequence[str], anchor: str) -> Lanes:
         tone = tone_of(step).value
         is_square = not step.tap
         events.append(
-            Event(step.at_ms, lanes or [monitor], tone, is_square, f"{time} {text}")
+            LaneEvent(step.at_ms, lanes or [monitor], tone, is_square, f"{time} {text}")
         )
     return Lanes(
         "Events in order of time",
