@@ -40,6 +40,11 @@ the wait for missing messages end within it."""
 _LEADS = (20, 50, 200, 1_000)
 """Messages of the lead: few numbers, so that variants have the same traffic."""
 _LEAD_INTERVAL_S = 2.0
+_LARGE_GROUP = 100
+"""With more participants the lead loses nothing and is quiet for T_max, at most 300 s:
+each loss makes sync messages in proportion to the group, so an artificial lead would
+take most of the receptions. The first minute with losses has as many of them as later
+ones."""
 _LEAD_QUIET_S = 300.0
 _SETTLE_S = 900.0
 _MOST_CYCLE_MESSAGES = 5
@@ -94,7 +99,10 @@ def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
     history = plan.setting("causal_history")
     lead = -(-next(ids for ids in _LEADS if ids >= history) // segments)
     lead_s = lead * min(interval_s, _LEAD_INTERVAL_S)
-    from_s = lead_s + _LEAD_QUIET_S
+    quiet_s = _LEAD_QUIET_S
+    if plan.participants > _LARGE_GROUP:
+        quiet_s = min(quiet_s, plan.setting("t_max_s"))
+    from_s = lead_s + quiet_s
     until_s = min(from_s + talk_s, LONGEST_S / 2)
     return Times(lead_s, from_s, until_s, until_s + settle_s, interval_s)
 
@@ -160,7 +168,11 @@ def scenario_of(plan: ChannelPlan, times: Times) -> Scenario:
         participants=plan.participants,
         channels=(ChannelGroup(name=_CHANNEL, traffic=traffic),),
         profiles=(plan.share(),),
-        network=Network(loss=plan.loss, delay=delay),
+        network=Network(
+            loss=plan.loss,
+            delay=delay,
+            lossless_until_s=times.lead_s if plan.participants > _LARGE_GROUP else 0.0,
+        ),
         churn=Churn(absences=absences if plan.offline_share else ()),
     )
 

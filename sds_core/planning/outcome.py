@@ -152,10 +152,10 @@ class Measurement:
         """Take the next entry of the log."""
         self._truth.add(entry)
         match entry:
-            case Transmission():
-                self._transmitted(entry)
             case Arrival():
                 self._arrived(entry)
+            case Transmission():
+                self._transmitted(entry)
             case Presence():
                 self._members[entry.participant] = None
 

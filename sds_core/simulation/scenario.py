@@ -186,9 +186,11 @@ class Network(Link, frozen=True, kw_only=True):
 
     Attributes:
         partitions: times in which participants are cut off.
+        lossless_until_s: time from the start until which the links lose nothing.
     """
 
     partitions: tuple[Partition, ...] = ()
+    lossless_until_s: Seconds = 0.0
 
 
 class Absences(Table, frozen=True, kw_only=True):

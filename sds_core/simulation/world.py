@@ -28,6 +28,7 @@ class Network:
         self, settings: scenarios.Network, participants: int, streams: Streams
     ) -> None:
         self._links = Links(settings, participants, participants, streams, "network")
+        self._lossless_ms = settings.lossless_until_s * 1_000
         self._partitions = [
             _Cut(partition, participants, streams, str(number))
             for number, partition in enumerate(settings.partitions)
@@ -38,6 +39,8 @@ class Network:
     ) -> tuple[Flags, Delays]:
         """Send to some participants; see `Links.carry`."""
         arrives, delays_ms = self._links.carry(sender, receivers, elapsed_ms)
+        if elapsed_ms < self._lossless_ms:
+            arrives = np.ones_like(arrives)
         for cut in self._partitions:
             if cut.span.holds(elapsed_ms):
                 arrives &= cut.lets_through(sender, receivers)

@@ -54,13 +54,16 @@ class Truth:
     def add(self, entry: Entry) -> None:
         """Take the next entry of the log."""
         match entry:
+            # Its effects follow as `Happening` entries. Most entries are of these two.
+            case Arrival():
+                self._messages.arrived(entry)
+            case Happening():
+                self._happened(entry)
             case Transmission():
                 self._composed[entry.number] = self._compositions.of(entry)
                 self._messages.transmitted(entry)
             case Sighting():
                 self._sighted(entry)
-            case Happening():
-                self._happened(entry)
             case Presence():
                 self._compositions.joined(entry)
                 self._messages.moved(entry)
@@ -75,9 +78,6 @@ class Truth:
                     "cause": entry.cause.value,
                 }
                 self._gaps[entry.tap].append(span)
-            case Arrival():
-                # Its effects follow as `Happening` entries.
-                self._messages.arrived(entry)
 
     def concluded(self) -> dict[str, Conclusions]:
         """Return what a correct monitor concludes, by channel."""
