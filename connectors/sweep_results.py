@@ -253,8 +253,7 @@ def _table(results: SweepResults) -> pa.Table:
     rows: list[Mapping[str, Any]] = []
     for run in results.grid.runs():
         settings = {
-            _PREFIX + name: run.plan.setting(name)
-            for name in run.plan.__struct_fields__
+            _PREFIX + name: value for name, value in run.plan.settings().items()
         }
         figures = dict(
             zip(Outcome._fields, results.runs[run.number].figures, strict=True)

@@ -4,9 +4,11 @@
     python -m docs.make_planning targets
     python -m docs.make_planning false
     python -m docs.make_planning cost
+    python -m docs.make_planning large
 
-Each sweeps its grid in `docs/grids` and continues where it was ended. `delivery` takes
-ten minutes of CPU time, `targets` four, the others two.
+Each sweeps its grid in `docs/grids` and continues where it was ended, and draws the
+charts of its table; with `--charts` it only draws, from the page. `delivery` takes ten
+minutes of CPU time, `targets` four, `large` half an hour, the others two.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import numpy as np
 from connectors.sweep_results import read_sweep
 from connectors.toml_file import read_toml
 from docs.page_part import PagePart
+from docs.planning_charts import drawn
 from sds_core.planning.closed_forms import false_positive_rates
 from sds_core.planning.experiment import Outcome
 from sds_core.planning.grid import Cell, Grid
@@ -121,6 +124,13 @@ def _percent(share: float) -> str:
     return f"{100 * share:.4g}"
 
 
+_DELIVERY: Final = (
+    ("Delivered in the end, percent", "eventual", _percent),
+    ("Time to recover, 95th percentile, s", "recovery_p95_s", "{:.3g}".format),
+    ("Bytes a day", "bytes_per_day", byte_size),
+)
+
+
 def _delivery(grid: Grid, cells: list[Cell]) -> Iterator[str]:
     usual = grid.cells[0]
 
@@ -128,12 +138,13 @@ def _delivery(grid: Grid, cells: list[Cell]) -> Iterator[str]:
         changed = {k: one for k, one in values.items() if one != usual.setting(k)}
         return _settings(changed) or "as it is"
 
-    for heading, figure, text in (
-        ("Delivered in the end, percent", "eventual", _percent),
-        ("Time to recover, 95th percentile, s", "recovery_p95_s", "{:.3g}".format),
-        ("Bytes a day", "bytes_per_day", byte_size),
-    ):
+    for heading, figure, text in _DELIVERY:
         yield from _pivot(heading, cells, "loss", _of(figure, text), _loss, label)
+
+
+def _large(_: Grid, cells: list[Cell]) -> Iterator[str]:
+    for heading, figure, text in _DELIVERY:
+        yield from _pivot(heading, cells, "loss", _of(figure, text), _loss)
 
 
 def _targets(_: Grid, cells: list[Cell]) -> Iterator[str]:
@@ -185,6 +196,7 @@ def _cost(_: Grid, cells: list[Cell]) -> Iterator[str]:
 
 TABLES: Final = {
     "delivery": Table("delivery against loss", _delivery),
+    "large": Table("large groups", _large),
     "targets": Table("the targets of the field", _targets),
     "false": Table("false acknowledgements", _false),
     "cost": Table("the cost of a message", _cost),
@@ -218,10 +230,15 @@ def _file(name: str) -> Path:
     default=Path("build/planning"),
     help="Directory of the sweeps.",
 )
-def main(name: str, sweeps: Path) -> None:
-    """Sweep and write the table."""
-    run_sweep(_file(name), sweeps / name, SessionSettings(shuffle_partitions=1))
-    TABLES[name].part(name).write(block(name, sweeps))
+@click.option("--charts", is_flag=True, help="Only draw the charts.")
+def main(name: str, sweeps: Path, charts: bool) -> None:
+    """Sweep, write the table and draw its charts."""
+    part = TABLES[name].part(name)
+    if not charts:
+        run_sweep(_file(name), sweeps / name, SessionSettings(shuffle_partitions=1))
+        part.write(block(name, sweeps))
+    for path, picture in drawn(name, part.current()):
+        path.write_text(picture, encoding="utf-8")
 
 
 if __name__ == "__main__":

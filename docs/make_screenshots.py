@@ -1,7 +1,8 @@
 """Takes the pictures of the status page that the documentation shows.
 
 ``python -m docs.make_screenshots`` runs a demo with lost messages for them; with
-``--url`` it uses a running monitor.
+``--url`` it uses a running monitor. The page of forecasts is that of simulated months,
+since a demo has no weeks of history; with ``--planning`` only this page is opened.
 """
 
 from __future__ import annotations
@@ -15,10 +16,25 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
 import httpx
 from playwright.sync_api import Browser, sync_playwright
+from prometheus_client import CollectorRegistry
+
+from connectors.web.app import create_app
+from connectors.web.server import WebServer
+from connectors.web.sources import Sources
+from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.snapshot import JobFigures
+from sds_core.observer.verdict import Verdict
+from sds_core.planning.hours import DAY_MS
+from streaming.plan_worker import Order, compute
+from tests.support.planning.month import MONDAY_MS, Month
+from tests.support.planning.stored import store
+from tests.support.snapshots import snapshot_of
+from tests.support.web.stored import stored
 
 _IMAGES = Path(__file__).parent / "images"
 _ARGUMENTS = [
@@ -32,6 +48,8 @@ _ARGUMENTS = [
 _DESKTOP = {"width": 1280, "height": 720}
 _PHONE = {"width": 390, "height": 844}
 _LARGEST_BYTES = 200_000
+_RATES = {"town": 2_800.0, "village": 1_300.0, "harbour": 600.0}
+"""Messages a day of the channels with forecasts."""
 
 
 def main() -> None:
@@ -40,8 +58,14 @@ def main() -> None:
     parser.add_argument("--url", help="of a status page; a demo's unless given")
     parser.add_argument("--channel", help="id; the most troubled unless given")
     parser.add_argument("--runbook", help="alert; the first unless given")
+    parser.add_argument("--planning", action="store_true", help="only this page")
     parser.add_argument("--out", type=Path, default=_IMAGES)
     options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    with _planning() as url, _browser() as browser:
+        _take(browser, url, options.out / "planning.png")
+    if options.planning:
+        return
     with nullcontext(options.url) if options.url else _demo() as url:
         _take_all(url.rstrip("/"), options)
 
@@ -69,13 +93,44 @@ def _demo() -> Iterator[str]:
         demo.wait()
 
 
-def _take_all(url: str, options: argparse.Namespace) -> None:
-    channel = f"channel?id={quote(options.channel or _most_troubled(url), safe='')}"
-    options.out.mkdir(parents=True, exist_ok=True)
+@contextmanager
+def _planning() -> Iterator[str]:
+    """Serve the forecasts of simulated months; gives the URL of the page."""
+    months = {
+        name: Month(seed=seed, days=31, messages_a_day=rate)
+        for seed, (name, rate) in enumerate(_RATES.items(), start=1)
+    }
+    end_ms = MONDAY_MS + 31 * DAY_MS
+    with TemporaryDirectory() as directory:
+        rows = {name: one.rows(step=10) for name, one in months.items()}
+        store(Path(directory), rows)
+        order = Order(directory, "sds", [*months], 0, end_ms, 100, seconds=600.0)
+        plans = {"sds": compute(order)}
+    totals = dict.fromkeys(months, ChannelTotals(verdict=Verdict.OK))
+    job = JobFigures(running=True, event_time_lag_seconds=1.0)
+    snapshot = snapshot_of(totals, primed=True, clock_ms=end_ms, job=job)
+    sources = Sources(lambda: snapshot, stored(), Path(), plans=lambda: plans)
+    server = WebServer(create_app(sources, CollectorRegistry()), port=0)
+    server.start()
+    try:
+        yield f"{server.url}/planning"
+    finally:
+        server.stop()
+
+
+@contextmanager
+def _browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=_ARGUMENTS
         )
+        yield browser
+        browser.close()
+
+
+def _take_all(url: str, options: argparse.Namespace) -> None:
+    channel = f"channel?id={quote(options.channel or _most_troubled(url), safe='')}"
+    with _browser() as browser:
         runbook = options.runbook or _first_runbook(browser, url)
         for name, path in {
             "fleet": "",
@@ -88,7 +143,6 @@ def _take_all(url: str, options: argparse.Namespace) -> None:
             _take(browser, f"{url}/{path}", options.out / f"{name}.png")
         _take(browser, f"{url}/{channel}", options.out / "phone.png", phone=True)
         _take(browser, f"{url}/{channel}#charts", options.out / "dark.png", dark=True)
-        browser.close()
 
 
 def _most_troubled(url: str) -> str:

@@ -13,6 +13,7 @@ import pytest
 from connectors.sweep_results import Finished, opened_sweep
 from connectors.toml_file import read_toml
 from docs.make_planning import GRIDS, TABLES, block
+from docs.planning_charts import DRAWINGS, drawn
 from sds_core.planning.experiment import Outcome
 from sds_core.planning.grid import Grid
 
@@ -61,6 +62,27 @@ def test_every_grid_is_in_a_table() -> None:
     assert sorted(TABLES) == SWEEPS
     for name, table in TABLES.items():
         assert table.part(name).current()
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_charts_are_those_of_the_tables_on_the_page(name: str) -> None:
+    """Each picture is drawn from its table, and the page has it."""
+    part = TABLES[name].part(name)
+    pictures = dict(drawn(name, part.current()))
+    assert pictures
+    for path, text in pictures.items():
+        assert path.read_text(encoding="utf-8") == text, (
+            f"make_planning {name} --charts"
+        )
+        assert f"(images/{path.name})" in part.path.read_text(encoding="utf-8")
+
+
+def test_chart_has_values_and_intervals_of_its_rows(sweeps: Path) -> None:
+    """Its points have the figures of the table; other rows are not drawn."""
+    (_, text), *_ = drawn("targets", block("targets", sweeps))
+    assert ">t_min_s 30, t_max_s 120, sync_interval_s 30</text>" in text
+    assert "t_min_s 1, t_max_s 10, sync_interval_s 30" not in text
+    assert "loss 10 %  t_min_s 30, t_max_s 120, sync_interval_s 30: 90" in text
 
 
 def test_delivery_has_a_row_for_each_changed_setting(

@@ -11,7 +11,7 @@ from sds_core.observer.figure_table import Names
 from sds_core.planning.forecast import Forecast
 from sds_core.planning.limits import Reached
 from sds_core.planning.plan import Plan, limits_first
-from sds_core.planning.words import HEADROOM, amount, figure_name, interval, limit_name
+from sds_core.planning.words import HEADROOM, amount, figure_rows, interval, limit_name
 from sds_core.text import counted, number, utc_time
 
 _EXAMPLES = 5
@@ -139,18 +139,9 @@ class PlanBlocks(NamedTuple):
 
 def figures_table(forecast: Forecast, plan: Plan) -> Table:
     """Return all figures of a forecast."""
-    rows = [
-        (
-            figure_name(name),
-            amount(name, one.past),
-            amount(name, one.week.mid),
-            interval(name, one.week),
-        )
-        for name, one in forecast.figures.items()
-    ]
     share = f"{plan.interval} % interval"
     headings = ("A day, mean", "Last 7 days", "Next 7 days", share)
-    return Table("Figures", headings, rows)
+    return Table("Figures", headings, figure_rows(forecast.figures))
 
 
 def _view_row(name: str, forecast: Forecast) -> tuple[str, ...]:

@@ -39,31 +39,8 @@ _Millis = Annotated[float, Meta(ge=1, le=600_000)]
 class ChannelPlan(Table, frozen=True, kw_only=True):
     """A channel; keys in `_s` are seconds, in `_ms` milliseconds; shares in [0, 1].
 
-    Attributes:
-        participants: Participants of the channel.
-        messages_per_day: Payloads that all participants send together in 24 hours.
-        payload_least_bytes, payload_most_bytes: Range of their length, uniform.
-        loss: Share of the transmissions that each link loses.
-        delay_ms: Median delay of a link; `delay_sigma` is the standard deviation of its
-            logarithm.
-        offline_share: Share of the participants that are away from time to time.
-        mean_present_s, mean_away_s: Mean times, exponentially distributed.
-        fetch_after_s: Time after a return until a participant fetches from a Store node
-            what it missed; None: never.
-        profile: Participants' library or options, as in `ProfileShare`.
-        causal_history: Entries of a causal history.
-        filter_capacity: Ids for which a filter is designed.
-        filter_rate: Its false-positive rate with so many ids.
-        filter_ids: Ids in a filter for the false acknowledgements; None: as many as
-            filters of the profile hold on average, see `steady_ids`.
-        t_min_s, t_max_s: Timing of repair requests and responses (SDS-R).
-        response_groups: Response groups (SDS-R); None: by the participants.
-        sync_interval_s: Interval of sync messages.
-        segment_parity: Parity segments of a payload by its data segments.
-        retransmission_interval_s: Time until a message without an acknowledgement is
-            sent again; that of a possibly acknowledged one is in proportion.
-        sds_r: Whether participants repair what others miss.
-        epoch_messages: Messages that a participant may send in an epoch.
+    docs/planning.md ("Keys of a plan") defines the keys. None is the value of the
+    profile, but for `fetch_after_s` (never) and `filter_ids` (see `steady_ids`).
     """
 
     participants: Annotated[int, Meta(ge=2, le=2_000)]
@@ -141,6 +118,10 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
                 return profile.retry_unacknowledged_ms / 1_000
             case _:
                 return getattr(profile, f"{name.removesuffix('_s')}_ms") / 1_000
+
+    def settings(self) -> dict[str, Any]:
+        """Return the value of each field, see `setting`."""
+        return {name: self.setting(name) for name in self.__struct_fields__}
 
     def bloom(self) -> BloomParameters:
         """Return the size of the filters."""

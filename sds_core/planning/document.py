@@ -1,9 +1,11 @@
-"""Forecasts as JSON objects: of `plan forecast --format json` and of the API."""
+"""Forecasts and estimates as JSON objects: of `plan … --format json` and of the API."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from sds_core.planning.estimates import Estimate
 from sds_core.planning.forecast import Forecast, Interval, Outlook
 from sds_core.planning.limits import Reached
 
@@ -36,9 +38,16 @@ def week_object(outlook: Outlook) -> dict[str, Any]:
     return {"past": rounded(outlook.past), "week": _interval(outlook.week)}
 
 
-def rounded(value: float) -> float:
-    """Return a number with six digits."""
-    return float(f"{value:.6g}")
+def estimate_object(estimate: Estimate, digits: int = 6) -> dict[str, float | None]:
+    """Return a mean with its interval."""
+    return {name: rounded(end, digits) for name, end in estimate._asdict().items()}
+
+
+def rounded(value: float | None, digits: int = 6) -> float | None:
+    """Return a number with so many digits; None, as JSON has NaN and infinity."""
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{value:.{digits}g}")
 
 
 def _outlook(outlook: Outlook) -> dict[str, Any]:
@@ -49,5 +58,5 @@ def _outlook(outlook: Outlook) -> dict[str, Any]:
     }
 
 
-def _interval(value: Interval) -> dict[str, float]:
+def _interval(value: Interval) -> dict[str, float | None]:
     return {name: rounded(end) for name, end in value._asdict().items()}

@@ -10,48 +10,29 @@ class NoForecast(ValueError):
 
 
 class TooLittleHistory(NoForecast):
-    """There are too few whole days.
-
-    Attributes:
-        days: Whole days that could be used.
-        needed: Least number of days.
-    """
+    """There are too few whole days; `after_ms` is the end of a silence before them."""
 
     def __init__(self, days: int, needed: int, after_ms: int | None = None) -> None:
-        self.days = days
-        self.needed = needed
-        since = (
-            ""
-            if after_ms is None
-            else f" since the silence that ended at {utc_time(after_ms)}"
-        )
-        unit = "day" if days == 1 else "days"
+        since = ""
+        if after_ms is not None:
+            since = f" since the silence that ended at {utc_time(after_ms)}"
         super().__init__(
-            f"{days} whole {unit} of history{since}, at least {needed} are needed"
+            f"{counted(days, 'whole day')} of history{since}, at least {needed} are "
+            "needed"
         )
 
 
 class Silent(NoForecast):
-    """The channel has sent nothing for days.
-
-    Attributes:
-        since_ms: End of its last minute, Unix ms.
-    """
+    """The channel has sent nothing for days: since a time, Unix ms."""
 
     def __init__(self, since_ms: int) -> None:
-        self.since_ms = since_ms
         super().__init__(f"silent since {utc_time(since_ms)}")
 
 
 class ClockJumped(NoForecast):
-    """A row is of the future.
-
-    Attributes:
-        at_ms: Begin of its minute, Unix ms.
-    """
+    """A row is of the future: of a minute, Unix ms."""
 
     def __init__(self, at_ms: int) -> None:
-        self.at_ms = at_ms
         super().__init__(
             f"the history has a minute of {utc_time(at_ms)}, which is later than now: "
             "a clock jumped"
@@ -59,26 +40,15 @@ class ClockJumped(NoForecast):
 
 
 class TooLittleTraffic(NoForecast):
-    """There is too little traffic to plan with.
-
-    Attributes:
-        messages: Messages in the hours that were used.
-        participants: Participants in them.
-        needed: Least number of messages.
-    """
+    """There are too few messages or participants to plan with."""
 
     def __init__(
         self, messages: int, participants: int, hours: int, needed: int
     ) -> None:
-        self.messages = messages
-        self.participants = participants
-        self.needed = needed
-        what = (
-            f"{counted(messages, 'message')} of {counted(participants, 'participant')}"
-        )
         super().__init__(
-            f"{what} in {counted(hours, 'hour')} of history, at least {needed} "
-            "messages of 2 participants are needed"
+            f"{counted(messages, 'message')} of {counted(participants, 'participant')} "
+            f"in {counted(hours, 'hour')} of history, at least {needed} messages of 2 "
+            "participants are needed"
         )
 
 

@@ -21,16 +21,17 @@ from sds_core.planning.measures import (
     Measures,
     bytes_repeated,
 )
+from sds_core.planning.outcome import PART_FIGURES
 from sds_core.reading import read
 
 LEAST_MESSAGES = 20
 """Ratios of fewer say little."""
 
 _WEEK_HOURS = 7 * DAY_HOURS
-_PARTS = {
-    "content": "bytes_content", "history": "bytes_history", "filter": "bytes_bloom",
-    "repair": "bytes_repair", "other": "bytes_other",
-}  # fmt: skip
+_PARTS = (
+    "bytes_content", "bytes_history", "bytes_bloom", "bytes_repair", "bytes_other"
+)  # fmt: skip
+"""Columns of `PART_FIGURES`."""
 
 
 class MeasuredChannel(NamedTuple):
@@ -99,15 +100,7 @@ def measured_channel(
 
 
 class _Week(NamedTuple):
-    """What happened in the hours that are used.
-
-    Attributes:
-        grown: Growth of each counter.
-        gauges: Values of each gauge by hour.
-        days: Length.
-        measures: Columns.
-        repeated: Bytes of retransmissions.
-    """
+    """What happened in the hours that are used, `days` long; of `repeated` bytes."""
 
     grown: Mapping[str, float]
     gauges: Mapping[str, Floats]
@@ -159,8 +152,8 @@ class _Week(NamedTuple):
         return {
             "bytes_per_day": total / days,
             **{
-                f"{part}_bytes_per_day": grown[column] / days
-                for part, column in _PARTS.items()
+                figure: grown[column] / days
+                for figure, column in zip(PART_FIGURES, _PARTS, strict=True)
             },
             "retransmission_bytes_per_day": self.repeated / days,
             "bytes_per_message": total / grown["messages"],

@@ -21,55 +21,23 @@ from sds_core.simulation.truth.messages import Story
 from sds_core.wire import PartSizes, part_sizes
 
 EPOCH_S: Final = 600.0
+PART_FIGURES: Final = tuple(
+    f"{part}_bytes_per_day"
+    for part in ("content", "history", "filter", "repair", "other")
+)
+"""Figures of the parts of a frame, in the order of `PartSizes`."""
+_REPAIR: Final = PART_FIGURES.index("repair_bytes_per_day")
 _LEAST_GRACE_MS = 10_000.0
 
 
 class Outcome(NamedTuple):
     """What happened; NaN where nothing did.
 
-    A message is a payload; if it has segments, it is received when enough of them are.
-    Delivery counts pairs of a message and another participant of the channel, present
-    or not. Figures that begin with ``monitor_`` are those that a monitor measures
+    docs/planning.md ("Figures") defines the figures; shares are in [0, 1]. A message is
+    a payload; if it has segments, it is received when enough of them are. Delivery
+    counts pairs of a message and another participant of the channel, present or not.
+    Figures that begin with ``monitor_`` are those that a monitor measures
     (docs/figures.md, 4 and 5): it knows only what frames show.
-
-    Attributes:
-        messages, frames, seconds: Measured messages, all simulated frames, and the
-            time in which messages were measured.
-        bytes_per_day: Bytes of all frames, each broadcast counted once.
-        content_bytes_per_day, history_bytes_per_day, filter_bytes_per_day,
-        repair_bytes_per_day, other_bytes_per_day: The same by part.
-        sync_bytes_per_day, retransmission_bytes_per_day: The same of sync messages, and
-            of retries and responses to repair requests.
-        bytes_per_message: Bytes of all frames by messages.
-        frames_per_day: Number of broadcasts.
-        first_pass: Share of the deliveries that the first sending made.
-        eventual: Share of the deliveries that happened until the end.
-        acknowledged: Share of the messages that their senders saw acknowledged.
-        ack_mean_s, ack_p50_s, ack_p95_s, ack_p99_s: Time until then.
-        recovery_mean_s, recovery_p50_s, recovery_p95_s, recovery_p99_s: Time from the
-            sending to the reception, of deliveries that the first sending did not make.
-        repair_overhead: Share of the bytes that are retries, repair requests and
-            responses.
-        exposed: Share of the messages that a false positive would acknowledge.
-        false_acknowledgements: Share of the messages that count as acknowledged while
-            no other participant has them: `exposed` times the rate of filters with
-            `steady_ids`.
-        false_acknowledgements_simulated: The same as it happened; the filters of a run
-            are nearly empty.
-        epoch_messages: Most messages of a participant in an epoch of 10 minutes; NaN
-            if the measured time is shorter.
-        epoch_used: The same as a share of the budget.
-        first_peer_in_time: Share of the messages that another participant received
-            within S.
-        misses_found_in_time: Share of the deliveries that the first sending did not
-            make, of which the receiver knew or had the message within 3 S.
-        consistent_in_time: Share of the messages that all received within 6 S.
-        monitor_first_pass, monitor_eventual: Ratios of deliveries.
-        monitor_ack_mean_s, monitor_ack_p50_s, monitor_ack_p95_s, monitor_ack_p99_s:
-            Time until another participant's history names a message.
-        monitor_recovery_mean_s, monitor_recovery_p50_s, monitor_recovery_p95_s,
-        monitor_recovery_p99_s: Time from the frame that lacks a message to the one that
-            has it.
     """
 
     messages: float
@@ -218,10 +186,9 @@ class Measurement:
         a_day = plan.messages_per_day * segments
         synced = self._counts[Cause.SYNC] * DAY_S / seconds
         again = a_day * self._again_bytes / sent
-        parts = a_day * self._message_bytes / sent
         syncs = self._sync_bytes * DAY_S / seconds
-        content, history, bloom, repair, other = (float(x) for x in parts + syncs)
-        total = content + history + bloom + repair + other
+        parts = [float(x) for x in a_day * self._message_bytes / sent + syncs]
+        total = sum(parts)
         epoch_messages = self._epoch_messages(seconds)
         deliveries = self._deliveries(data, segments, target_s)
         exposed = len(self._exposed) / sent
@@ -231,16 +198,12 @@ class Measurement:
             frames=float(self._frames),
             seconds=seconds,
             bytes_per_day=total,
-            content_bytes_per_day=content,
-            history_bytes_per_day=history,
-            filter_bytes_per_day=bloom,
-            repair_bytes_per_day=repair,
-            other_bytes_per_day=other,
+            **dict(zip(PART_FIGURES, parts, strict=True)),
             sync_bytes_per_day=float(syncs.sum()),
             retransmission_bytes_per_day=again,
             bytes_per_message=total / plan.messages_per_day,
             frames_per_day=a_day * frames / sent + synced,
-            repair_overhead=(again + repair) / total,
+            repair_overhead=(again + parts[_REPAIR]) / total,
             exposed=exposed,
             false_acknowledgements=exposed * false_acknowledgement_rate(plan),
             epoch_messages=epoch_messages,
@@ -371,17 +334,13 @@ def _is_false(story: Story) -> bool:
 
 def _summary(name: str, durations_s: Sequence[float]) -> dict[str, float]:
     """Return mean and quantiles, NaN without a duration."""
+    figures = dict.fromkeys(
+        (f"{name}_{of}_s" for of in ("mean", "p50", "p95", "p99")), math.nan
+    )
     if not durations_s:
-        return dict.fromkeys(
-            (f"{name}_{of}_s" for of in ("mean", "p50", "p95", "p99")), math.nan
-        )
-    p50, p95, p99 = (float(x) for x in np.quantile(durations_s, [0.5, 0.95, 0.99]))
-    return {
-        f"{name}_mean_s": float(np.mean(durations_s)),
-        f"{name}_p50_s": p50,
-        f"{name}_p95_s": p95,
-        f"{name}_p99_s": p99,
-    }
+        return figures
+    quantiles = np.quantile(durations_s, [0.5, 0.95, 0.99]).tolist()
+    return dict(zip(figures, [float(np.mean(durations_s)), *quantiles], strict=True))
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from sds_core.planning.estimates import Estimate
-from sds_core.planning.forecast import Interval
+from sds_core.planning.forecast import Interval, Outlook
 from sds_core.planning.limits import Reached
 from sds_core.text import byte_size, utc_time
 
@@ -58,6 +58,19 @@ def amount(figure: str, value: float) -> str:
 def interval(figure: str, value: Interval) -> str:
     """Return the two ends of an interval of a figure."""
     return f"{amount(figure, value.low)} to {amount(figure, value.high)}"
+
+
+def figure_rows(figures: Mapping[str, Outlook]) -> list[tuple[str, str, str, str]]:
+    """Return name, last seven days, next seven, and their interval of each figure."""
+    return [
+        (
+            figure_name(name),
+            amount(name, one.past),
+            amount(name, one.week.mid),
+            interval(name, one.week),
+        )
+        for name, one in figures.items()
+    ]
 
 
 def reached_time(at_ms: int | None, days: int) -> str:

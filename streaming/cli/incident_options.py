@@ -6,17 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-from click.core import ParameterSource
 
-from streaming.cli.settings import Time, option_group, setting
+from streaming.cli.settings import Time, nearest_given, option_group, setting
 
 DEFAULT_API = "http://127.0.0.1:9108"
-
-_NEAREST_FIRST = (
-    ParameterSource.COMMANDLINE,
-    ParameterSource.ENVIRONMENT,
-    ParameterSource.DEFAULT_MAP,
-)
 
 
 class IncidentSource(NamedTuple):
@@ -51,19 +44,8 @@ def _source(
 ) -> IncidentSource:
     """Return the source that is given nearest: by option, environment or file."""
     places: dict[str, Any] = {"report": report, "api": api, "history": history}
-    context = click.get_current_context()
-    for nearest in _NEAREST_FIRST:
-        given = {
-            name: value
-            for name, value in places.items()
-            if context.get_parameter_source(name) is nearest
-        }
-        if len(given) > 1:
-            message = "give one of --report, --api and --history"
-            raise click.UsageError(message)
-        if given:
-            return IncidentSource(**given, views=views)
-    return IncidentSource(views=views)
+    name = nearest_given(*places)
+    return IncidentSource(**({name: places[name]} if name else {}), views=views)
 
 
 source_options = option_group(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from streaming.cli.channels import channel_table, channels_option
 from streaming.cli.plan_options import (
-    Horizon,
     PlanSource,
+    forecast_options,
     format_option,
-    horizon_options,
     html_option,
     source_options,
 )
@@ -19,6 +19,9 @@ from streaming.cli.plan_size import size_command
 from streaming.cli.plan_sweep import sweep_command
 from streaming.cli.plan_what_if import what_if_command
 from streaming.cli.settings import config_option
+
+if TYPE_CHECKING:
+    from sds_core.planning.forecast import ForecastSettings
 
 
 @click.group(
@@ -42,13 +45,13 @@ command.add_command(sweep_command)
 @config_option
 @source_options
 @channels_option
-@horizon_options
+@forecast_options
 @format_option
 @html_option
 def forecast_command(
     source: PlanSource,
     channels: Path | None,
-    horizon: Horizon,
+    settings: ForecastSettings,
     form: str,
     html: Path | None,
 ) -> None:
@@ -60,4 +63,4 @@ def forecast_command(
     """
     from streaming.cli.actions.plan_forecast import print_forecast
 
-    print_forecast(source, channel_table(channels), horizon, form == "json", html)
+    print_forecast(source, channel_table(channels), settings, form == "json", html)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-from click.core import ParameterSource
 
-from streaming.cli.settings import option_group, setting
+from streaming.cli.incident_options import DEFAULT_API
+from streaming.cli.settings import nearest_given, option_group, setting
 
-DEFAULT_API = "http://127.0.0.1:9108"
+if TYPE_CHECKING:
+    from sds_core.planning.forecast import ForecastSettings
 
 
 class PlanSource(NamedTuple):
@@ -31,26 +32,6 @@ class PlanSource(NamedTuple):
     days: int
 
 
-class Horizon(NamedTuple):
-    """What is asked of a forecast.
-
-    Attributes:
-        days: Days to look ahead.
-        interval: Percent of the futures inside an interval.
-        epoch_messages: Budget of a participant in a rate-limit epoch.
-        record_bytes: Bytes of a Kafka record beside the frame.
-        retention_days: Retention of the topic; None without a figure of storage.
-        replication: Replication factor of the topic.
-    """
-
-    days: int
-    interval: int
-    epoch_messages: int
-    record_bytes: int
-    retention_days: int | None
-    replication: int
-
-
 def _source(
     history: Path | None,
     api: str | None,
@@ -65,46 +46,17 @@ def _source(
 def nearest_source(
     history: Path | None, api: str | None
 ) -> tuple[Path | None, str | None]:
-    """Return the source that is given nearest: by option, environment or file.
-
-    Raises:
-        click.UsageError: Two are given equally near.
-    """
-    context = click.get_current_context()
-    for nearest in (
-        ParameterSource.COMMANDLINE,
-        ParameterSource.ENVIRONMENT,
-        ParameterSource.DEFAULT_MAP,
-    ):
-        from_history, from_api = (
-            context.get_parameter_source(name) is nearest for name in ("history", "api")
-        )
-        if from_history and from_api:
-            message = "give one of --history and --api"
-            raise click.UsageError(message)
-        if from_history:
-            return history, None
-        if from_api:
-            break
+    """Return the source that is given nearest, see `nearest_given`."""
+    if nearest_given("history", "api") == "history":
+        return history, None
     return None, api or DEFAULT_API
 
 
-def _horizon(
-    days: int,
-    interval: int,
-    epoch_messages: int,
-    record_bytes: int,
-    kafka_retention_days: int | None,
-    kafka_replication: int,
-) -> Horizon:
-    return Horizon(
-        days,
-        interval,
-        epoch_messages,
-        record_bytes,
-        kafka_retention_days,
-        kafka_replication,
-    )
+def _settings(interval: int, **others: Any) -> ForecastSettings:
+    # numpy, which other commands do not need.
+    from sds_core.planning.forecast import ForecastSettings
+
+    return ForecastSettings(coverage=interval / 100, **others)
 
 
 history_option = setting(
@@ -144,8 +96,8 @@ source_options = option_group(
     _source,
 )
 
-horizon_options = option_group(
-    "horizon",
+forecast_options = option_group(
+    "settings",
     (
         setting(
             "--days",
@@ -168,11 +120,13 @@ horizon_options = option_group(
         ),
         setting(
             "--kafka-retention-days",
+            "retention_days",
             type=click.IntRange(1, 36_500),
             help="Retention of the topic of frames, for a forecast of its size.",
         ),
         setting(
             "--kafka-replication",
+            "replication",
             type=click.IntRange(1, 100),
             default=1,
             help="Replication factor of the topic of frames.",
@@ -184,7 +138,7 @@ horizon_options = option_group(
             help="Bytes of a Kafka record beside the frame: key, headers, framing.",
         ),
     ),
-    _horizon,
+    _settings,
 )
 
 format_option = setting(

@@ -368,6 +368,30 @@ Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 """Adds options to a command."""
 
 
+def nearest_given(*names: str) -> str | None:
+    """Return which option is given nearest: by command line, environment or file.
+
+    None if none is given.
+
+    Raises:
+        click.UsageError: Two are given equally near.
+    """
+    context = click.get_current_context()
+    for nearest in (
+        ParameterSource.COMMANDLINE,
+        ParameterSource.ENVIRONMENT,
+        ParameterSource.DEFAULT_MAP,
+    ):
+        given = [n for n in names if context.get_parameter_source(n) is nearest]
+        if len(given) > 1:
+            *others, last = (f"--{name}" for name in names)
+            message = f"give one of {', '.join(others)} and {last}"
+            raise click.UsageError(message)
+        if given:
+            return given[0]
+    return None
+
+
 def option_group(
     argument: str,
     options: Sequence[Decorator],

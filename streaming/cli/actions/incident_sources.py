@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,9 +19,10 @@ from sds_core.observer.incidents import IncidentKind, IncidentQuery
 from sds_core.observer.kinds import AnyKind, UnknownKind
 from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND, kinds_of
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
-from sds_core.text import did_you_mean, printable, shown
+from sds_core.text import did_you_mean, shown
 from streaming.cli import Unreachable
-from streaming.cli.incident_options import DEFAULT_API, IncidentFilter, IncidentSource
+from streaming.cli.actions.monitor_api import Refused, ask_monitor
+from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms
 
@@ -91,10 +92,6 @@ class _Answer(msgspec.Struct):
     clock: _Time | None = None
     causes: dict[str, list[Cause]] = {}
     observer: dict[str, int | float] = {}
-
-
-class _Refusal(msgspec.Struct):
-    error: str
 
 
 class _Span(msgspec.Struct):
@@ -186,17 +183,17 @@ def _channels_of_monitor(url: str, channel: str) -> list[str]:
 
     A server whose list of channels cannot be read is taken to know the channel.
     """
-    address = f"{url.rstrip('/')}/api/v1/channels"
+    what = "channels", _Channels
     try:
-        answer = httpx.get(address, params={"id": channel}, timeout=_TIMEOUT_S)
-        if answer.status_code != httpx.codes.NOT_FOUND:
-            return [channel]
-        msgspec.json.decode(answer.content, type=_Refusal)
-        answer = httpx.get(address, timeout=_TIMEOUT_S)
-        found = msgspec.json.decode(answer.content, type=_Channels).channels
-    except (httpx.RequestError, msgspec.DecodeError, UnicodeDecodeError):
-        return [channel]
-    return [one.id for one in found]
+        ask_monitor(url, "channels", {"id": channel}, what, _TIMEOUT_S)
+    except Refused as error:
+        if error.status == httpx.codes.NOT_FOUND:
+            with suppress(Unreachable):
+                found = ask_monitor(url, "channels", {}, what, _TIMEOUT_S).channels
+                return [one.id for one in found]
+    except Unreachable:
+        pass
+    return [channel]
 
 
 def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
@@ -303,36 +300,10 @@ def history_errors(directory: Path) -> Iterator[None]:
 
 def _query_monitor(url: str, parameters: dict[str, Any], views: str | None) -> _Answer:
     path = "incidents" if views is None else f"views/{quote(views, '')}/incidents"
-    try:
-        answer = httpx.get(
-            f"{url.rstrip('/')}/api/v1/{path}",
-            params={k: v for k, v in parameters.items() if v is not None},
-            timeout=_TIMEOUT_S,
-        )
-        answer.raise_for_status()
-        page = msgspec.json.decode(answer.content, type=_Answer)
-    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-        message = f"--api: {url!r} is no URL such as {DEFAULT_API}: {error}"
-        raise click.UsageError(message) from error
-    except httpx.HTTPStatusError as error:
-        raise Unreachable(_refusal(url, error.response)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        message = f"{url} gives no incidents ({error}): is it sds-monitor's?"
-        raise Unreachable(message) from error
-    except httpx.RequestError as error:
-        message = f"no monitor answers at {url} ({error}): is it running?"
-        raise Unreachable(message) from error
+    page = ask_monitor(url, path, parameters, ("incidents", _Answer), _TIMEOUT_S)
     if page.more:
         logger.warning(
             "only the %s found last are shown: narrow it by --channel or --since",
             f"{len(page.incidents):,}",
         )
     return page
-
-
-def _refusal(url: str, answer: httpx.Response) -> str:
-    try:
-        why = msgspec.json.decode(answer.content, type=_Refusal).error
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return f"{url} answers {answer.status_code}: is it sds-monitor's?"
-    return f"{url} answers {answer.status_code}: {printable(why)}"

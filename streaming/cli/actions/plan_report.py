@@ -19,7 +19,6 @@ from sds_core.planning.load import Load
 from sds_core.planning.plan import Plan
 from sds_core.planning.size import CostModel
 from sds_core.text import byte_size, counted, number, utc_time
-from streaming.cli.actions.plan_sources import ReadHours
 
 DRAWN = 50
 """Views with charts of their own: a browser opens such a page at once."""
@@ -28,12 +27,12 @@ _LISTED = 1_000
 _STEPS = 12
 
 
-def forecast_report(plan: Plan, read: ReadHours, name_of: Callable[[str], str]) -> str:
+def forecast_report(plan: Plan, names: Names, name_of: Callable[[str], str]) -> str:
     """Return the page of a forecast of at least one view.
 
     Args:
         plan: The forecasts.
-        read: Has the words for views.
+        names: Words for views.
         name_of: Returns the name that the operator gave a view; empty without one.
     """
 
@@ -41,10 +40,10 @@ def forecast_report(plan: Plan, read: ReadHours, name_of: Callable[[str], str]) 
         name = name_of(view)
         return bounded(f"{name} ({view})" if name else view)
 
-    blocks = PlanBlocks(plan, Names("", read.one, read.many), called)
-    title = f"Forecast of {counted(len(plan.views), read.one)}"
+    blocks = PlanBlocks(plan, names, called)
+    title = f"Forecast of {counted(len(plan.views), names.one)}"
     if len(plan.views) == 1:
-        title = f"Forecast of {read.one} {called(*plan.views)}"
+        title = f"Forecast of {names.one} {called(*plan.views)}"
     return report_html(
         Report(
             title,

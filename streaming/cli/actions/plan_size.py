@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,13 +10,14 @@ from typing import Any, TypeVar
 import click
 import msgspec
 from rich.console import Console
-from rich.table import Table
 
+from sds_core.planning.document import rounded
 from sds_core.planning.load import Load
 from sds_core.planning.measured import NotMeasured, Performance, Scaling
 from sds_core.planning.size import CostModel, Limit, Size
 from sds_core.text import byte_size, counted, number
 from streaming.cli.output import print_json, write_page
+from streaming.cli.tables import print_line, print_table
 
 _Kind = TypeVar("_Kind", Performance, Scaling)
 
@@ -75,7 +75,9 @@ def print_size(
     if as_json:
         print_json(_document(model, load, size, history_days, measured))
         return
-    _print_table(title, rows)
+    console = Console()
+    print_line(console, title, "bold")
+    print_table(console, ("", *_HEADINGS[1:]), rows)
     for line in lines:
         click.echo(line)
 
@@ -103,17 +105,17 @@ def _document(
             "trigger_seconds": load.trigger_s,
             "history_days": history_days,
         },
-        "needs": {name: _rounded(value) for name, value in size.needs.items()},
+        "needs": {name: _number(value) for name, value in size.needs.items()},
         "limits": [
             {
-                "cores": limit.cores if math.isfinite(limit.cores) else None,
+                "cores": _number(limit.cores),
                 "channels": limit.channels,
-                "messages_per_second": _rounded(limit.frames_per_s),
+                "messages_per_second": _number(limit.frames_per_s),
             }
             for limit in size.limits
         ],
         "errors": {
-            name: {"greatest": _rounded(f.error), "typical": _rounded(f.typical_error)}
+            name: {"greatest": _number(f.error), "typical": _number(f.typical_error)}
             for name, f in model.fits.items()
         },
         "extrapolated": model.extrapolated(load),
@@ -155,23 +157,11 @@ def _title(load: Load) -> str:
     )
 
 
-def _print_table(title: str, rows: Sequence[tuple[str, ...]]) -> None:
-    console = Console()
-    console.print(title, style="bold", soft_wrap=True, highlight=False)
-    table = Table(box=None, padding=(0, 2), header_style="dim")
-    table.add_column("")
-    for heading in _HEADINGS[1:]:
-        table.add_column(heading, justify="right")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
-
-
 def _limits(model: CostModel, size: Size) -> list[str]:
-    here, any_number = map(_followed, size.limits)
+    here, any_cores = map(_followed, size.limits)
     followed = (
         f"At this traffic per channel, a machine with {model.measured_cores} cores "
-        f"follows {here}; with any number of cores {any_number} (extrapolated)."
+        f"follows {here}; with any number of cores {any_cores} (extrapolated)."
     )
     if (cores := size.needs["machine_cores"]) is None:
         machine, cluster = _TOO_LONG
@@ -194,5 +184,5 @@ def _followed(limit: Limit) -> str:
     return f"{number(limit.channels)} channels with {rate} messages/s"
 
 
-def _rounded(value: float | None) -> float | None:
-    return float(f"{value:.4g}") if isinstance(value, float) else value
+def _number(value: float | None) -> float | None:
+    return rounded(value, 4) if isinstance(value, float) else value

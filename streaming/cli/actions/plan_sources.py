@@ -10,12 +10,14 @@ import click
 
 from connectors.history.query import channels
 from connectors.history.schema import KindTables, tables_of
+from sds_core.observer.figure_table import Names
 from sds_core.planning.fleet import HourlyRows
 from sds_core.planning.measures import Measures, measures_of
 from sds_core.text import did_you_mean, shown
 from streaming.cli.actions.incident_sources import history_errors, kind_of
 from streaming.cli.actions.plan_api import read_monitor
-from streaming.cli.plan_options import DEFAULT_API, PlanSource
+from streaming.cli.incident_options import DEFAULT_API
+from streaming.cli.plan_options import PlanSource
 from streaming.plan_worker import read_history
 
 
@@ -25,18 +27,16 @@ class ReadHours(NamedTuple):
     Attributes:
         rows: By view.
         end_ms: End of the last whole hour of any view, Unix ms.
-        names: Names of channels that the source gives.
+        given_names: Names of channels that the source gives.
         measures: Columns of the rows.
-        one: Word for a view.
-        many: Word for views.
+        names: Words for views.
     """
 
     rows: HourlyRows
     end_ms: int
-    names: Mapping[str, str]
+    given_names: Mapping[str, str]
     measures: Measures
-    one: str
-    many: str
+    names: Names
 
 
 def read_hours(source: PlanSource, now_ms: int) -> ReadHours:
@@ -50,17 +50,14 @@ def read_hours(source: PlanSource, now_ms: int) -> ReadHours:
         click.ClickException: The source cannot be read, or does not know the view.
     """
     tables = tables_of(kind_of(source.views))
-    names = tables.kind.names
-    measures = measures_of(tables.kind.published)
+    kind = tables.kind
+    given_names: dict[str, str] = {}
     if source.history is None:
-        found = read_monitor(
-            source.api or DEFAULT_API, tables.kind.prefix, source, names.many
-        )
-        return ReadHours(
-            found.rows, found.end_ms, found.names, measures, names.one, names.many
-        )
-    rows, end_ms = _of_history(source.history, source, tables, now_ms)
-    return ReadHours(rows, end_ms, {}, measures, names.one, names.many)
+        url = source.api or DEFAULT_API
+        rows, end_ms, given_names = read_monitor(url, kind, source)
+    else:
+        rows, end_ms = _of_history(source.history, source, tables, now_ms)
+    return ReadHours(rows, end_ms, given_names, measures_of(kind.published), kind.names)
 
 
 def _of_history(

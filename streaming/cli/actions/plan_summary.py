@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 from connectors.sweep_results import SweepRefused, read_sweep
+from sds_core.planning.document import estimate_object
 from sds_core.planning.errors import ModelMissing
 from sds_core.planning.estimates import require_scipy
 from sds_core.planning.grid import Cell
@@ -19,8 +18,9 @@ from sds_core.planning.outcome import Outcome
 from sds_core.planning.words import with_interval
 from sds_core.text import byte_size, counted, did_you_mean, number, shown
 from streaming.cli.output import check_page, print_json, write_page
+from streaming.cli.tables import print_line, print_table
 
-_WIDEST = 1_000
+_ALL_DIGITS = 17
 
 
 def check_summary(figures: Sequence[str], html: Path | None) -> None:
@@ -70,17 +70,14 @@ def print_summary(
         # jinja and pygal, which tables do not need.
         from streaming.cli.actions.plan_report import sweep_report
 
-        keys = results.grid.keys or ("plan",)
-        of_cells = [cell.values or {"plan": "base"} for cell in cells]
-        shown_figures = {
-            name: [
-                (one, with_interval(one, byte_size if "bytes" in name else _text))
-                for one in (cell.figures[name] for cell in cells)
-            ]
+        by_figure = {
+            name: [(cell.figures[name], _estimate(name, cell)) for cell in cells]
             for name in figures
         }
+        keys = results.grid.keys or ("plan",)
+        of_cells = [cell.values or {"plan": "base"} for cell in cells]
         title = f"Sweep of {counted(len(cells), 'plan')}"
-        write_page(sweep_report(title, keys, of_cells, shown_figures), html)
+        write_page(sweep_report(title, keys, of_cells, by_figure), html)
     if as_json:
         document = {
             "schema": 1,
@@ -90,25 +87,25 @@ def print_summary(
         }
         print_json(document)
         return
-    table = Table(box=None, padding=(0, 2), header_style="dim")
-    for name in (*results.grid.keys, "runs", *figures):
-        table.add_column(name, justify="right", no_wrap=True)
-    for cell in cells:
-        values = (_text(value) for value in cell.values.values())
-        estimates = (
-            with_interval(estimate, byte_size if "bytes" in name else _text)
-            for name, estimate in cell.figures.items()
-        )
-        table.add_row(*values, number(cell.runs), *estimates)
-    # Cells are not broken, also on a narrow terminal.
-    console = Console(width=_WIDEST)
-    console.print(table)
-    console.print(
-        f"{number(len(results.runs))} of {counted(runs, 'run')}; means with the half "
-        "width of their 95 % interval",
-        highlight=False,
-        soft_wrap=True,
+    console = Console()
+    rows = (
+        [
+            *map(_text, cell.values.values()),
+            number(cell.runs),
+            *(_estimate(name, cell) for name in figures),
+        ]
+        for cell in cells
     )
+    headings = (*results.grid.keys, "runs", *figures)
+    print_table(console, headings, rows, words=0, is_whole=True)
+    text = (
+        f"{number(len(results.runs))} of {counted(runs, 'run')}; means with the half "
+    )
+    print_line(console, f"{text}width of their 95 % interval")
+
+
+def _estimate(name: str, cell: Cell) -> str:
+    return with_interval(cell.figures[name], byte_size if "bytes" in name else _text)
 
 
 def _text(value: Any) -> str:
@@ -119,11 +116,6 @@ def _text(value: Any) -> str:
 
 def _document(cell: Cell) -> dict[str, Any]:
     figures = {
-        name: {bound: _finite(value) for bound, value in one._asdict().items()}
-        for name, one in cell.figures.items()
+        name: estimate_object(one, _ALL_DIGITS) for name, one in cell.figures.items()
     }
     return {"values": cell.values, "runs": cell.runs, "figures": figures}
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.planning.channel import ChannelPlan, changed
-from sds_core.planning.document import rounded
+from sds_core.planning.document import estimate_object, rounded
 from sds_core.planning.errors import ModelMissing, NoForecast
 from sds_core.planning.estimates import Estimate, require_scipy
 from sds_core.planning.experiment import check_size
@@ -29,6 +27,7 @@ from streaming.cli.actions.plan_sources import read_hours
 from streaming.cli.output import check_page, print_json, wall_ms, write_page
 from streaming.cli.plan_options import PlanSource
 from streaming.cli.plan_variants import BASE, MEASURED, Changes, Question
+from streaming.cli.tables import print_line, print_table
 
 _MOST_NAMED = 5
 
@@ -143,77 +142,57 @@ def _document(
         and {
             "hours": measured.hours,
             "assumed": list(measured.assumed),
-            "figures": {name: _number(x) for name, x in measured.figures.items()},
+            "figures": {name: rounded(x) for name, x in measured.figures.items()},
         },
         "plans": {
             name: {
                 "changes": question.variants.get(name, question.assumed),
-                "settings": _settings(plan),
-                "figures": {
-                    key: _object(figure) for key, figure in figures[name].items()
-                },
+                "settings": plan.settings(),
+                "figures": {key: _object(one) for key, one in figures[name].items()},
             }
             for name, plan in plans.items()
         },
     }
 
 
-def _settings(plan: ChannelPlan) -> dict[str, Any]:
-    return {name: plan.setting(name) for name in plan.__struct_fields__}
-
-
 def _object(figure: PlannedFigure) -> dict[str, Any]:
+    change = figure.change
     return {
         "source": figure.source.value,
-        **_interval(figure.estimate),
-        "change": None if math.isnan(figure.change.value) else _interval(figure.change),
+        **estimate_object(figure.estimate),
+        "change": None if math.isnan(change.value) else estimate_object(change),
     }
 
 
-def _interval(estimate: Estimate) -> dict[str, float | None]:
-    return {name: _number(value) for name, value in estimate._asdict().items()}
-
-
-def _number(value: float) -> float | None:
-    """Return a number as JSON has it: without NaN and infinity."""
-    return rounded(value) if math.isfinite(value) else None
-
-
-class _Row(NamedTuple):
-    word: str
-    name: str
-    unit: str
-
-
 _ROWS = (
-    _Row("bytes a day", "bytes_per_day", "B"),
-    _Row("  content", "content_bytes_per_day", "B"),
-    _Row("  histories", "history_bytes_per_day", "B"),
-    _Row("  filters", "filter_bytes_per_day", "B"),
-    _Row("  requests", "repair_bytes_per_day", "B"),
-    _Row("  other", "other_bytes_per_day", "B"),
-    _Row("of these in sync messages", "sync_bytes_per_day", "B"),
-    _Row("of these retransmitted", "retransmission_bytes_per_day", "B"),
-    _Row("bytes a message", "bytes_per_message", "B"),
-    _Row("bytes a frame with content", "frame_bytes", "B"),
-    _Row("delivered at first", "first_pass", "%"),
-    _Row("delivered in the end", "eventual", "%"),
-    _Row("acknowledged", "acknowledged", "%"),
-    _Row("acknowledged after, p50", "ack_p50_s", "s"),
-    _Row("acknowledged after, p95", "ack_p95_s", "s"),
-    _Row("acknowledged after, p99", "ack_p99_s", "s"),
-    _Row("recovered after, p50", "recovery_p50_s", "s"),
-    _Row("recovered after, p95", "recovery_p95_s", "s"),
-    _Row("recovered after, p99", "recovery_p99_s", "s"),
-    _Row("bytes for repair", "repair_overhead", "%"),
-    _Row("false acknowledgements", "false_acknowledgements", "ppm"),
-    _Row("messages in an epoch, most", "epoch_messages", ""),
-    _Row("share of the epoch's budget", "epoch_used", "%"),
-    _Row("days to fill a new filter", "days_to_full_filter", ""),
-    _Row("monitor: first pass", "monitor_first_pass", "%"),
-    _Row("monitor: eventual", "monitor_eventual", "%"),
-    _Row("monitor: acknowledged, mean", "monitor_ack_mean_s", "s"),
-    _Row("monitor: recovered, mean", "monitor_recovery_mean_s", "s"),
+    ("bytes a day", "bytes_per_day", "B"),
+    ("  content", "content_bytes_per_day", "B"),
+    ("  histories", "history_bytes_per_day", "B"),
+    ("  filters", "filter_bytes_per_day", "B"),
+    ("  requests", "repair_bytes_per_day", "B"),
+    ("  other", "other_bytes_per_day", "B"),
+    ("of these in sync messages", "sync_bytes_per_day", "B"),
+    ("of these retransmitted", "retransmission_bytes_per_day", "B"),
+    ("bytes a message", "bytes_per_message", "B"),
+    ("bytes a frame with content", "frame_bytes", "B"),
+    ("delivered at first", "first_pass", "%"),
+    ("delivered in the end", "eventual", "%"),
+    ("acknowledged", "acknowledged", "%"),
+    ("acknowledged after, p50", "ack_p50_s", "s"),
+    ("acknowledged after, p95", "ack_p95_s", "s"),
+    ("acknowledged after, p99", "ack_p99_s", "s"),
+    ("recovered after, p50", "recovery_p50_s", "s"),
+    ("recovered after, p95", "recovery_p95_s", "s"),
+    ("recovered after, p99", "recovery_p99_s", "s"),
+    ("bytes for repair", "repair_overhead", "%"),
+    ("false acknowledgements", "false_acknowledgements", "ppm"),
+    ("messages in an epoch, most", "epoch_messages", ""),
+    ("share of the epoch's budget", "epoch_used", "%"),
+    ("days to fill a new filter", "days_to_full_filter", ""),
+    ("monitor: first pass", "monitor_first_pass", "%"),
+    ("monitor: eventual", "monitor_eventual", "%"),
+    ("monitor: acknowledged, mean", "monitor_ack_mean_s", "s"),
+    ("monitor: recovered, mean", "monitor_recovery_mean_s", "s"),
 )
 _MARKS = {
     FigureSource.CLOSED_FORM: "=",
@@ -233,12 +212,12 @@ def _ranges(
 ) -> dict[str, list[tuple[str, Estimate, str]]]:
     """Return name, estimate and text of each variant, by figure."""
     return {
-        row.word.strip(): [
-            (name, one, _between(one, row.unit))
-            for name, of in figures.items()
-            for one in [of[row.name].estimate]
+        word.strip(): [
+            (variant, one, _between(one, unit))
+            for variant, of in figures.items()
+            for one in [of[name].estimate]
         ]
-        for row in _ROWS
+        for word, name, unit in _ROWS
     }
 
 
@@ -249,57 +228,41 @@ def _print_tables(
     question: Question,
 ) -> None:
     console = Console()
-    _print_line(console, _title(plans[BASE]), "bold")
+    print_line(console, _title(plans[BASE]), "bold")
     for line in _changes(question):
-        _print_line(console, line)
-    columns = {
-        name: [_between(figures[name][row.name].estimate, row.unit) for row in _ROWS]
-        for name in plans
-    }
-    if measured:
-        known = measured.figures
-        columns = {
-            MEASURED: [
-                _amount(known.get(row.name, math.nan), row.unit) for row in _ROWS
-            ]
-        } | columns
-    words = [f"{row.word} {_MARKS[figures[BASE][row.name].source]}" for row in _ROWS]
-    _print_columns(console, "", words, columns)
-    changes_of = {
-        name: [
-            _between(figures[name][row.name].change, row.unit, signed=True)
-            for row in _ROWS
+        print_line(console, line)
+    marks = {name: _MARKS[one.source] for name, one in figures[BASE].items()}
+    known = measured.figures if measured else None
+    rows = [
+        [
+            f"{word} {marks[name]}",
+            *([] if known is None else [_amount(known.get(name, math.nan), unit)]),
+            *(_between(of[name].estimate, unit) for of in figures.values()),
         ]
-        for name in question.variants
-    }
-    if changes_of:
-        _print_columns(console, "change from the base", words, changes_of)
-    _print_line(
+        for word, name, unit in _ROWS
+    ]
+    headings = ["", *([] if known is None else [MEASURED]), *plans]
+    print_table(console, headings, rows, is_whole=True)
+    if question.variants:
+        changes = [
+            [
+                f"{word} {marks[name]}",
+                *(
+                    _between(figures[variant][name].change, unit, signed=True)
+                    for variant in question.variants
+                ),
+            ]
+            for word, name, unit in _ROWS
+        ]
+        headings = ["change from the base", *question.variants]
+        print_table(console, headings, changes, is_whole=True)
+    print_line(
         console,
         f"= closed form, ~ mean of {question.seeds} simulations with its 95 % "
         "interval, ≈ both.",
     )
     for line in measured.assumed if measured else ():
-        _print_line(console, line)
-
-
-def _print_columns(
-    console: Console,
-    heading: str,
-    words: Sequence[str],
-    columns: Mapping[str, Sequence[str]],
-) -> None:
-    """Print a table whose cells are not broken, also on a narrow terminal."""
-    table = Table(box=None, padding=(0, 2), header_style="dim")
-    table.add_column(heading, no_wrap=True)
-    for name in columns:
-        table.add_column(name, justify="right", no_wrap=True)
-    for word, *cells in zip(words, *columns.values(), strict=True):
-        table.add_row(Text(word), *cells)
-    contents = [[heading, *words], *([name, *of] for name, of in columns.items())]
-    needed = sum(4 + max(map(len, column)) for column in contents)
-    console.width = max(console.width, needed)
-    console.print(table)
+        print_line(console, line)
 
 
 def _title(plan: ChannelPlan) -> str:
@@ -327,7 +290,3 @@ def _amount(value: float, unit: str) -> str:
         case "s":
             return f"{value:z.1f} s"
     return f"{value:z,.1f}"
-
-
-def _print_line(console: Console, text: str, style: str = "") -> None:
-    console.print(Text(text, style), soft_wrap=True)

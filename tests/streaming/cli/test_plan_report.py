@@ -13,11 +13,11 @@ from playwright.sync_api import Page, expect
 from connectors.web.blocks import HeatMap, Range, Ranges, Report, Section
 from connectors.web.report import report_html
 from connectors.web.trace_blocks import trace_report
+from sds_core.observer.figure_table import Names
 from sds_core.planning.hours import DAY_MS
 from streaming.cli import group
 from streaming.cli.actions import plan_forecast
 from streaming.cli.actions.plan_report import forecast_report
-from streaming.cli.actions.plan_sources import ReadHours
 from tests.support.planning.made_plan import plan
 from tests.support.planning.month import Month
 from tests.support.planning.stored import store
@@ -27,6 +27,7 @@ from tests.support.web.busy import HOSTILE
 
 __all__ = ["browser", "complaints", "page"]
 
+NAMES = Names("channel", "channel", "channels")
 MONTH = Month(days=30, messages_a_day=2_800.0)
 ESCAPED = f"{HOSTILE}'\n\u202e</style>"
 
@@ -43,9 +44,8 @@ SIZE = ("size", "--channel-count", "10000", "--messages-per-second", "1000")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page of each kind."""
     directory = tmp_path_factory.mktemp("reports")
-    read = ReadHours({}, 0, {}, None, "channel", "channels")  # type: ignore[arg-type]
     made = plan(["town", ESCAPED], ["new"])
-    text = forecast_report(made, read, {"town": "Town hall"}.get)  # type: ignore[arg-type]
+    text = forecast_report(made, NAMES, {"town": "Town hall"}.get)  # type: ignore[arg-type]
     (directory / "forecast.html").write_text(text)
     assert invoke(*SIZE, "--html", str(directory / "size.html")).exit_code == 0
     variants = [
@@ -151,7 +151,6 @@ def test_failed_command_leaves_no_page(tmp_path: Path) -> None:
 
 def test_one_channel_needs_no_sum() -> None:
     """Its page begins with it."""
-    read = ReadHours({}, 0, {}, None, "channel", "channels")  # type: ignore[arg-type]
-    text = forecast_report(plan(["town"]), read, lambda view: "")
+    text = forecast_report(plan(["town"]), NAMES, lambda view: "")
     assert "together" not in text
     assert "until 2026-09-09 00:00:00 UTC" in text

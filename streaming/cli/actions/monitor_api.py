@@ -1,0 +1,82 @@
+"""Asks the API of a running monitor."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import click
+import httpx
+import msgspec
+
+from sds_core.text import printable
+from streaming.cli import Unreachable
+from streaming.cli.incident_options import DEFAULT_API
+
+_Answer = TypeVar("_Answer")
+
+
+class Refused(Unreachable):
+    """The monitor answers with an error; `status` is that of HTTP."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Foreign(Unreachable):
+    """The answer is none of a monitor."""
+
+    def __init__(self, url: str, what: str, error: Exception) -> None:
+        super().__init__(f"{url} gives no {what} ({error}): is it sds-monitor's?")
+
+
+class _Refusal(msgspec.Struct):
+    error: str
+
+
+def ask_monitor(
+    url: str,
+    path: str,
+    parameters: dict[str, Any],
+    what: tuple[str, type[_Answer]],
+    timeout_s: float,
+) -> _Answer:
+    """Return what a monitor answers.
+
+    Args:
+        url: Its address.
+        path: Path below ``/api/v1/``.
+        parameters: Of the query; None counts as absent.
+        what: Word for the answer, and its type.
+        timeout_s: Longest wait for a part of the answer, seconds.
+
+    Raises:
+        click.UsageError: The address is none.
+        Unreachable: The monitor does not answer, refuses, or is none.
+    """
+    word, kind = what
+    try:
+        answer = httpx.get(
+            f"{url.rstrip('/')}/api/v1/{path}",
+            params={k: v for k, v in parameters.items() if v is not None},
+            timeout=timeout_s,
+        )
+        if answer.is_error or answer.is_redirect:
+            raise Refused(_refusal(url, answer), answer.status_code)
+        return msgspec.json.decode(answer.content, type=kind)
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+        message = f"--api: {url!r} is no URL such as {DEFAULT_API}: {error}"
+        raise click.UsageError(message) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Foreign(url, word, error) from error
+    except httpx.RequestError as error:
+        message = f"no monitor answers at {url} ({error}): is it running?"
+        raise Unreachable(message) from error
+
+
+def _refusal(url: str, answer: httpx.Response) -> str:
+    try:
+        why = msgspec.json.decode(answer.content, type=_Refusal).error
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return f"{url} answers {answer.status_code}: is it sds-monitor's?"
+    return f"{url} answers {answer.status_code}: {printable(why)}"
