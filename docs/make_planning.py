@@ -5,20 +5,25 @@
     python -m docs.make_planning false
     python -m docs.make_planning cost
     python -m docs.make_planning large
+    python -m docs.make_planning what-if
 
-Each sweeps its grid in `docs/grids` and continues where it was ended, and draws the
-charts of its table; with `--charts` it only draws, from the page. `delivery` takes ten
-minutes of CPU time, `targets` four, `large` half an hour, the others two.
+The last one makes the sample of what-if. The others sweep their grid in `docs/grids`,
+continue where they were ended, and draw the charts of their table; with `--charts` they
+only draw, from the page. `delivery` takes ten minutes of CPU time, `targets` four,
+`large` half an hour, the others two.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import click
 import numpy as np
+from click.testing import CliRunner
 
 from connectors.sweep_results import read_sweep
 from connectors.toml_file import read_toml
@@ -30,6 +35,7 @@ from sds_core.planning.grid import Cell, Grid
 from sds_core.planning.words import with_interval
 from sds_core.text import byte_size, counted, number
 from sds_core.wire import DEFAULT_PARAMETERS
+from streaming.cli import group
 from streaming.cli.actions.plan_sweep import run_sweep
 from streaming.settings import SessionSettings
 
@@ -44,6 +50,10 @@ _MET: Final = {
 _FILTER_IDS: Final = (2_500, 5_000, 8_000, 10_000, 12_000, 15_000, 20_000, 30_000)
 _NIM_MOST_IDS: Final = 12_000
 """A filter of nim-sds has no more ids: it rolls over."""
+SAMPLE: Final = PagePart("planning.md", "make_planning what-if", "the sample")
+_SAMPLE_CHANGES: Final = (
+    "--set participants=2x --set messages_per_day=2x --variant short:causal_history=2"
+)
 
 
 class Table(NamedTuple):
@@ -218,12 +228,36 @@ def block(name: str, sweeps: Path) -> str:
     return "\n".join([part.begin, "", about, "", *table, part.end])
 
 
+def sample() -> str:
+    """Return the sample of `plan what-if`: its plan, which the page has, and output."""
+    page = SAMPLE.path.read_text(encoding="utf-8")
+    plan = re.findall(r"```toml\n(participants.*?)```", page, re.DOTALL)[0]
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "channel.toml"
+        path.write_text(plan, encoding="utf-8")
+        line = ["plan", "what-if", "--plan", str(path), *_SAMPLE_CHANGES.split()]
+        result = CliRunner().invoke(group, line, catch_exceptions=False)
+    return "\n".join(
+        [
+            SAMPLE.begin,
+            "",
+            f"With this file, `{_SAMPLE_CHANGES}` prints:",
+            "",
+            "```",
+            *(text.rstrip() for text in result.stdout.splitlines()),
+            "```",
+            "",
+            SAMPLE.end,
+        ]
+    )
+
+
 def _file(name: str) -> Path:
     return GRIDS / f"{name}.toml"
 
 
 @click.command(help=__doc__)
-@click.argument("name", type=click.Choice(list(TABLES)))
+@click.argument("name", type=click.Choice([*TABLES, "what-if"]))
 @click.option(
     "--sweeps",
     type=click.Path(path_type=Path),
@@ -233,6 +267,9 @@ def _file(name: str) -> Path:
 @click.option("--charts", is_flag=True, help="Only draw the charts.")
 def main(name: str, sweeps: Path, charts: bool) -> None:
     """Sweep, write the table and draw its charts."""
+    if name == "what-if":
+        SAMPLE.write(sample())
+        return
     part = TABLES[name].part(name)
     if not charts:
         run_sweep(_file(name), sweeps / name, SessionSettings(shuffle_partitions=1))
