@@ -52,46 +52,58 @@ class Drawing(NamedTuple):
     part: int = 0
 
 
-def _participants(*counts: int) -> list[str]:
-    return [f"`participants` {count}" for count in counts]
+def _rows(words: str, *values: Sequence[object]) -> list[str]:
+    return [words.format(*some) for some in values]
 
 
-_SETTINGS = ("as it is", "`sds_r` off", "`causal_history` 200", "`sync_interval_s` 10")
-_TIMINGS = tuple(
-    f"`t_min_s` {least}, `t_max_s` {most}, `sync_interval_s` {sync}"
-    for least, most, sync in ((30, 120, 30), (5, 20, 30), (5, 20, 5), (1, 10, 5))
-)
-_GROUPS = tuple(
-    f"`profile` {profile}, `participants` {count}"
-    for profile, count in (("js_sds", 2), ("nim_sds", 2), ("js_sds", 3), ("nim_sds", 3))
-)
+_GROUPS = "`participants` {}"
 DRAWINGS: Final[Mapping[str, Sequence[Drawing]]] = {
     "delivery": (
         Drawing(
             "delivered", 0, "Delivered in the end",
-            ("as it is", "`sds_r` off", *_participants(5)), Scale.PERCENT,
+            ["as it is", "`sds_r` off", *_rows(_GROUPS, [5])], Scale.PERCENT,
         ),
         Drawing(
             "recovery", 1, "Time to recover, 95th percentile",
-            ("as it is", "`sds_r` off", *_participants(2, 5, 100)),
+            ["as it is", "`sds_r` off", *_rows(_GROUPS, [2], [5], [100])],
             unit="{:g} s".format,
         ),
         Drawing(
             "bytes", 2, "Bytes a day",
-            (*_SETTINGS, "`sync_interval_s` 120"), unit=byte_size,
+            ["as it is", "`sds_r` off", "`causal_history` 200",
+             *_rows("`sync_interval_s` {}", [10], [120])],
+            unit=byte_size,
+        ),
+    ),
+    "large": (
+        Drawing(
+            "large", 2, "Bytes a day of large groups",
+            _rows(_GROUPS, [300], ["1,000"]), unit=byte_size,
         ),
     ),
     "targets": (
         Drawing(
             "targets", 0, "Messages that all received within 30 s",
-            _TIMINGS, Scale.PERCENT, part=2,
+            _rows(
+                "`t_min_s` {}, `t_max_s` {}, `sync_interval_s` {}",
+                [30, 120, 30], [5, 20, 30], [5, 20, 5], [1, 10, 5],
+            ),
+            Scale.PERCENT, part=2,
         ),
     ),
-    "false": (Drawing("exposed", 0, "Messages exposed, percent", _GROUPS),),
+    "false": (
+        Drawing(
+            "exposed", 0, "Messages exposed, percent",
+            _rows(
+                "`profile` {}, `participants` {}",
+                ["js_sds", 2], ["nim_sds", 2], ["js_sds", 3], ["nim_sds", 3],
+            ),
+        ),
+    ),
     "cost": (
         Drawing(
-            "cost", 0, "Bytes of a message", _participants(2, 5, 20, 100),
-            unit=byte_size,
+            "cost", 0, "Bytes of a message",
+            _rows(_GROUPS, [2], [5], [20], [100]), unit=byte_size,
         ),
     ),
 }  # fmt: skip

@@ -39,6 +39,11 @@ class Series:
     is_limit: bool = False
     spans: Sequence[tuple[float, float] | None] = ()
 
+    @classmethod
+    def limit(cls, name: str, value: float, number: int) -> Series:
+        """Return a straight line over so many intervals."""
+        return cls(name, [value] * number, [name] * number, is_limit=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Chart:
@@ -172,12 +177,13 @@ def _all_series(
             yield _count(trend, entry)
     if shape.limit is not None:
         name = _limit_name(shape.limit, observer)
-        yield _limit(trend, name, _limit_ms(shape.limit, observer) / 1000)
+        limit_s = _limit_ms(shape.limit, observer) / 1000
+        yield Series.limit(name, limit_s, len(trend.growth))
     for entry in entries:
         if isinstance(entry, Share) and entry.objective is not None:
             least = getattr(settings, entry.objective.setting)
             name = f"{_name(entry)}: {words.percent(least)}"
-            yield _limit(trend, name, 100 * least)
+            yield Series.limit(name, 100 * least, len(trend.growth))
 
 
 def _name(entry: Figure | Share) -> str:
@@ -253,8 +259,3 @@ def _series(
         [None if growth is None else value(growth) for growth in trend.growth],
         [words.NOTHING if growth is None else text(growth) for growth in trend.growth],
     )
-
-
-def _limit(trend: Trend, name: str, value: float) -> Series:
-    count = len(trend.growth)
-    return Series(name, [value] * count, [name] * count, is_limit=True)

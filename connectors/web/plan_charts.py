@@ -73,9 +73,7 @@ def figure_chart(
     times = _times(forecast, len(before), len(ahead))
     if limit is not None:
         line = f"Limit {amount(name, limit.limit)}"
-        many = len(times)
-        values = [limit.limit] * many
-        series.append(Series(line, values, [line] * many, is_limit=True))
+        series.append(Series.limit(line, limit.limit, len(times)))
     return Chart(
         name, title, note, Scale.COUNT, times, _ticks(times), series,
         partial(amount, name), heading="Day",

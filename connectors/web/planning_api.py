@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,8 +13,7 @@ from connectors.web.answers import answer
 from connectors.web.lookups import read_figures
 from connectors.web.naming import display_name, label_of
 from connectors.web.sources import Sources
-from sds_core.planning.document import forecast_object, limit_object, week_object
-from sds_core.planning.forecast import Forecast
+from sds_core.planning.document import forecast_object
 
 
 def routes(sources: Sources) -> list[BaseRoute]:
@@ -37,7 +36,7 @@ def routes(sources: Sources) -> list[BaseRoute]:
         if name is not None:
             name = parameters.existing(request.query_params, label, plan.views)
         shown = plan.views if name is None else {name: plan.views[name]}
-        to_object = _weeks if name is None else forecast_object
+        to_object = partial(forecast_object, is_whole=name is not None)
         return answer(
             {
                 "clock": snapshot.clock_ms or None,
@@ -66,11 +65,3 @@ def routes(sources: Sources) -> list[BaseRoute]:
         Route("/api/v1/planning", planning),
         Route("/api/v1/views/{prefix}/planning", planning),
     ]
-
-
-def _weeks(forecast: Forecast) -> dict[str, Any]:
-    return {
-        "history_days": forecast.history_days,
-        "figures": {name: week_object(one) for name, one in forecast.figures.items()},
-        "limits": [limit_object(limit) for limit in forecast.limits],
-    }

@@ -99,25 +99,22 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
     def setting(self, name: str) -> Any:
         """Return the value of a field; if it is None, that of the profile."""
         value = getattr(self, name)
-        if value is not None or name in ("fetch_after_s", "filter_ids"):
+        if value is not None:
             return value
         profile = _PROFILES[self.profile]
-        match name:
-            case "causal_history":
-                return profile.causal_history_size
-            case "filter_capacity":
-                return profile.bloom.capacity
-            case "filter_rate":
-                return profile.bloom.error_rate
-            case "response_groups":
-                # The rule of a participant that knows all others.
-                return profile.response_groups or max(1, self.participants // 128)
-            case "sds_r":
-                return profile.repair
-            case "retransmission_interval_s":
-                return profile.retry_unacknowledged_ms / 1_000
-            case _:
-                return getattr(profile, f"{name.removesuffix('_s')}_ms") / 1_000
+        return {
+            "causal_history": profile.causal_history_size,
+            "filter_capacity": profile.bloom.capacity,
+            "filter_rate": profile.bloom.error_rate,
+            "t_min_s": profile.t_min_ms / 1_000,
+            "t_max_s": profile.t_max_ms / 1_000,
+            # The rule of a participant that knows all others.
+            "response_groups": profile.response_groups
+            or max(1, self.participants // 128),
+            "sync_interval_s": profile.sync_interval_ms / 1_000,
+            "retransmission_interval_s": profile.retry_unacknowledged_ms / 1_000,
+            "sds_r": profile.repair,
+        }.get(name)
 
     def settings(self) -> dict[str, Any]:
         """Return the value of each field, see `setting`."""

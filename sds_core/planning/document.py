@@ -7,35 +7,29 @@ from typing import Any
 
 from sds_core.planning.estimates import Estimate
 from sds_core.planning.forecast import Forecast, Interval, Outlook
-from sds_core.planning.limits import Reached
 
 
-def forecast_object(forecast: Forecast) -> dict[str, Any]:
-    """Return a forecast with all days of its figures."""
+def forecast_object(forecast: Forecast, *, is_whole: bool = True) -> dict[str, Any]:
+    """Return a forecast with all days of its figures, or with the weeks alone."""
     return {
         "history_days": forecast.history_days,
-        "figures": {name: _outlook(one) for name, one in forecast.figures.items()},
-        "limits": [limit_object(limit) for limit in forecast.limits],
+        "figures": {
+            name: _outlook(one, is_whole) for name, one in forecast.figures.items()
+        },
+        "limits": [
+            {
+                "figure": limit.name,
+                "limit": rounded(limit.limit),
+                "now": rounded(limit.now),
+                "headroom": rounded(limit.headroom),
+                "reached": limit.at_ms,
+                "reached_earliest": limit.earliest_ms,
+                "reached_latest": limit.latest_ms,
+                "note": limit.note,
+            }
+            for limit in forecast.limits
+        ],
     }
-
-
-def limit_object(limit: Reached) -> dict[str, Any]:
-    """Return a limit with its times, Unix ms."""
-    return {
-        "figure": limit.name,
-        "limit": rounded(limit.limit),
-        "now": rounded(limit.now),
-        "headroom": rounded(limit.headroom),
-        "reached": limit.at_ms,
-        "reached_earliest": limit.earliest_ms,
-        "reached_latest": limit.latest_ms,
-        "note": limit.note,
-    }
-
-
-def week_object(outlook: Outlook) -> dict[str, Any]:
-    """Return the last and the next seven days of a figure."""
-    return {"past": rounded(outlook.past), "week": _interval(outlook.week)}
 
 
 def estimate_object(estimate: Estimate, digits: int = 6) -> dict[str, float | None]:
@@ -50,9 +44,12 @@ def rounded(value: float | None, digits: int = 6) -> float | None:
     return float(f"{value:.{digits}g}")
 
 
-def _outlook(outlook: Outlook) -> dict[str, Any]:
+def _outlook(outlook: Outlook, is_whole: bool) -> dict[str, Any]:
+    week = {"past": rounded(outlook.past), "week": _interval(outlook.week)}
+    if not is_whole:
+        return week
     return {
-        **week_object(outlook),
+        **week,
         "before": [rounded(day) for day in outlook.before],
         "days": [_interval(day) for day in outlook.days],
     }

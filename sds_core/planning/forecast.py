@@ -44,13 +44,7 @@ class ForecastSettings:
 
 
 class Interval(NamedTuple):
-    """A forecast figure.
-
-    Attributes:
-        low: Lower end of the interval.
-        mid: The median.
-        high: Upper end.
-    """
+    """Median and ends of the interval of a forecast figure."""
 
     low: float
     mid: float
@@ -96,12 +90,7 @@ class Forecast(NamedTuple):
 
 
 class _Daily(NamedTuple):
-    """A daily figure.
-
-    Attributes:
-        values: On each day, shape (days,).
-        is_peak: Whether a week has the greatest of its days, else their mean.
-    """
+    """A figure of each day, shape (days,); a week has its mean, or the greatest."""
 
     values: Floats
     is_peak: bool = False
@@ -114,12 +103,9 @@ Daily = Mapping[str, _Daily]
 def daily_figures(
     hours: Hours, parts: Mapping[str, str], settings: ForecastSettings
 ) -> Daily:
-    """Return the figures of each whole day that add up over views.
+    """Return the figures of each whole day of a view that add up over views.
 
-    Args:
-        hours: The view.
-        parts: Column by the name of a part, see `measures.Measures`.
-        settings: What is asked.
+    `parts` has the column by the name of a part, see `measures.Measures`.
     """
     sent = measures.bytes_sent(hours)
     counted = {
@@ -142,12 +128,7 @@ def daily_figures(
 def forecast(
     hours: Hours, parts: Mapping[str, str], settings: ForecastSettings
 ) -> Forecast:
-    """Return the forecast of a view.
-
-    Args:
-        hours: The view.
-        parts: Column by the name of a part, see `measures.Measures`.
-        settings: What is asked.
+    """Return the forecast of a view; arguments as of `daily_figures`.
 
     Raises:
         sds_core.planning.errors.ModelMissing: statsmodels is not installed.
@@ -180,16 +161,9 @@ def forecast(
 
 
 def forecast_daily(daily: Daily, end_ms: int, settings: ForecastSettings) -> Forecast:
-    """Return the forecast of daily figures, without limits.
+    """Return the forecast of daily figures until a time, Unix ms, without limits.
 
-    Args:
-        daily: The figures.
-        end_ms: End of the last day, Unix ms.
-        settings: What is asked.
-
-    Raises:
-        sds_core.planning.errors.ModelMissing: statsmodels is not installed.
-        sds_core.planning.errors.NotFitted: The model does not fit a figure.
+    It raises what `forecast` raises.
     """
     figures, _ = _outlooks(daily, settings)
     return Forecast(end_ms, _days(daily), figures, ())

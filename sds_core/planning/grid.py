@@ -97,12 +97,12 @@ class Grid:
         """
         table = read(mapping, _GridTable)
         lists = (table.grid,) if isinstance(table.grid, dict) else table.grid
-        for one in lists:
-            for key, values in one.items():
-                if not values:
-                    path = f"grid.{key}"
-                    problem = "is an empty list: allowed is at least one value"
-                    raise TableError(path, problem)
+        for key in (key for one in lists for key, values in one.items() if not values):
+            path, problem = (
+                f"grid.{key}",
+                "is an empty list: allowed is at least one value",
+            )
+            raise TableError(path, problem)
         runs = table.seeds * sum(math.prod(map(len, one.values())) for one in lists)
         if runs > MAX_RUNS:
             problem = f"makes {runs:,} runs: allowed is up to {MAX_RUNS:,}"
@@ -141,11 +141,8 @@ class Grid:
             first = place * self.seeds
             numbers = range(first, first + self.seeds)
             done = [outcomes[number] for number in numbers if number in outcomes]
-            yield Cell(
-                {key: plan.setting(key) for key in self.keys},
-                len(done),
-                {
-                    name: estimated([getattr(one, name) for one in done])
-                    for name in figures
-                },
-            )
+            means = {
+                name: estimated([getattr(one, name) for one in done])
+                for name in figures
+            }
+            yield Cell({key: plan.setting(key) for key in self.keys}, len(done), means)

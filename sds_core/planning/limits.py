@@ -96,12 +96,8 @@ def reached(
 ) -> Reached:
     """Return a limit with the times of the interval, rounded down to the hour.
 
-    Args:
-        name: See `Reached`.
-        limit: See `Reached`.
-        now: See `Reached`.
-        times: Result of one of the functions above.
-        coverage: Share of the futures inside the interval, in (0, 1).
+    The first arguments are those of `Reached`. `times` is a result of one of the
+    functions above, and `coverage` the share of the futures inside the interval.
     """
     outside = (1 - coverage) / 2
     # Infinite times cannot be interpolated.

@@ -73,13 +73,8 @@ def figure_rows(figures: Mapping[str, Outlook]) -> list[tuple[str, str, str, str
     ]
 
 
-def reached_time(at_ms: int | None, days: int) -> str:
-    """Return when a limit is reached; None is later than the days looked ahead."""
-    return f"later than {days} days" if at_ms is None else utc_time(at_ms)
-
-
 def limit_line(limit: Reached, days: int) -> str:
-    """Return a limit and its times in one line; see `reached_time`."""
+    """Return a limit and its times, at most so many days ahead, in one line."""
     what = f"{limit_name(limit.name)} ({amount(limit.name, limit.limit)})"
     if limit.is_reached:
         return f"{what}: reached"
@@ -88,7 +83,8 @@ def limit_line(limit: Reached, days: int) -> str:
     if limit.earliest_ms is None:
         return f"{what}: not within {days} days"
     middle, latest = (
-        reached_time(at_ms, days) for at_ms in (limit.at_ms, limit.latest_ms)
+        f"later than {days} days" if at_ms is None else utc_time(at_ms)
+        for at_ms in (limit.at_ms, limit.latest_ms)
     )
     return f"{what}: {middle} (earliest {utc_time(limit.earliest_ms)}, latest {latest})"
 

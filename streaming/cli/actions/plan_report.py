@@ -133,9 +133,7 @@ def _batch_chart(
         texts = [f"{s:.2g} s" for s in times]
         series.append(Series(machine, times, texts, spans=spans))
     trigger = loads[0].trigger_s
-    limit = f"Trigger {trigger:g} s"
-    many = len(names)
-    series.append(Series(limit, [trigger] * many, [limit] * many, is_limit=True))
+    series.append(Series.limit(f"Trigger {trigger:g} s", trigger, len(names)))
     note = f"Batches keep up below the line. The band is the error of {error:.0%}."
     return Chart(
         "batch", "Time of a batch by channels", note, Scale.COUNT, names, names[1::2],
