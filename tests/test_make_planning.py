@@ -12,10 +12,11 @@ import pytest
 
 from connectors.sweep_results import Finished, opened_sweep
 from connectors.toml_file import read_toml
-from docs.make_planning import GRIDS, TABLES, block
+from docs.make_planning import GRIDS, SAMPLE, TABLES, block
 from docs.planning_charts import DRAWINGS, drawn
 from sds_core.planning.experiment import Outcome
 from sds_core.planning.grid import Grid
+from streaming.cli.actions.plan_what_if import ROWS
 
 SWEEPS = sorted(path.stem for path in GRIDS.glob("*.toml"))
 
@@ -83,6 +84,13 @@ def test_chart_has_values_and_intervals_of_its_rows(sweeps: Path) -> None:
     assert ">t_min_s 30, t_max_s 120, sync_interval_s 30</text>" in text
     assert "t_min_s 1, t_max_s 10, sync_interval_s 30" not in text
     assert "loss 10 %  t_min_s 30, t_max_s 120, sync_interval_s 30: 90" in text
+
+
+def test_sample_of_what_if_is_whole() -> None:
+    """It has each figure, of the plans and of their change, as the command prints."""
+    text = SAMPLE.current()
+    for word, _, _ in ROWS:
+        assert len(re.findall(rf"^  {re.escape(word)} [=~≈] ", text, re.MULTILINE)) == 2
 
 
 def test_delivery_has_a_row_for_each_changed_setting(

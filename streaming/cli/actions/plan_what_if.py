@@ -164,7 +164,7 @@ def _object(figure: PlannedFigure) -> dict[str, Any]:
     }
 
 
-_ROWS = (
+ROWS = (
     ("bytes a day", "bytes_per_day", "B"),
     ("  content", "content_bytes_per_day", "B"),
     ("  histories", "history_bytes_per_day", "B"),
@@ -217,7 +217,7 @@ def _ranges(
             for variant, of in figures.items()
             for one in [of[name].estimate]
         ]
-        for word, name, unit in _ROWS
+        for word, name, unit in ROWS
     }
 
 
@@ -239,7 +239,7 @@ def _print_tables(
             *([] if known is None else [_amount(known.get(name, math.nan), unit)]),
             *(_between(of[name].estimate, unit) for of in figures.values()),
         ]
-        for word, name, unit in _ROWS
+        for word, name, unit in ROWS
     ]
     headings = ["", *([] if known is None else [MEASURED]), *plans]
     print_table(console, headings, rows, is_whole=True)
@@ -252,7 +252,7 @@ def _print_tables(
                     for variant in question.variants
                 ),
             ]
-            for word, name, unit in _ROWS
+            for word, name, unit in ROWS
         ]
         headings = ["change from the base", *question.variants]
         print_table(console, headings, changes, is_whole=True)

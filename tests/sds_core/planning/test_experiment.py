@@ -15,6 +15,7 @@ from sds_core.planning.experiment import (
     MOST_MESSAGES,
     check_size,
     run,
+    scenario_of,
     times_of,
 )
 from sds_core.planning.outcome import EPOCH_S
@@ -73,6 +74,18 @@ def test_size_follows_from_receptions_within_bounds() -> None:
         times = times_of(plan, 20_000)
         measured_s = times.until_s - times.from_s
         assert measured_s / times.interval_s == pytest.approx(messages)
+
+
+def test_lead_of_a_large_group_is_short_and_loses_nothing() -> None:
+    """It would make most of the frames; that of 100 participants is as of few."""
+    for participants, quiet_s, is_lossless in ((100, 300, False), (101, 120, True)):
+        plan = changed(PLAN, {"participants": str(participants)})
+        times = times_of(plan)
+        assert times.from_s - times.lead_s == quiet_s
+        network = scenario_of(plan, times).network
+        assert network.lossless_until_s == (times.lead_s if is_lossless else 0)
+    slow = changed(PLAN, {"participants": "101", "t_max_s": "900"})
+    assert times_of(slow).from_s - times_of(slow).lead_s == 300
 
 
 def test_run_without_an_end_in_sight_is_refused() -> None:

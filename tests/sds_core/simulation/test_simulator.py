@@ -168,6 +168,20 @@ def test_histories_carry_the_waku_hash_as_retrieval_hint(
     assert all(hashes[message_id] == hint for message_id, hint in hints)
 
 
+def test_links_lose_nothing_until_the_time_of_the_scenario(
+    mapping: dict[str, Any],
+) -> None:
+    """Each frame of that time reaches all three others, and later ones not."""
+    mapping["network"] |= {"loss": 0.5, "lossless_until_s": 30}
+    log = run(mapping, seed=1)
+    reached = Counter(one.transmission.number for one in of(Arrival, log))
+    sent = of(Transmission, log)
+    early = [one.number for one in sent if one.at_ms < START_MS + 30_000]
+    assert len(early) > 5
+    assert {reached[number] for number in early} == {3}
+    assert sum(reached[one.number] < 3 for one in sent[len(early) :]) > 5
+
+
 def test_losses_are_repaired_by_the_participants(mapping: dict[str, Any]) -> None:
     """What is missing is asked for, answered under another hash, and delivered."""
     mapping |= {"duration_s": 300, "settle_s": 480}
