@@ -36,8 +36,7 @@ class Drawing(NamedTuple):
     Attributes:
         name: Name of its file.
         table: Number of the table within its part of the page.
-        title: What it shows.
-        rows: The rows to draw, at most five, by their first cell.
+        rows: Numbers of the rows to draw, at most five.
         scale: Of the values.
         unit: Returns a value as the axis has it.
         part: Which of the figures of a cell, between slashes.
@@ -45,68 +44,23 @@ class Drawing(NamedTuple):
 
     name: str
     table: int
-    title: str
-    rows: Sequence[str]
+    rows: Sequence[int]
     scale: Scale = Scale.COUNT
     unit: Callable[[float], str] = "{:,.10g}".format
     part: int = 0
 
 
-def _rows(words: str, *values: Sequence[object]) -> list[str]:
-    return [words.format(*some) for some in values]
-
-
-_GROUPS = "`participants` {}"
 DRAWINGS: Final[Mapping[str, Sequence[Drawing]]] = {
     "delivery": (
-        Drawing(
-            "delivered", 0, "Delivered in the end",
-            ["as it is", "`sds_r` off", *_rows(_GROUPS, [5])], Scale.PERCENT,
-        ),
-        Drawing(
-            "recovery", 1, "Time to recover, 95th percentile",
-            ["as it is", "`sds_r` off", *_rows(_GROUPS, [2], [5], [100])],
-            unit="{:g} s".format,
-        ),
-        Drawing(
-            "bytes", 2, "Bytes a day",
-            ["as it is", "`sds_r` off", "`causal_history` 200",
-             *_rows("`sync_interval_s` {}", [10], [120])],
-            unit=byte_size,
-        ),
+        Drawing("delivered", 0, (0, 1, 9), Scale.PERCENT),
+        Drawing("recovery", 1, (0, 1, 8, 9, 10), unit="{:g} s".format),
+        Drawing("bytes", 2, (0, 1, 5, 6, 7), unit=byte_size),
     ),
-    "large": (
-        Drawing(
-            "large", 2, "Bytes a day of large groups",
-            _rows(_GROUPS, [300], ["1,000"]), unit=byte_size,
-        ),
-    ),
-    "targets": (
-        Drawing(
-            "targets", 0, "Messages that all received within 30 s",
-            _rows(
-                "`t_min_s` {}, `t_max_s` {}, `sync_interval_s` {}",
-                [30, 120, 30], [5, 20, 30], [5, 20, 5], [1, 10, 5],
-            ),
-            Scale.PERCENT, part=2,
-        ),
-    ),
-    "false": (
-        Drawing(
-            "exposed", 0, "Messages exposed, percent",
-            _rows(
-                "`profile` {}, `participants` {}",
-                ["js_sds", 2], ["nim_sds", 2], ["js_sds", 3], ["nim_sds", 3],
-            ),
-        ),
-    ),
-    "cost": (
-        Drawing(
-            "cost", 0, "Bytes of a message",
-            _rows(_GROUPS, [2], [5], [20], [100]), unit=byte_size,
-        ),
-    ),
-}  # fmt: skip
+    "large": (Drawing("large", 2, (0, 1), unit=byte_size),),
+    "targets": (Drawing("targets", 0, (1, 3, 2, 4), Scale.PERCENT, part=2),),
+    "false": (Drawing("exposed", 0, (0, 3, 1, 4)),),
+    "cost": (Drawing("cost", 0, (0, 1, 2, 3), unit=byte_size),),
+}
 """Pictures by the name of their part of the page."""
 
 
@@ -116,17 +70,14 @@ def drawn(name: str, part: str) -> Iterator[tuple[Path, str]]:
     Args:
         name: Name of the part.
         part: Its text.
-
-    Raises:
-        KeyError: A row is not in its table.
     """
     tables = list(_tables(part))
     for drawing in DRAWINGS.get(name, ()):
-        (_, *columns), *rows = tables[drawing.table]
-        cells = {head: texts for head, *texts in rows}
-        series = [_series(row, cells[row], drawing.part) for row in drawing.rows]
+        (heading, *columns), *rows = tables[drawing.table]
+        title = heading.split(" / ")[drawing.part].capitalize()
+        series = [_series(*rows[row], part=drawing.part) for row in drawing.rows]
         chart = Chart(
-            drawing.name, drawing.title, "", drawing.scale, columns, columns, series,
+            drawing.name, title, "", drawing.scale, columns, columns, series,
             drawing.unit,
         )  # fmt: skip
         yield IMAGES / f"planning-{drawing.name}.svg", _picture(chart)
@@ -139,8 +90,8 @@ def _tables(part: str) -> Iterator[list[list[str]]]:
         yield [line.strip("|* ").split(" | ") for line in (head, *rows)]
 
 
-def _series(row: str, texts: Sequence[str], part: int) -> Series:
-    texts = [text.strip("*").split(" / ")[part] for text in texts]
+def _series(row: str, *cells: str, part: int) -> Series:
+    texts = [text.strip("*").split(" / ")[part] for text in cells]
     values, spans = [], []
     for text in texts:
         value, half = (_value(word) for word in (f"{text} ± ").split(" ± ")[:2])
