@@ -16,12 +16,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-from msgspec import inspect
 
 from connectors.lock import locked
 from sds_core.planning.channel import ChannelPlan
@@ -262,26 +261,20 @@ def _table(results: SweepResults) -> pa.Table:
     return pa.Table.from_pylist(rows, _SCHEMA)
 
 
-def _arrow_type(kind: inspect.Type) -> pa.DataType:
-    """Return the type of the column of a setting, which may be empty."""
-    kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
-    types = {
-        inspect.BoolType: pa.bool_(),
-        inspect.IntType: pa.int64(),
-        inspect.FloatType: pa.float64(),
-    }
-    known = (types[type(one)] for one in kinds if type(one) in types)
-    return next(known, pa.string())
-
-
-_PLAN = cast("inspect.StructType", inspect.type_info(ChannelPlan))
 _PREFIX: Final = "plan_"
 """Before the names of settings, since figures have some of these names too."""
+# Each setting has a value here, of the type of its column.
+_EXAMPLE = ChannelPlan(
+    participants=2, messages_per_day=1.0, fetch_after_s=0.0, filter_ids=0
+)
 _SCHEMA: Final = pa.schema(
     [
         ("run", pa.int32()),
         ("seed", pa.int32()),
-        *((_PREFIX + field.name, _arrow_type(field.type)) for field in _PLAN.fields),
+        *(
+            (_PREFIX + name, pa.scalar(value).type)
+            for name, value in _EXAMPLE.settings().items()
+        ),
         *((name, pa.float64()) for name in Outcome._fields),
     ]
 )
