@@ -15,15 +15,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Final
 
 import msgspec
 
-from docs.make_rule_mutation import Change, copy_program, mutated
+from docs.make_rule_mutation import Change, copy_program, mutated, tried
 from docs.make_rules import RULES
 from sds_core.compiled import SWITCH
 
@@ -152,7 +149,7 @@ def main() -> int:
         if copies[0].outcome_without() is not Outcome.SURVIVED:
             print("the tests fail without any mutant")
             return 1
-        for mutant, outcome in _tried(todo, copies):
+        for mutant, outcome in tried(todo, copies, CoreCopy.outcome):
             counts[outcome] += 1
             name = f"{mutant.file}: {mutant.after.strip()}"
             print(f"{sum(counts.values())}/{len(todo)} {outcome.value}: {name}")
@@ -160,25 +157,6 @@ def main() -> int:
     numbers = ", ".join(f"{counts[one]} {one.value}" for one in Outcome)
     print(f"{form}: {len(todo)} mutants, {numbers}")
     return 0 if counts[Outcome.FOUND] == len(todo) else 1
-
-
-def _tried(
-    todo: Sequence[Change], copies: Sequence[CoreCopy]
-) -> Iterator[tuple[Change, Outcome]]:
-    """Yield each mutant, in order, and what became of it."""
-    free: SimpleQueue[CoreCopy] = SimpleQueue()
-    for copy in copies:
-        free.put(copy)
-
-    def outcome(mutant: Change) -> Outcome:
-        copy = free.get()
-        try:
-            return copy.outcome(mutant)
-        finally:
-            free.put(copy)
-
-    with ThreadPoolExecutor(len(copies)) as threads:
-        yield from zip(todo, threads.map(outcome, todo), strict=True)
 
 
 if __name__ == "__main__":

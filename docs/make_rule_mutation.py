@@ -14,11 +14,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -163,7 +163,9 @@ def main() -> int:
         if copies[0].run(rule_ids) != _PASSED:
             print("the tests fail without any mutant")
             return 1
-        for number, (mutant, is_found) in enumerate(_tried(todo, copies), 1):
+        for number, (mutant, is_found) in enumerate(
+            tried(todo, copies, Copy.is_found), 1
+        ):
             if not is_found:
                 survived.append(mutant.rule)
             state = "found" if is_found else "SURVIVED"
@@ -183,23 +185,30 @@ def _copies(directory: Path) -> list[Copy]:
     return copies
 
 
-def _tried(
-    todo: Sequence[Mutant], copies: Sequence[Copy]
-) -> Iterator[tuple[Mutant, bool]]:
-    """Yield each mutant, in order, and whether it was found."""
-    free: SimpleQueue[Copy] = SimpleQueue()
+_One = TypeVar("_One")
+_Place = TypeVar("_Place")
+_Result = TypeVar("_Result")
+
+
+def tried(
+    todo: Sequence[_One],
+    copies: Sequence[_Place],
+    attempt: Callable[[_Place, _One], _Result],
+) -> Iterator[tuple[_One, _Result]]:
+    """Yield each mutant, in order, and its result in a copy that is free."""
+    free: SimpleQueue[_Place] = SimpleQueue()
     for copy in copies:
         free.put(copy)
 
-    def is_found(mutant: Mutant) -> bool:
+    def result(mutant: _One) -> _Result:
         copy = free.get()
         try:
-            return copy.is_found(mutant)
+            return attempt(copy, mutant)
         finally:
             free.put(copy)
 
     with ThreadPoolExecutor(len(copies)) as threads:
-        yield from zip(todo, threads.map(is_found, todo), strict=True)
+        yield from zip(todo, threads.map(result, todo), strict=True)
 
 
 def _write(count: int, rules: int, survived: list[str]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from functools import partial
 
 import msgspec
 
@@ -85,15 +85,15 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
             MetricKind.GAUGE,
             f"Forecast {figure} of the {one} a day, mean of the next seven days.",
             ("bound",),
-            _week(figure),
+            partial(_week, figure),
         )
         for figure in ("bytes", "messages")
     ]
     if not measures_of(kind.published).gauges:
         return figures
-    times: tuple[tuple[str, str, Callable[[Reached], int | None]], ...] = (
-        ("limit", "in half of the possible futures", lambda limit: limit.at_ms),
-        ("limit_earliest", "at the earliest", lambda limit: limit.earliest_ms),
+    times = (
+        ("limit", "in half of the possible futures", "at_ms"),
+        ("limit_earliest", "at the earliest", "earliest_ms"),
     )
     return [
         *figures,
@@ -110,9 +110,9 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
                 MetricKind.GAUGE,
                 f"When the {one} reaches a limit {how}; absent if it does not.",
                 ("limit",),
-                _times(read),
+                partial(_times, attribute),
             )
-            for name, how, read in times
+            for name, how, attribute in times
         ),
     ]
 
@@ -141,24 +141,13 @@ def plan_totals_metrics(kind: AnyKind) -> list[Metric[Plan]]:
     ]
 
 
-def _week(figure: str) -> Callable[[Forecast], Iterable[Sample]]:
-    def samples(forecast: Forecast) -> Iterable[Sample]:
-        outlook: Any = forecast.figures.get(figure)
-        if outlook is None:
-            return ()
-        return [((name,), end) for name, end in outlook.week._asdict().items()]
-
-    return samples
+def _week(figure: str, forecast: Forecast) -> list[Sample]:
+    if figure not in forecast.figures:
+        return []
+    week = forecast.figures[figure].week
+    return [((name,), end) for name, end in week._asdict().items()]
 
 
-def _times(
-    read: Callable[[Reached], int | None],
-) -> Callable[[Forecast], Iterable[Sample]]:
-    def samples(forecast: Forecast) -> Iterable[Sample]:
-        return [
-            ((limit.name,), at_ms / 1000)
-            for limit in forecast.limits
-            if (at_ms := read(limit)) is not None
-        ]
-
-    return samples
+def _times(attribute: str, forecast: Forecast) -> list[Sample]:
+    times = ((limit.name, getattr(limit, attribute)) for limit in forecast.limits)
+    return [((name,), at_ms / 1000) for name, at_ms in times if at_ms is not None]

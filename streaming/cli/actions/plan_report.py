@@ -145,18 +145,10 @@ def _disk_chart(
     model: CostModel, loads: Sequence[Load], names: Sequence[str], history_days: int
 ) -> Chart:
     sizes = [model.size(one, history_days=history_days).needs for one in loads]
-    parts = {
-        part: [one[need] for one in sizes]
-        for part, need in (
-            ("checkpoint", "checkpoint_bytes"),
-            ("history", "history_bytes"),
-            ("ledger", "ledger_bytes_per_day"),
-        )
-    }
-    series = [
-        Series(part, values, [byte_size(value) for value in values])
-        for part, values in parts.items()
-    ]
+    series = []
+    for part in ("checkpoint_bytes", "history_bytes", "ledger_bytes_per_day"):
+        values = [one[part] for one in sizes]
+        series.append(Series(part.split("_")[0], values, [*map(byte_size, values)]))
     note = "Checkpoint, history, and rows of a day in which a destination is away."
     return Chart(
         "disk", "Disk by channels", note, Scale.PARTS, names, names[1::2], series,
