@@ -237,19 +237,9 @@ def sample() -> str:
         path.write_text(plan, encoding="utf-8")
         line = ["plan", "what-if", "--plan", str(path), *_SAMPLE_CHANGES.split()]
         result = CliRunner().invoke(group, line, catch_exceptions=False)
-    return "\n".join(
-        [
-            SAMPLE.begin,
-            "",
-            f"With this file, `{_SAMPLE_CHANGES}` prints:",
-            "",
-            "```",
-            *(text.rstrip() for text in result.stdout.splitlines()),
-            "```",
-            "",
-            SAMPLE.end,
-        ]
-    )
+    lines = "\n".join(text.rstrip() for text in result.stdout.splitlines())
+    words = f"With this file, `{_SAMPLE_CHANGES}` prints:"
+    return f"{SAMPLE.begin}\n\n{words}\n\n```\n{lines}\n```\n\n{SAMPLE.end}"
 
 
 def _file(name: str) -> Path:

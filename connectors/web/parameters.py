@@ -72,6 +72,12 @@ def view(given: Mapping[str, str], label: str, names: Iterable[str]) -> str | No
     raise NoChannel("key", key)
 
 
+def chosen(given: Mapping[str, str], label: str, names: Collection[str]) -> str | None:
+    """Return the name of the requested view, if one is given; see `view`."""
+    name = view(given, label, names)
+    return None if name is None else existing(given, label, names)
+
+
 def existing(given: Mapping[str, str], label: str, names: Collection[str]) -> str:
     """Return the name of the requested view, which must be given; see `view`."""
     name = view(given, label, names) or ""

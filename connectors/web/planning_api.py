@@ -32,9 +32,7 @@ def routes(sources: Sources) -> list[BaseRoute]:
         snapshot = read_figures(sources)
         kind = parameters.views_of(request, snapshot).kind
         plan, label = sources.plan(kind.prefix), label_of(kind)
-        name = parameters.view(request.query_params, label, plan.views)
-        if name is not None:
-            name = parameters.existing(request.query_params, label, plan.views)
+        name = parameters.chosen(request.query_params, label, plan.views)
         shown = plan.views if name is None else {name: plan.views[name]}
         to_object = partial(forecast_object, is_whole=name is not None)
         return answer(

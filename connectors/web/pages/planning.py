@@ -13,7 +13,7 @@ from connectors.web import words
 from connectors.web.blocks import Block, pictured
 from connectors.web.naming import called, json_href, label_of, path_of, view_query
 from connectors.web.pages.layout import Layout
-from connectors.web.parameters import existing, view, views_of
+from connectors.web.parameters import chosen, views_of
 from connectors.web.plan_blocks import PlanBlocks, figures_table
 from connectors.web.plan_charts import forecast_charts
 from connectors.web.sources import Sources
@@ -44,15 +44,13 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             return layout.unread(request, snapshot, "Planning")
         plan, label = sources.plan(kind.prefix), label_of(kind)
         given = {name: text for name, text in request.query_params.items() if text}
-        chosen = view(given, label, plan.views)
-        if chosen is not None:
-            chosen = existing(given, label, plan.views)
+        name = chosen(given, label, plan.views)
         name_of = partial(called, snapshot, kind=kind)
         blocks = PlanBlocks(plan, kind.names, name_of, _link(kind))
         forecast, title = plan.total, f"All {kind.names.many} with a forecast"
-        if chosen is not None:
-            forecast = plan.views[chosen]
-            title = f"{kind.names.one.capitalize()} {name_of(chosen)}"
+        if name is not None:
+            forecast = plan.views[name]
+            title = f"{kind.names.one.capitalize()} {name_of(name)}"
         has_limits = any(one.limits for one in plan.views.values())
         drawn: list[Block] = []
         if forecast is not None:
@@ -72,14 +70,14 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             sentences=[*_status(plan), *blocks.lead()],
             limits=pictured([blocks.limits(LISTED)] if has_limits else []),
             title_of_charts=title,
-            all_href="" if chosen is None else path_of(kind, "planning"),
+            all_href="" if name is None else path_of(kind, "planning"),
             charts=pictured(drawn),
             interval=plan.interval,
             views_table=pictured(
                 [blocks.views(blocks.by_bytes()[:LISTED])] if plan.views else []
             ),
             without=pictured([table] if (table := blocks.without()) else []),
-            json=json_href(kind, chosen, "planning"),
+            json=json_href(kind, name, "planning"),
         )
 
     return [Route("/planning", page), Route("/views/{prefix}/planning", page)]

@@ -40,11 +40,6 @@ def read_monitor(
 ) -> tuple[HourlyRows, int, dict[str, str]]:
     """Read the hours of all views, or of the one that the source names.
 
-    Args:
-        url: Address of the monitor.
-        kind: Kind of the views.
-        source: Which views.
-
     Returns:
         Rows by view; the end of the last whole hour of event time, Unix ms; and names
         of channels that have one.

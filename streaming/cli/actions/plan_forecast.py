@@ -35,14 +35,9 @@ def print_forecast(
     as_json: bool,
     html: Path | None,
 ) -> None:
-    """Print the forecast of each view and of their sum.
+    """Print the forecast of each view and of their sum, and write a page to `html`.
 
-    Args:
-        source: Where the history is read from.
-        table: Names of channels.
-        settings: What is asked.
-        as_json: Whether to print JSON.
-        html: File for a page with charts; None without one.
+    `table` has names of channels.
 
     Raises:
         click.UsageError: No view has a forecast, or the page cannot be written.

@@ -42,9 +42,7 @@ class ReadHours(NamedTuple):
 def read_hours(source: PlanSource, now_ms: int) -> ReadHours:
     """Read the hours of all views, or of the one that the source names.
 
-    Args:
-        source: Where to read.
-        now_ms: Wall time, Unix ms.
+    `now_ms` is wall time, Unix ms.
 
     Raises:
         click.ClickException: The source cannot be read, or does not know the view.

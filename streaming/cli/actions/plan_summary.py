@@ -51,11 +51,7 @@ def print_summary(
 ) -> None:
     """Print means and their 95 % intervals, after `check_summary`.
 
-    Args:
-        directory: Directory of a sweep.
-        figures: Names of figures of `Outcome`.
-        as_json: Whether to print JSON.
-        html: File for a page with heat maps; None without one.
+    `figures` are names of figures of `Outcome`; a page with heat maps goes to `html`.
 
     Raises:
         click.UsageError: The directory has no results, or the page cannot be written.

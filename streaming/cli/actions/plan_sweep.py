@@ -30,10 +30,7 @@ _LOG_EVERY_S = 10.0
 def run_sweep(file: Path, directory: Path, session: SessionSettings) -> None:
     """Simulate the runs of a grid that a directory lacks, and write the table of all.
 
-    Args:
-        file: TOML file of the grid.
-        directory: Directory of the results.
-        session: Settings of Spark.
+    `file` is the TOML file of the grid.
 
     Raises:
         click.UsageError: File or directory cannot be used; nothing is written.

@@ -33,12 +33,7 @@ _MOST_NAMED = 5
 
 
 def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
-    """Print the figures of the base and its variants.
-
-    Args:
-        question: What is asked.
-        as_json: Whether to print JSON.
-        html: File for a page with charts; None without one.
+    """Print the figures of the base and its variants, and write a page to `html`.
 
     Raises:
         click.UsageError: A key or value is not allowed, the history gives no plan,
