@@ -60,12 +60,7 @@ def measured_channel(
 ) -> MeasuredChannel:
     """Return the plan of a channel of SDS, from its last week.
 
-    Args:
-        rows: Its history by hour, see `hours.hours_of`.
-        measures: Columns of the rows.
-        end_ms: End of the last whole hour of the history, Unix ms.
-        now_ms: Wall time, Unix ms.
-        epoch_messages: Budget of a participant in an epoch.
+    `epoch_messages` is the budget of a participant; the others are those of `hours_of`.
 
     Raises:
         TooLittleTraffic: There are fewer than `LEAST_MESSAGES` messages with frames,

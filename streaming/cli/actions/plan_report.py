@@ -30,10 +30,7 @@ _STEPS = 12
 def forecast_report(plan: Plan, names: Names, name_of: Callable[[str], str]) -> str:
     """Return the page of a forecast of at least one view.
 
-    Args:
-        plan: The forecasts.
-        names: Words for views.
-        name_of: Returns the name that the operator gave a view; empty without one.
+    `name_of` returns the name that the operator gave a view; empty without one.
     """
 
     def called(view: str) -> str:

@@ -31,12 +31,7 @@ def run_all(
 ) -> dict[str, list[Outcome]]:
     """Return the outcomes of plans by name, in the order of the seeds.
 
-    Runs are shorter if there are many.
-
-    Args:
-        plans: Plans by name.
-        seeds: Seeds of each plan.
-        done: Gets 1 after each run.
+    Runs are shorter if there are many. `done` gets 1 after each.
 
     Raises:
         click.ClickException: A process of the runs was ended.
