@@ -10,7 +10,7 @@
 The last one makes the sample of what-if. The others sweep their grid in `docs/grids`,
 continue where they were ended, and draw the charts of their table; with `--charts` they
 only draw, from the page. `delivery` takes ten minutes of CPU time, `targets` four,
-`large` half an hour, the others two.
+`large` six, the others two.
 """
 
 from __future__ import annotations

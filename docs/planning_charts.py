@@ -56,7 +56,6 @@ DRAWINGS: Final[Mapping[str, Sequence[Drawing]]] = {
         Drawing("recovery", 1, (0, 1, 8, 9, 10), unit="{:g} s".format),
         Drawing("bytes", 2, (0, 1, 5, 6, 7), unit=byte_size),
     ),
-    "large": (Drawing("large", 2, (0, 1), unit=byte_size),),
     "targets": (Drawing("targets", 0, (1, 3, 2, 4), Scale.PERCENT, part=2),),
     "false": (Drawing("exposed", 0, (0, 3, 1, 4)),),
     "cost": (Drawing("cost", 0, (0, 1, 2, 3), unit=byte_size),),
