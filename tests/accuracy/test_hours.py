@@ -11,7 +11,6 @@ import pytest
 from docs import make_accuracy_hours
 from tests.support.accuracy.suite import HOURS, Result, result_of
 
-
 # Compiled rules need a third of the time.
 pytestmark = pytest.mark.slow
 
