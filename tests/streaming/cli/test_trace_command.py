@@ -159,7 +159,7 @@ def test_page_traces_in_a_process_of_its_own(
     town: KafkaTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the command does; what there is no trace of is a refusal in one line."""
-    monkeypatch.setattr(trace_worker, "LIMIT_S", 120.0)
+    monkeypatch.setattr(trace_worker, "LIMIT_S", 280.0)
     with tracing(town.settings) as made:
         question = TraceQuestion("sds", CHANNEL, case().message_id, None, DEFAULTS)
         document = trace_object(made(question))
