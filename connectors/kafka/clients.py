@@ -29,6 +29,7 @@ from connectors.kafka.settings import (
     RecordRefused,
     SecurityUnusable,
 )
+from connectors.tls import reason_of
 
 _ABANDON_S = 5.0
 """Time limit for the thread of a stopped producer to end, seconds."""
@@ -192,7 +193,7 @@ def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=security.ca_file)
     except OSError as error:
         message = (
-            f"{security.ca_file} cannot be read as certificates ({_reason(error)}): "
+            f"{security.ca_file} cannot be read as certificates ({reason_of(error)}): "
             "give the authority's certificate in PEM as --kafka-ca-file"
         )
         raise SecurityUnusable(message) from error
@@ -207,15 +208,9 @@ def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:
         except OSError as error:
             message = (
                 f"{security.certificate_file} and {security.key_file} cannot be used "
-                f"({_reason(error)}): check that they are PEM and belong together, and "
-                "that SDS_MONITOR_KAFKA_KEY_PASSWORD is that of the key if it has one"
+                f"({reason_of(error)}): check that they are PEM and belong together, "
+                "and that SDS_MONITOR_KAFKA_KEY_PASSWORD is that of the key if it has "
+                "one"
             )
             raise SecurityUnusable(message) from error
     return context
-
-
-def _reason(error: OSError) -> str:
-    if isinstance(error, ssl.SSLError):
-        # An error without a reason is about PEM; a wrong password also causes it.
-        return error.reason or "not to be read as PEM"
-    return error.strerror or str(error)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
-from starlette.responses import JSONResponse, Response
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from connectors.web.trends import Growth
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.figures import Unit
 from sds_core.times import with_utc
 
+_NONE: Mapping[str, str] = MappingProxyType({})
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
@@ -26,6 +29,23 @@ def answer(content: dict[str, Any], status: int = 200) -> Response:
 def refusal(status: int, message: str, values: Mapping[str, str]) -> Response:
     """A response that says in one line why the request cannot be answered."""
     return answer({"error": message, **values}, status)
+
+
+def is_api(request: Request) -> bool:
+    """Whether a request expects JSON."""
+    return request.url.path.startswith("/api/")
+
+
+def plain_refusal(
+    request: Request, status: int, message: str, headers: Mapping[str, str] = _NONE
+) -> Response:
+    """A refusal as JSON or text: a page would cost more than the request is worth."""
+    if is_api(request):
+        made = refusal(status, message, {})
+    else:
+        made = PlainTextResponse(f"{message}\n", status)
+    made.headers.update(headers)
+    return made
 
 
 def growth_object(

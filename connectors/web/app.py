@@ -11,8 +11,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from connectors.web import api, hours_api, planning_api
-from connectors.web.answers import refusal
-from connectors.web.crowding import CROWDED, LimitedRequests, say_crowded
+from connectors.web.answers import is_api, refusal
+from connectors.web.crowding import LimitedRequests
 from connectors.web.health import obstacle_of, probes
 from connectors.web.lookups import Lookups
 from connectors.web.metrics import Metrics
@@ -52,7 +52,7 @@ def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
             case HTTPException():
                 status, values = error.status_code, {}
                 why = _HTTP.get(status, error.detail)
-        if _is_api(request):
+        if is_api(request):
             answer = refusal(status, why, values)
         else:
             answer = layout.problem(request, sources.current(), status, _sentence(why))
@@ -61,19 +61,13 @@ def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
 
     def fail(request: Request, _: Exception) -> Response:
         """Return a page, or JSON, for an unexpected error, which the server logs."""
-        if _is_api(request):
+        if is_api(request):
             answer = refusal(500, _UNFORESEEN, {})
         else:
             answer = layout.failure(request, _sentence(_UNFORESEEN))
         # The server closes the connection, so a client must not reuse it.
         answer.headers["Connection"] = "close"
         return answer
-
-    def refuse_one_more(request: Request) -> Response:
-        """Return JSON or text: a page would take its time from the others."""
-        if _is_api(request):
-            return refusal(503, CROWDED, {})
-        return say_crowded(request)
 
     return Starlette(
         routes=[
@@ -92,13 +86,9 @@ def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
             *runbooks.routes(layout, sources),
             layout.assets(),
         ],
-        middleware=[Middleware(LimitedRequests, refuse=refuse_one_more)],
+        middleware=[Middleware(LimitedRequests)],
         exception_handlers={Refusal: refuse, HTTPException: refuse, Exception: fail},
     )
-
-
-def _is_api(request: Request) -> bool:
-    return request.url.path.startswith("/api/")
 
 
 def _sentence(why: str) -> str:

@@ -6,16 +6,21 @@ does not bound the requests under way: clients that ask and leave would pile the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
 
 from anyio import to_thread
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from connectors.web.answers import plain_refusal
 
 MOST_REQUESTS = 50
-"""Requests under way at once: half of the connections that a server keeps, so that a
-new connection never finds all others busy (`connectors.web.connection`)."""
+"""Requests for pages under way at once: half of the connections that a server keeps, so
+that a new connection never finds all others busy (`connectors.web.connection`)."""
+
+MOST_SCRAPES = 10
+"""Requests under way at once for each path that watches the process: these share
+nothing with pages, so that a crowd before the pages blinds no Prometheus."""
 
 THREADS = 6
 """Threads that make pages and answers. With the 40 of Starlette, which all compute, the
@@ -25,46 +30,46 @@ PROBE = "/healthz"
 """Always answered, because a supervisor ends a process that does not answer it. It
 costs next to nothing."""
 
-CROWDED = "too many requests at once: ask again in a few seconds"
+WATCHING = frozenset({"/metrics", "/readyz"})
+"""Paths with shares of their own."""
 
-
-def say_crowded(request: Request) -> Response:
-    """The refusal as text."""
-    return PlainTextResponse(f"{CROWDED}\n", status_code=503)
+_CROWDED = "too many requests at once: ask again in a few seconds"
 
 
 class LimitedRequests:
-    """Middleware that answers 503 if more than `most` requests are under way.
+    """Middleware that answers 503 if too many requests are under way."""
 
-    `refuse` makes the refusal, in the form that the request expects.
-    """
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        refuse: Callable[[Request], Response] = say_crowded,
-        most: int = MOST_REQUESTS,
-    ) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._refuse = refuse
-        self._most = most
         # Only the event loop's thread changes it.
-        self._under_way = 0
+        self._under_way: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] != "http" or scope["path"] == PROBE:
             await self._app(scope, receive, send)
             return
-        if self._under_way >= self._most:
-            refusal = self._refuse(Request(scope))
-            refusal.headers["Retry-After"] = "5"
-            await refusal(scope, receive, send)
+        share = scope["path"] if scope["path"] in WATCHING else ""
+        if self._under_way[share] >= (MOST_SCRAPES if share else MOST_REQUESTS):
+            refused = plain_refusal(Request(scope), 503, _CROWDED, {"Retry-After": "5"})
+            await refused(scope, receive, send)
             return
         # Each event loop has its own limit.
         to_thread.current_default_thread_limiter().total_tokens = THREADS
-        self._under_way += 1
+        is_made = False
+
+        def made() -> None:
+            nonlocal is_made
+            self._under_way[share] -= not is_made
+            is_made = True
+
+        async def send_made(message: Message) -> None:
+            # What was made waits for its client, which the connection limits.
+            made()
+            await send(message)
+
+        self._under_way[share] += 1
         try:
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, send_made)
         finally:
-            self._under_way -= 1
+            made()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from anyio import CapacityLimiter, to_thread
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -13,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 
 from connectors.web import words
 from connectors.web.crowding import LimitedRequests
+from connectors.web.door import ANONYMOUS
 from connectors.web.metrics import Metrics
 from sds_core.observer.snapshot import Snapshot
 from sds_core.text import one_line
@@ -25,11 +27,15 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
         """200 as long as the process answers."""
         return PlainTextResponse("ok\n")
 
-    # Synchronous, so Starlette runs it in its thread pool: it may read all channels.
-    def readyz(request: Request) -> Response:
-        """200 while there is no obstacle, else 503."""
-        if why := obstacle():
-            return PlainTextResponse(f"not ready: {why}\n", status_code=503)
+    # A thread of its own: pages may take all others.
+    thread = CapacityLimiter(1)
+
+    async def readyz(request: Request) -> Response:
+        """200 while there is no obstacle, else 503, and why if there is a login."""
+        # It may read all channels.
+        if why := await to_thread.run_sync(obstacle, limiter=thread):
+            shown = "" if ANONYMOUS in request.scope else f": {why}"
+            return PlainTextResponse(f"not ready{shown}\n", status_code=503)
         return PlainTextResponse("ready\n")
 
     return [Route("/healthz", healthz), Route("/readyz", readyz)]

@@ -7,19 +7,25 @@ import errno
 import logging
 import resource
 import socket
+import ssl
 import sys
 import threading
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from connectors.tls import NewestContext
+from connectors.web.access import OPEN, Access
 from connectors.web.connection import (
     DEFAULT_LIMITS,
     ClientLimits,
     LimitedConnection,
 )
+from connectors.web.door import Door
 
 _STOP_SECONDS = 2
 """Time for running requests to end, in seconds: a scrape of a full exporter takes
@@ -73,9 +79,9 @@ class WebServer:
 
     Args:
         app: Application to serve.
-        host: Address to listen on. There is no authentication, so the operator must
-            decide about any address but loopback.
+        host: Address or name to listen on.
         port: Port to listen on, 0 for any free one.
+        access: Who may read it.
         limits: What clients may take from the server.
     """
 
@@ -84,9 +90,11 @@ class WebServer:
         app: ASGIApp,
         host: str = "127.0.0.1",
         port: int = 9108,
+        access: Access = OPEN,
         limits: ClientLimits = DEFAULT_LIMITS,
     ) -> None:
-        self._app = app
+        self._app = Door(app, replace(access, hosts=(host, *access.hosts)))
+        self._access = access
         self._host = host
         self._port = port
         self._limits = limits
@@ -103,7 +111,12 @@ class WebServer:
             raise RuntimeError("the server is not running")
         _, _, port = self._running
         host = _REACHED_AT.get(self._host, self._host)
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        scheme = "http" if self._access.config().tls is None else "https"
+        return (
+            f"{scheme}://[{host}]:{port}"
+            if ":" in host
+            else f"{scheme}://{host}:{port}"
+        )
 
     def start(self) -> None:
         """Start to serve; requests are answered when this returns.
@@ -116,9 +129,14 @@ class WebServer:
         if self._running is not None:
             message = f"the server is running already at {self.url}"
             raise RuntimeError(message)
-        listener = _listen(self._host, self._port)
+        listener = _listen(self._host, self._port, self._limits.connections)
         # Uvicorn only calls it, as it would call the class.
-        connection: Any = partial(LimitedConnection, limits=self._limits)
+        connection: Any = partial(
+            LimitedConnection,
+            limits=self._limits,
+            unmade=listener.unmade,
+        )
+        has_tls = self._access.config().tls is not None
         # The main program handles signals and calls stop(): outside the main thread,
         # uvicorn installs no signal handlers.
         server = uvicorn.Server(
@@ -133,6 +151,7 @@ class WebServer:
                 access_log=False,
                 timeout_graceful_shutdown=_STOP_SECONDS,
                 timeout_keep_alive=self._limits.idle_s,
+                ssl_context_factory=self._context if has_tls else None,
             )
         )
         sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_S))
@@ -148,6 +167,14 @@ class WebServer:
                 self._running = None
                 listener.close()
                 raise RuntimeError("the web server ended as it started: see its log")
+
+    def _context(self, *_: object) -> NewestContext:
+        def newest() -> ssl.SSLContext:
+            context = self._access.config().tls
+            assert context is not None  # noqa: S101 - TLS ends with the server
+            return context
+
+        return NewestContext(newest)
 
     def stop(self) -> None:
         """Stop serving, if it serves; running requests get two seconds to end."""
@@ -187,7 +214,18 @@ def are_scarce(number: int, reserve: int) -> bool:
 
 
 class _Listener(socket.socket):
-    """A listening socket that refuses connections if descriptors are scarce."""
+    """A listening socket that refuses connections if descriptors are scarce.
+
+    The event loop has no connection before its TLS handshake, so the number of those
+    that are not made yet is limited here; one more ends the oldest.
+
+    Attributes:
+        limit: The limit.
+        unmade: Accepted sockets without a connection, by descriptor, oldest first.
+    """
+
+    limit: int
+    unmade: dict[int, socket.socket]
 
     def accept(self) -> tuple[socket.socket, Any]:
         connection, address = super().accept()
@@ -195,15 +233,25 @@ class _Listener(socket.socket):
             connection.close()
             # The event loop then goes on, as if the client had given up.
             raise ConnectionAbortedError
+        # A closed socket may have had the same descriptor.
+        self.unmade.pop(connection.fileno(), None)
+        self.unmade[connection.fileno()] = connection
+        if len(self.unmade) > self.limit:
+            oldest = self.unmade.pop(next(iter(self.unmade)))
+            # It may be closed already.
+            with suppress(OSError):
+                oldest.shutdown(socket.SHUT_RDWR)
         return connection, address
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, limit: int) -> _Listener:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host, port), family=family)
-        return _Listener(fileno=listener.detach())
+        made = socket.create_server((host, port), family=family)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise PortInUse(port) from error
         raise AddressUnusable(host, error.strerror or str(error)) from error
+    listener = _Listener(fileno=made.detach())
+    listener.limit, listener.unmade = limit, {}
+    return listener

@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry
 
 from connectors.prometheus.collector import PlanCollector, SnapshotCollector
 from connectors.prometheus.firing import FiringPoll
+from connectors.web.access import OPEN, Access
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources, StoredViews, TraceQuestion
@@ -133,6 +134,7 @@ def status_server(
     job: JobView,
     host: str,
     port: int,
+    access: Access = OPEN,
     prometheus: str | None = None,
     plans: Callable[[], Plans] = dict,
     *,
@@ -158,6 +160,6 @@ def status_server(
         sources = Sources(current, lambda: job.stored or {}, runbooks, firing, plans)
         if trace is not None:
             sources = replace(sources, trace=trace)
-        with WebServer(create_app(sources, registry), host, port) as server:
+        with WebServer(create_app(sources, registry), host, port, access) as server:
             click.echo(f"status page {server.url}/   metrics {server.url}/metrics")
             yield server.url

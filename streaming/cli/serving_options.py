@@ -1,12 +1,16 @@
-"""Options for the address of a command's page and metrics."""
+"""Options for where a command serves page and metrics, and for who may read them."""
 
 from __future__ import annotations
 
+import ipaddress
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import click
 
+from connectors.web.access import OPEN, UNPROTECTED, Access, WebConfig
 from streaming.cli.settings import Decorator, option_group, setting
 
 LOOPBACK = "127.0.0.1"
@@ -17,6 +21,7 @@ class Address(NamedTuple):
 
     host: str
     port: int
+    access: Access = OPEN
 
 
 def serving_options(content: str, port: int, *, with_host: bool = True) -> Decorator:
@@ -25,9 +30,9 @@ def serving_options(content: str, port: int, *, with_host: bool = True) -> Decor
     Args:
         content: Content that is served, for the help text.
         port: Port by default.
-        with_host: Whether there is an option for the host; else it is loopback.
+        with_host: Whether there are options for the host and for who may read; else
+            it is loopback.
     """
-    host_option = setting("--host", default=LOOPBACK, help=f"Address for {content}.")
     port_option = setting(
         "--metrics-port",
         "port",
@@ -35,6 +40,72 @@ def serving_options(content: str, port: int, *, with_host: bool = True) -> Decor
         default=port,
         help=f"Port for {content}; 0 for any free one.",
     )
-    if with_host:
-        return option_group("address", (host_option, port_option), Address)
-    return option_group("address", (port_option,), partial(Address, LOOPBACK))
+    if not with_host:
+        return option_group("address", (port_option,), partial(Address, LOOPBACK))
+    return option_group(
+        "address",
+        (
+            setting("--host", default=LOOPBACK, help=f"Address for {content}."),
+            port_option,
+            setting(
+                "--web-config",
+                type=click.Path(dir_okay=False, path_type=Path),
+                help="YAML file with TLS and passwords, in the format of Prometheus' "
+                "exporter toolkit; read again when it changes.",
+            ),
+            setting(
+                "--allowed-host",
+                "allowed_hosts",
+                multiple=True,
+                metavar="NAME",
+                help="Name by which clients may call the server, besides localhost, "
+                "--host and addresses; may be repeated.",
+            ),
+            setting(
+                "--insecure-web",
+                is_flag=True,
+                help="Serve beyond loopback without a login.",
+            ),
+        ),
+        _address,
+    )
+
+
+def _address(
+    host: str,
+    port: int,
+    web_config: Path | None,
+    allowed_hosts: tuple[str, ...],
+    insecure_web: bool,
+) -> Address:
+    access = Access(_config(web_config), allowed_hosts)
+    config = access.config()
+    is_protected = config.needs_login or config.needs_certificate
+    if not (is_protected or insecure_web or is_loopback(host)):
+        message = (
+            f"--host {host} is open to others without a login: give --web-config with "
+            "basic_auth_users or bearer_tokens, or --insecure-web"
+        )
+        raise click.UsageError(message)
+    return Address(host, port, access)
+
+
+def _config(path: Path | None) -> Callable[[], WebConfig]:
+    if path is None:
+        return lambda: UNPROTECTED
+    # Takes a tenth of a second, and most commands have no such file.
+    from connectors.web.config_file import BadWebConfig, WebConfigFile
+
+    try:
+        return WebConfigFile(path.absolute())
+    except BadWebConfig as error:
+        message = f"--web-config: {error}"
+        raise click.UsageError(message) from error
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -109,7 +109,7 @@ def endless_clients(url: str) -> Iterator[None]:
                     socket.create_connection((address.hostname, address.port), 0.5)
                 )
                 if len(taken) % 2:
-                    taken[-1].sendall(b"GET /monitor HTTP/1.1\r\nHost: x\r\n")
+                    taken[-1].sendall(b"GET /monitor HTTP/1.1\r\nHost: localhost\r\n")
             if len(taken) > 100:
                 taken.pop(0).close()
         for one in taken:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -19,16 +17,17 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from connectors.web.connection import DEFAULT_LIMITS, ClientLimits
+from connectors.web.connection import DEFAULT_LIMITS
+from connectors.web.crowding import MOST_REQUESTS, LimitedRequests
 from connectors.web.metrics import Metrics
-from connectors.web.server import WebServer
 from sds_core.observer.snapshot import Snapshot
 from tests.support.waiting import wait_for
+from tests.support.web.connections import Connect, is_closed, served
 
 SHORT = replace(DEFAULT_LIMITS, request_s=0.2, unread_s=0.2)
-REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+REQUEST = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LARGE = b"x" * 50_000_000
 """More than the buffers of both ends hold."""
 
@@ -41,26 +40,6 @@ async def large(scope: Scope, receive: Receive, send: Send) -> None:
 async def small(scope: Scope, receive: Receive, send: Send) -> None:
     """An application with a small answer."""
     await Response(b"ok\n")(scope, receive, send)
-
-
-@contextmanager
-def served(app: ASGIApp, limits: ClientLimits) -> Iterator[Callable[[], socket.socket]]:
-    """Serve an application; gives a function that connects."""
-    with WebServer(app, port=0, limits=limits) as server, ExitStack() as connections:
-        port = int(server.url.rpartition(":")[2])
-
-        def connect() -> socket.socket:
-            connection = socket.create_connection(("127.0.0.1", port), timeout=60)
-            return connections.enter_context(connection)
-
-        yield connect
-
-
-def is_closed(connection: socket.socket) -> bool:
-    """Whether the server has ended a connection, read or unread."""
-    poll = select.poll()
-    poll.register(connection, select.POLLRDHUP)
-    return bool(poll.poll(0))
 
 
 def answer_of(connection: socket.socket) -> bytes:
@@ -90,7 +69,7 @@ def test_connection_without_a_request_is_closed() -> None:
     "begin",
     [
         b"GET / HTTP/1.1\r\n",
-        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n",
     ],
     ids=["head", "body"],
 )
@@ -124,17 +103,67 @@ def test_client_that_does_not_read_is_cut_off() -> None:
 
 
 def test_client_that_reads_slowly_gets_the_whole_answer() -> None:
-    """Also if that takes much longer than a pause may."""
-    with served(large, replace(DEFAULT_LIMITS, unread_s=2.0)) as connect:
+    """As long as it is faster than the least rate, however long that takes."""
+    limits = replace(DEFAULT_LIMITS, request_s=0.2, unread_s=0.2, read_bytes_s=1e6)
+    with served(large, limits) as connect:
         slow = connect()
         slow.sendall(REQUEST.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
         begun, received = time.monotonic(), 0
         while data := slow.recv(1_000_000):
             received += len(data)
-            # So that the whole takes three times as long as a pause may.
-            time.sleep(6.0 * len(data) / len(LARGE))
+            time.sleep(1.5 * len(data) / len(LARGE))
         assert received > len(LARGE)
-        assert time.monotonic() - begun > 4.0
+        assert time.monotonic() - begun > 1.0
+
+
+def test_client_that_reads_too_slowly_is_cut_off() -> None:
+    """Bytes now and then do not keep an answer in memory."""
+    with served(large, replace(SHORT, read_bytes_s=1e9)) as connect:
+        slow = connect()
+        slow.sendall(REQUEST)
+        deadline = time.monotonic() + 60
+        while not is_closed(slow):
+            assert time.monotonic() < deadline
+            slow.recv(1_000)
+            time.sleep(0.01)
+
+
+def test_answers_that_nobody_reads_take_no_share_of_the_requests() -> None:
+    """What is made and waits for its client refuses nobody else."""
+
+    async def page(scope: Scope, receive: Receive, send: Send) -> None:
+        await Response(300_000 * b"x")(scope, receive, send)
+
+    with served(LimitedRequests(page), DEFAULT_LIMITS) as connect:
+        for _ in range(MOST_REQUESTS + 10):
+            deaf = connect()
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            # The second answer waits until the first one is read.
+            deaf.sendall(2 * REQUEST.replace(b"/healthz", b"/"))
+        # All before have been begun once this is answered.
+        assert connect_and_ask(connect, b"/healthz").startswith(b"HTTP/1.1 200")
+        assert connect_and_ask(connect, b"/").startswith(b"HTTP/1.1 200")
+        assert connect_and_ask(connect, b"/metrics").startswith(b"HTTP/1.1 200")
+
+
+def test_pages_that_nobody_reads_end_no_scrape() -> None:
+    """Connections for `/metrics` are not ended for those for pages, however many."""
+    limits = replace(DEFAULT_LIMITS, connections=4, watching=1)
+    with served(large, limits) as connect:
+        scraping = connect()
+        scraping.sendall(REQUEST.replace(b"/healthz", b"/metrics"))
+        assert scraping.recv(1_000)
+        for _ in range(10):
+            connect().sendall(REQUEST.replace(b"/healthz", b"/"))
+        assert connect_and_ask(connect, b"/metrics").startswith(b"HTTP/1.1 200")
+        assert not is_closed(scraping)
+
+
+def connect_and_ask(connect: Connect, path: bytes) -> bytes:
+    """The begin of the answer to a new client."""
+    fresh = connect()
+    fresh.sendall(REQUEST.replace(b"/healthz", path))
+    return fresh.recv(1_000)
 
 
 def test_clients_that_wait_keep_nobody_out() -> None:

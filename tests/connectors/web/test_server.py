@@ -107,7 +107,7 @@ def test_stop_aborts_a_request_without_a_traceback(
     with WebServer(endless, port=0) as server:
         port = int(server.url.rpartition(":")[2])
         with socket.create_connection(("127.0.0.1", port)) as connection:
-            connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert begun.wait(5)
             with caplog.at_level(logging.ERROR):
                 server.stop()

@@ -288,6 +288,10 @@ def test_the_version_is_that_of_the_project() -> None:
             ],
             "'box:9090' is no URL such as http://127.0.0.1:9090",
         ),
+        (
+            [*("run", "--bootstrap", "x:1", "--checkpoint", "x"), "--host", "0.0.0.0"],  # noqa: S104 - refused
+            "--host 0.0.0.0 is open to others without a login: give --web-config",
+        ),
     ],
 )
 def test_wrong_use_is_one_line_and_code_2(arguments: list[str], said: str) -> None:

@@ -52,7 +52,10 @@ def mirror(
         ((*GIVEN, "--topic", "a b"), "'a b' is no name for a topic"),
         ((*GIVEN, "--cache-messages", "1"), "x>=2"),
         ((*GIVEN, "--rest-authorization", "pw1"), "SDS_MONITOR_REST_AUTHORIZATION"),
-        ((*GIVEN, "--host", "192.0.2.1"), "cannot listen on 192.0.2.1"),
+        (
+            (*GIVEN, "--host", "192.0.2.1", "--insecure-web"),
+            "cannot listen on 192.0.2.1",
+        ),
         (("--from-file", "a.jsonl"), "is now a command: sds-monitor import a.jsonl"),
     ],
 )

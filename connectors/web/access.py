@@ -1,0 +1,56 @@
+"""Who may read what is served, and how it is encrypted."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class WebConfig:
+    """What a web configuration file sets.
+
+    Attributes:
+        tls: How to speak TLS; None for no TLS.
+        users: bcrypt hash of the password by user.
+        tokens: SHA-256 of each bearer token, in hexadecimal digits, by its name.
+        open_paths: Paths that need no login.
+        headers: Headers of every response.
+    """
+
+    tls: ssl.SSLContext | None = None
+    users: Mapping[str, str] = field(default_factory=dict)
+    tokens: Mapping[str, str] = field(default_factory=dict)
+    open_paths: frozenset[str] = frozenset()
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def needs_login(self) -> bool:
+        """Whether a request needs a password or a token."""
+        return bool(self.users or self.tokens)
+
+    @property
+    def needs_certificate(self) -> bool:
+        """Whether a connection needs a client certificate."""
+        return self.tls is not None and self.tls.verify_mode is ssl.CERT_REQUIRED
+
+
+UNPROTECTED = WebConfig()
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may read what is served.
+
+    Attributes:
+        config: Returns the configuration as of now; called in one thread.
+        hosts: Names by which clients may call the server, in addition to addresses and
+            "localhost".
+    """
+
+    config: Callable[[], WebConfig] = lambda: UNPROTECTED
+    hosts: Collection[str] = ()
+
+
+OPEN = Access()

@@ -1,0 +1,228 @@
+"""The web configuration file: TLS, users and headers of everything that is served.
+
+The format is that of Prometheus' exporter toolkit
+(prometheus/exporter-toolkit:docs/web-configuration.md), with `bearer_tokens` added.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from connectors.tls import reason_of
+from connectors.web.access import WebConfig
+from sds_core.text import one_line, printable, shown
+
+_log = logging.getLogger("sds-monitor")
+
+_UNSUPPORTED = (
+    *("cert", "key", "client_ca", "client_allowed_sans", "cipher_suites"),
+    *("prefer_server_cipher_suites", "curve_preferences", "rate_limit"),
+)
+"""Options of the format that this program does not have."""
+
+_BCRYPT = re.compile(r"\$2[aby]\$(0[4-9]|1[0-5])\$[./A-Za-z0-9]{53}")
+"""Cost 15 takes seconds; a higher one would let one login stop all others."""
+_PRINTABLE = re.compile("[ -~]*")
+_SHA256 = re.compile("[0-9a-f]{64}")
+
+_VERIFY_MODES = {
+    "NoClientCert": ssl.CERT_NONE,
+    "VerifyClientCertIfGiven": ssl.CERT_OPTIONAL,
+    "RequireAndVerifyClientCert": ssl.CERT_REQUIRED,
+}
+_VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
+
+_Version = Literal["TLS12", "TLS13"]
+_HEADERS = (
+    *("Content-Security-Policy", "Strict-Transport-Security"),
+    *("X-Content-Type-Options", "X-Frame-Options", "X-XSS-Protection"),
+)
+
+
+class BadWebConfig(ValueError):
+    """The file or one that it names cannot be used; the message says why."""
+
+
+class _Tls(msgspec.Struct, forbid_unknown_fields=True):
+    cert_file: str
+    key_file: str
+    client_auth_type: Literal[
+        "NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"
+    ] = "NoClientCert"
+    client_ca_file: str = ""
+    min_version: _Version = "TLS12"
+    max_version: _Version = "TLS13"
+
+
+class _Http(msgspec.Struct, forbid_unknown_fields=True):
+    http2: bool = False
+    headers: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        if self.http2:
+            raise ValueError("http2: HTTP/2 is not supported: set it to false")
+        for name in self.headers:
+            if name not in _HEADERS:
+                message = f"headers: {shown(name)} is none of {', '.join(_HEADERS)}"
+                raise ValueError(message)
+        _check("headers", self.headers, _PRINTABLE, "one line of printable ASCII")
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    tls_server_config: _Tls | None = None
+    http_server_config: _Http = msgspec.field(default_factory=_Http)
+    basic_auth_users: dict[str, str] = {}
+    bearer_tokens: dict[str, str] = {}
+    auth_excluded_paths: list[str] = []
+
+    def __post_init__(self) -> None:
+        _check(
+            "basic_auth_users",
+            self.basic_auth_users,
+            _BCRYPT,
+            "a bcrypt hash of cost 4 to 15: `htpasswd -nBC 10 USER` prints one",
+        )
+        _check(
+            "bearer_tokens",
+            self.bearer_tokens,
+            _SHA256,
+            "a SHA-256 hash in lower-case hexadecimal digits: `sha256sum` prints one",
+        )
+
+
+class WebConfigFile:
+    """A web configuration file, which is read again after it has changed.
+
+    While a changed file cannot be used, the settings before the change hold, and the
+    log says so once. Used in one thread.
+
+    Args:
+        path: Of the file; names in it are relative to its directory.
+
+    Raises:
+        BadWebConfig: The file cannot be used.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._files = [path]
+        self._stamp = self._stamped()
+        self._config = self._read()
+        self._stamp = self._stamped()
+
+    def __call__(self) -> WebConfig:
+        """Return the settings as of now; looks whether a file has changed."""
+        stamp = self._stamped()
+        if stamp == self._stamp:
+            return self._config
+        self._stamp = stamp
+        try:
+            config = self._read()
+            if (config.tls is None) != (self._config.tls is None):
+                message = f"{self._path}: TLS can only begin or end with a restart"
+                raise BadWebConfig(message)
+        except BadWebConfig as error:
+            _log.error("%s; the settings before this change hold", error)
+            return self._config
+        self._config, self._stamp = config, self._stamped()
+        _log.info("%s was read again", self._path)
+        return config
+
+    def _stamped(self) -> list[tuple[int, ...]]:
+        """Return what changes with each file."""
+        stamps: list[tuple[int, ...]] = []
+        for file in self._files:
+            try:
+                status = file.stat()
+            except OSError:
+                stamps.append(())
+            else:
+                stamps.append((status.st_mtime_ns, status.st_size, status.st_ino))
+        return stamps
+
+    def _read(self) -> WebConfig:
+        try:
+            file = _decoded(self._path.read_bytes())
+            return WebConfig(
+                None if file.tls_server_config is None else self._tls(file),
+                file.basic_auth_users,
+                file.bearer_tokens,
+                frozenset(file.auth_excluded_paths),
+                file.http_server_config.headers,
+            )
+        except OSError as error:
+            message = f"{self._path} cannot be read: {error.strerror or error}"
+            raise BadWebConfig(message) from error
+        except ValueError as error:
+            message = f"{self._path}: {printable(one_line(str(error)))}"
+            raise BadWebConfig(message) from error
+
+    def _tls(self, file: _File) -> ssl.SSLContext:
+        tls = file.tls_server_config
+        assert tls is not None  # noqa: S101 - the caller has checked
+        directory = self._path.parent
+        names = (tls.cert_file, tls.key_file, tls.client_ca_file)
+        certificate, key, authority = (directory / name for name in names)
+        self._files = [self._path, certificate, key]
+        mode = _VERIFY_MODES[tls.client_auth_type]
+        if bool(tls.client_ca_file) != (mode is not ssl.CERT_NONE):
+            raise ValueError(
+                "client_ca_file belongs together with a client_auth_type that verifies"
+            )
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = _VERSIONS[tls.min_version]
+        context.maximum_version = _VERSIONS[tls.max_version]
+        try:
+            # Without a password, OpenSSL would prompt at the terminal.
+            context.load_cert_chain(certificate, key, "")
+        except OSError as error:
+            message = (
+                f"{certificate} and {key} cannot be used ({reason_of(error)}): check "
+                "that they are PEM and belong together, without a password"
+            )
+            raise ValueError(message) from error
+        if tls.client_ca_file:
+            self._files.append(authority)
+            try:
+                context.load_verify_locations(authority)
+            except OSError as error:
+                message = f"{authority} cannot be used ({reason_of(error)})"
+                raise ValueError(message) from error
+        context.verify_mode = mode
+        return context
+
+
+def _decoded(content: bytes) -> _File:
+    """Return a file's content.
+
+    Raises:
+        ValueError: It is not of the format.
+    """
+    try:
+        raw = msgspec.yaml.decode(content) or {}
+        if isinstance(raw, dict):
+            tls = raw.get("tls_server_config")
+            options = {*raw, *(tls if isinstance(tls, dict) else ())}
+            for option in _UNSUPPORTED:
+                if option in options:
+                    message = f"{option} is not supported: remove it"
+                    raise ValueError(message)
+        return msgspec.convert(raw, _File)
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from error
+
+
+def _check(
+    name: str, values: Mapping[str, str], form: re.Pattern[str], rule: str
+) -> None:
+    for key, value in values.items():
+        if not form.fullmatch(value):
+            message = f"{name}: the value of {shown(key)} must be {rule}"
+            raise ValueError(message)

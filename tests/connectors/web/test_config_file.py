@@ -1,0 +1,121 @@
+"""The web configuration file: what it may set, and how a wrong one is named."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from pathlib import Path
+
+import pytest
+
+from connectors.web.config_file import BadWebConfig, WebConfigFile
+from tests.support.tls import Authority
+
+HASH = "$2b$04$" + "a" * 53
+TLS = "tls_server_config:\n  cert_file: localhost.pem\n  key_file: localhost.key\n"
+
+
+def read(directory: Path, text: str) -> WebConfigFile:
+    """The file with a text, beside the certificate of an authority."""
+    file = directory / "web.yml"
+    file.write_text(text)
+    return WebConfigFile(file)
+
+
+def test_file_of_the_toolkit_is_read(tmp_path: Path) -> None:
+    """As its documentation has it; names of files are relative to its directory."""
+    Authority(tmp_path).issue("localhost")
+    config = read(
+        tmp_path,
+        f"""{TLS}  client_auth_type: RequireAndVerifyClientCert
+  client_ca_file: ca.pem
+  min_version: TLS13
+http_server_config:
+  http2: false
+  headers:
+    X-Frame-Options: deny
+basic_auth_users:
+  alice: {HASH}
+auth_excluded_paths: [/readyz]
+""",
+    )()
+    assert config.tls is not None
+    assert config.tls.minimum_version is ssl.TLSVersion.TLSv1_3
+    assert config.needs_certificate
+    assert config.needs_login
+    assert config.users == {"alice": HASH}
+    assert config.headers == {"X-Frame-Options": "deny"}
+    assert config.open_paths == {"/readyz"}
+
+
+def test_empty_file_protects_nothing(tmp_path: Path) -> None:
+    """As with the toolkit."""
+    config = read(tmp_path, "")()
+    assert config.tls is None
+    assert not config.needs_login
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a: [", "web.yml: while parsing"),
+        ("- a", "Expected `object`, got `array`"),
+        ("basic_auth_user: {}", "unknown field `basic_auth_user`"),
+        ("basic_auth_users: {alice: secret}", "'alice' must be a bcrypt hash of cost"),
+        (f"basic_auth_users: {{alice: {HASH.replace('04', '18')}}}", "of cost 4 to 15"),
+        ("bearer_tokens: {prometheus: secret}", "must be a SHA-256 hash"),
+        ("rate_limit: {burst: 20}", "rate_limit is not supported: remove it"),
+        (f"{TLS}  cipher_suites: [a]", "cipher_suites is not supported: remove it"),
+        (f"{TLS}  client_auth_type: RequestClientCert", "Invalid enum value"),
+        (f"{TLS}  client_ca_file: ca.pem", "client_ca_file belongs together with"),
+        (f"{TLS}  min_version: TLS10", "Invalid enum value 'TLS10'"),
+        (TLS.replace(".key", ".pem"), "check that they are PEM and belong together"),
+        (TLS.replace(".key", ".none"), "cannot be used (No such file"),
+        ("http_server_config: {http2: true}", "HTTP/2 is not supported"),
+        (
+            "http_server_config: {headers: {Server: x}}",
+            "'Server' is none of Content-Sec",
+        ),
+        (
+            'http_server_config: {headers: {X-Frame-Options: "deny\\r\\nA: b"}}',
+            "'X-Frame-Options' must be one line of printable ASCII",
+        ),
+    ],
+)
+def test_file_that_cannot_be_used_is_named_in_one_line(
+    tmp_path: Path, text: str, why: str
+) -> None:
+    """With the option, and never with a password."""
+    Authority(tmp_path).issue("localhost")
+    with pytest.raises(BadWebConfig) as caught:
+        read(tmp_path, text)
+    message = str(caught.value)
+    assert message.startswith(str(tmp_path / "web.yml"))
+    assert why in message
+    assert "\n" not in message
+    assert "secret" not in message
+
+
+def test_changed_file_is_read_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also a certificate; a wrong file leaves what was before, and is logged once."""
+    Authority(tmp_path).issue("localhost")
+    file = read(tmp_path, TLS)
+    first = file()
+    assert file() is first
+    Authority(tmp_path).issue("localhost")
+    second = file()
+    assert second is not first
+    with caplog.at_level(logging.ERROR):
+        for text in ("basic_auth_users: {alice: secret}", ""):
+            (tmp_path / "web.yml").write_text(text)
+            assert file() is second
+            assert file() is second
+    assert [one.getMessage().count("before this change") for one in caplog.records] == [
+        1,
+        1,
+    ]
+    assert "TLS can only begin or end with a restart" in caplog.text
+    (tmp_path / "web.yml").write_text(f"{TLS}basic_auth_users: {{alice: {HASH}}}\n")
+    assert file().needs_login
