@@ -13,14 +13,15 @@ def locked(path: Path, *, waits: bool = False) -> Iterator[None]:
     """Hold a lock while the block runs; the system releases it if the process ends.
 
     Args:
-        path: The lock file; it and its directory are created if missing.
+        path: The lock file; it and its directory are created if missing, for this user
+            alone.
         waits: Whether to wait for another process that holds the lock.
 
     Raises:
         BlockingIOError: Another process holds the lock.
         OSError: The file cannot be created.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(0o700, parents=True, exist_ok=True)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
         yield

@@ -6,11 +6,18 @@ one line. Escaping for HTML is left to the templates.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from difflib import get_close_matches
 
 _LONGEST_VALUE = 200
+
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"
+    # Bidi_Control in Unicode's PropList.
+    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def printable(text: str) -> str:
@@ -25,6 +32,15 @@ def printable(text: str) -> str:
         char if char.isprintable() else char.encode("unicode_escape").decode()
         for char in text
     )
+
+
+def visible(text: str) -> str:
+    r"""Return a whole page or a label with an escape for each hidden character.
+
+    Control characters and changes of text direction, which could make a text look like
+    another, become escapes such as ``\u202e``; line ends and tabs stay.
+    """
+    return _HIDDEN.sub(lambda match: printable(match[0]), text)
 
 
 def one_line(text: str) -> str:

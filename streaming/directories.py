@@ -33,12 +33,16 @@ class DirectoryInUse(RuntimeError):
 def locked_directory(what: str, directory: Path, lock: str) -> Iterator[None]:
     """Lock a directory while the block runs; `lock` is the name of a file in it.
 
+    A directory that is missing is made for this user alone.
+
     Raises:
         DirectoryInUse: Another process has the lock.
         DirectoryUnwritable: The directory cannot be made or written to.
     """
     with ExitStack() as stack:
         try:
+            # Its files have the modes of the libraries that write them.
+            directory.mkdir(0o700, parents=True, exist_ok=True)
             stack.enter_context(locked(directory / lock))
         except BlockingIOError:
             raise DirectoryInUse(what, directory) from None

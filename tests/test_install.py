@@ -42,6 +42,8 @@ def test_install_page_lists_what_a_unit_expects(path: Path) -> None:
     missing = [one for one in (*expected, *pages) if f"`{one}`" not in page]
     assert missing == []
     assert path.name in page
+    # What it writes is for its user alone.
+    assert "\nUMask=0077\n" in unit
 
 
 def test_install_page_is_linked_where_a_newcomer_looks() -> None:

@@ -16,6 +16,8 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.utils import floatToGoString
 
+from sds_core.text import visible
+
 Labels = tuple[tuple[str, str], ...]
 
 
@@ -83,7 +85,7 @@ def _add_samples(lines: list[str], family: Metric, known: dict[Labels, str]) -> 
 def _written(labels: Labels) -> str:
     if not labels:
         return ""
-    pairs = [f'{name}="{_escaped(value)}"' for name, value in sorted(labels)]
+    pairs = [f'{name}="{_escaped(visible(value))}"' for name, value in sorted(labels)]
     return "{" + ",".join(pairs) + "}"
 
 

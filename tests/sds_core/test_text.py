@@ -22,6 +22,14 @@ def test_text_that_cannot_be_printed_is_escaped(given: str, expected: str) -> No
     assert text.printable(given) == expected
 
 
+def test_hidden_characters_of_a_page_become_escapes() -> None:
+    """Its line ends and every visible character stay."""
+    given = "<b>a\x1b[31m\u202eb\u2066</b>\n\t\u00fc \u200d\U0001f600\x9b\r"
+    assert text.visible(given) == (
+        "<b>a\\x1b[31m\\u202eb\\u2066</b>\n\t\u00fc \u200d\U0001f600\\x9b\\r"
+    )
+
+
 def test_white_space_becomes_one_space() -> None:
     """Line ends included."""
     assert text.one_line(" a\n\n b\tc ") == "a b c"

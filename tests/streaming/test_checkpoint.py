@@ -124,6 +124,14 @@ def test_checkpoint_is_locked_until_the_block_ends(tmp_path: Path) -> None:
         pass
 
 
+def test_new_checkpoint_is_for_its_user_alone(tmp_path: Path) -> None:
+    """It holds ids of messages and participants; what exists keeps its mode."""
+    tmp_path.chmod(0o755)
+    for directory, mode in ((tmp_path / "new", 0o700), (tmp_path, 0o755)):
+        with locked_checkpoint(directory):
+            assert directory.stat().st_mode & 0o777 == mode
+
+
 def test_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     """The message has the reason."""
     (tmp_path / "file").write_text("")

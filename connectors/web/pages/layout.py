@@ -18,6 +18,7 @@ from connectors.web.alert_words import firing_words
 from connectors.web.naming import path_of
 from connectors.web.summary import summarise
 from sds_core.observer.snapshot import Snapshot
+from sds_core.text import visible
 
 _PAGES = ("Incidents", "Planning", "Taps", "Monitor", "Runbooks")
 """Names of the pages in the navigation after the lists of views."""
@@ -88,7 +89,7 @@ class Layout:
             light=light,
             **values,
         )
-        return HTMLResponse(html, status, headers=_HEADERS)
+        return HTMLResponse(visible(html), status, headers=_HEADERS)
 
     def unread(self, request: Request, snapshot: Snapshot, title: str) -> Response:
         """Return the page before figures exist, which must not look like zeros."""
@@ -112,7 +113,7 @@ class Layout:
         html = self._environment.get_template("failure.html").render(
             root=_root(request), sentence=sentence
         )
-        return HTMLResponse(html, 500, headers=_HEADERS)
+        return HTMLResponse(visible(html), 500, headers=_HEADERS)
 
     def assets(self) -> BaseRoute:
         """Stylesheets, scripts and the icon under `/static`."""

@@ -144,7 +144,7 @@ def serve(
         click.ClickException: It cannot start, or its state fails.
     """
     try:
-        state.mkdir(parents=True, exist_ok=True)
+        state.mkdir(0o700, parents=True, exist_ok=True)
         ending = Ending()
         run_until_signal(ending, _serve(kafka, state, address, keep_days, ending))
     except (ListenFailed, StorageError) as error:

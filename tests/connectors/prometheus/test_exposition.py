@@ -102,6 +102,17 @@ def test_every_format_is_that_of_the_library(
     assert content_type == expected_type
 
 
+def test_hidden_characters_of_a_label_are_escaped() -> None:
+    """As on the page: they could make a channel look like another."""
+    made = CollectorRegistry()
+    evil = "evil\u202egnp\x1b[31m"
+    snapshot = snapshot_of({evil: ChannelTotals()}, primed=True, labels=(evil,))
+    made.register(SnapshotCollector(lambda: snapshot))
+    for accept in (PROMETHEUS, "application/openmetrics-text"):
+        encode, _ = exposition.encoder(accept)
+        assert b'"evil\\\\u202egnp\\\\x1b[31m"' in encode(made)
+
+
 def test_restricted_registry_is_written_too(registry: CollectorRegistry) -> None:
     """As a scrape with ``name[]`` asks for."""
     restricted = registry.restricted_registry(["sds_now", "sds_mirror_spool_bytes"])
