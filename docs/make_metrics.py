@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sds_core.audit.figures import AUDIT_METRICS, AuditFigures
+from sds_core.audit.serving_figures import SERVING_METRICS, ServingFigures
 from sds_core.metrics import Metric, MetricKind
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
@@ -150,6 +151,13 @@ SECTIONS = (
         "",
         AUDIT_METRICS,
         AuditFigures(),
+    ),
+    Section(
+        "Audit that is served",
+        "At `/metrics` of `sds-monitor audit serve`, counted since its start.",
+        "",
+        SERVING_METRICS,
+        ServingFigures(),
     ),
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -22,7 +22,6 @@ from prometheus_client.core import (
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
-from sds_core.audit.figures import AUDIT_METRICS, AuditFigures
 from sds_core.metrics import Metric, MetricKind, Value
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
@@ -131,15 +130,16 @@ class MirrorCollector(Collector):
         yield from _families(MIRROR_METRICS, (), [((), figures)])
 
 
-class AuditCollector(Collector):
-    """Exports the figures of an audit through a registry."""
+class FiguresCollector(Collector, Generic[Source]):
+    """Exports figures without a label of their source through a registry."""
 
-    def __init__(self, figures: AuditFigures) -> None:
+    def __init__(self, metrics: Iterable[Metric[Source]], figures: Source) -> None:
+        self._metrics = metrics
         self._figures = figures
 
     def collect(self) -> Iterator[Family]:
-        """Yield all families of the audit."""
-        yield from _families(AUDIT_METRICS, (), [((), self._figures)])
+        """Yield a family of each metric."""
+        yield from _families(self._metrics, (), [((), self._figures)])
 
 
 def _families_of(views: Views[Any], table: ChannelTable) -> Iterator[Family]:

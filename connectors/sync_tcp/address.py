@@ -1,4 +1,4 @@
-"""Where a peer listens, and errors that name it."""
+"""Where a peer listens, and the error that names it."""
 
 from __future__ import annotations
 
@@ -33,13 +33,6 @@ class PeerUnreachable(OSError):
             f"{address} cannot be reached ({detail}): does `sds-monitor audit serve` "
             "run there, and is the port open?"
         )
-
-
-class ListenFailed(OSError):
-    """The server cannot listen on its address."""
-
-    def __init__(self, address: Address, detail: str) -> None:
-        super().__init__(f"cannot listen on {address} ({detail}): choose another")
 
 
 def parse_address(text: str) -> Address:

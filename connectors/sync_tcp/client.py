@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple, TypeVar
@@ -48,6 +49,7 @@ class Synchronised(NamedTuple):
 class Peer:
     """A server of synchronisations; limits and timeouts are for what is asked of it.
 
+    Without a context, it speaks no TLS.
     Methods raise `PeerUnreachable` if no connection lasted long enough, and `SyncError`
     if the peer does not follow the protocol, or refuses.
     """
@@ -57,8 +59,10 @@ class Peer:
         address: Address,
         limits: Limits = DEFAULT_LIMITS,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._address = address
+        self._tls = tls
         self._limits = limits
         self._timeouts = timeouts
 
@@ -139,7 +143,9 @@ class Peer:
         times = self._timeouts
         async with asyncio.timeout(times.session_s):
             async with asyncio.timeout(times.connect_s):
-                reader, writer = await asyncio.open_connection(*self._address)
+                reader, writer = await asyncio.open_connection(
+                    *self._address, ssl=self._tls
+                )
             stream = FrameStream(reader, writer, self._limits.frame_bytes, times.step_s)
             try:
                 yield stream

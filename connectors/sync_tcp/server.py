@@ -1,19 +1,22 @@
 """Answers peers: synchronisations of both protocols, and whole records.
 
-A peer that does not follow the protocol, or is too slow, loses its connection; nobody
-else notices.
+A peer that does not follow the protocol, or is too slow, loses its connection. Answers
+are computed outside the event loop, so other peers are not delayed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 
-from connectors.sync_tcp.address import Address, ListenFailed
+from connectors.listener import Listener, listen
+from connectors.sync_tcp.address import Address
 from connectors.sync_tcp.stream import DEFAULT_TIMEOUTS, FrameStream, Timeouts
+from connectors.tls import NewestContext
+from sds_core.audit.serving_figures import ServingFigures
 from sds_core.prolly.batched.server import BatchedServer
 from sds_core.prolly.document import DocumentServer
 from sds_core.prolly.errors import BadFrame, LimitExceeded, SyncError
@@ -28,30 +31,13 @@ _log = logging.getLogger("sds-monitor")
 MAX_CONNECTIONS = 16
 """Peers at the same time; one more is refused."""
 
+MAX_PER_ADDRESS = 4
+"""Peers of one address at the same time, so that it cannot keep out the others."""
+
 _MAX_RECORDS = 1_000
 """Records that one request may ask for."""
 
 _OPENING = {Kind.OPEN, Kind.EXCHANGE_ROOT_REQUEST}
-
-
-@dataclass(slots=True)
-class ServerFigures:
-    """What a server has done.
-
-    Attributes:
-        connections: Connections in all.
-        refused: Connections that ended by a fault of the peer, or one too many.
-        sessions: Synchronisations that began.
-        differing_roots: Of those by the document's protocol, how many showed that this
-            side does not have the same messages.
-        records: Records that were sent.
-    """
-
-    connections: int = 0
-    refused: int = 0
-    sessions: int = 0
-    differing_roots: int = 0
-    records: int = 0
 
 
 class SyncServer:
@@ -63,6 +49,8 @@ class SyncServer:
         records: Returns records by message hash; called in a thread.
         limits: What peers may ask for.
         timeouts: How long to wait for peers.
+        tls: Returns the context for a new connection; None for no TLS.
+        figures: Where to count.
     """
 
     def __init__(
@@ -71,26 +59,35 @@ class SyncServer:
         records: Callable[[Sequence[bytes]], Iterable[pb.Record]],
         limits: Limits = DEFAULT_LIMITS,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        tls: Callable[[], ssl.SSLContext] | None = None,
+        figures: ServingFigures | None = None,
     ) -> None:
         self._tree = tree
         self._records = records
         self._limits = limits
         self._timeouts = timeouts
-        self._sessions: set[asyncio.Task[None]] = set()
-        self.figures = ServerFigures()
+        self._tls = tls
+        self._listener: Listener | None = None
+        # The address of each peer.
+        self._sessions: dict[asyncio.Task[None], str] = {}
+        self.figures = figures or ServingFigures()
 
     @asynccontextmanager
     async def listening(self, address: Address) -> AsyncIterator[Address]:
         """Listen until the block ends; yields the address with its real port.
 
         Raises:
-            ListenFailed: The address cannot be used.
+            PortInUse: Another program listens on the port.
+            AddressUnusable: The address cannot be listened on for another reason.
         """
-        try:
-            server = await asyncio.start_server(self._connected, *address)
-        except OSError as error:
-            detail = error.strerror or str(error)
-            raise ListenFailed(address, detail) from error
+        self._listener = listen(*address, MAX_CONNECTIONS)
+        has_tls = self._tls is not None
+        server = await asyncio.start_server(
+            self._connected,
+            sock=self._listener,
+            ssl=None if self._tls is None else NewestContext(self._tls),
+            ssl_handshake_timeout=self._timeouts.first_s if has_tls else None,
+        )
         try:
             port = server.sockets[0].getsockname()[1]
             yield Address(address.host, port)
@@ -110,43 +107,65 @@ class SyncServer:
     async def _serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
+        session = asyncio.current_task()
+        assert session is not None  # noqa: S101 - asyncio calls this as a task
+        assert self._listener is not None  # noqa: S101 - it has accepted this
+        self._listener.made(writer.transport)
+        self.figures.connections += 1
+        address = str(writer.get_extra_info("peername")[0])
+        if reason := self._crowd_of(address):
+            # Without waiting for the peer, which could hold memory for so long.
+            writer.write(bytes(self._refusal(LimitExceeded(reason))))
+            writer.close()
+            return
         stream = FrameStream(
             reader, writer, self._limits.frame_bytes, self._timeouts.step_s
         )
-        self.figures.connections += 1
-        session = asyncio.current_task()
-        assert session is not None  # noqa: S101 - asyncio calls this as a task
-        self._sessions.add(session)
+        self._sessions[session] = address
         try:
-            if len(self._sessions) > MAX_CONNECTIONS:
-                text = f"{MAX_CONNECTIONS} peers are connected already"
-                raise LimitExceeded(text)
             async with asyncio.timeout(self._timeouts.session_s):
                 await self._answer_all(stream)
         except SyncError as error:
-            await self._refuse(stream, error)
+            with suppress(OSError, TimeoutError):
+                await stream.write([self._refusal(error)])
         except (OSError, TimeoutError) as error:
             self.figures.refused += 1
             _log.info("a peer's connection broke: %s", error or type(error).__name__)
         finally:
             await stream.close()
-            self._sessions.discard(session)
+            del self._sessions[session]
+
+    def _crowd_of(self, address: str) -> str:
+        """Return why there is no room for one more peer of an address, or nothing."""
+        if len(self._sessions) >= MAX_CONNECTIONS:
+            return f"{MAX_CONNECTIONS} peers are connected already"
+        if list(self._sessions.values()).count(address) >= MAX_PER_ADDRESS:
+            return f"{MAX_PER_ADDRESS} peers of this address are connected already"
+        return ""
 
     async def _answer_all(self, stream: FrameStream) -> None:
         server: Server | None = None
-        while (frame := await stream.read()) is not None:
+        # A peer asks as soon as it is connected.
+        async with asyncio.timeout(self._timeouts.first_s):
+            frame = await stream.read()
+        while frame is not None:
             if frame.kind is Kind.RECORDS_REQUEST:
-                found = await asyncio.to_thread(self._records, _hashes_in(frame))
+                found = await asyncio.to_thread(self._found, frame)
                 await stream.write(self._record_frames(found))
-                continue
-            if frame.kind in _OPENING:
-                server = self._opened(frame.kind)
-            if server is None:
-                text = f"{frame.kind.name} before a synchronisation was opened"
-                raise BadFrame(text)
-            await stream.write(server.receive(frame))
-            if isinstance(server, DocumentServer) and frame.kind in _OPENING:
-                self.figures.differing_roots += bool(server.client_differs)
+            else:
+                if frame.kind in _OPENING:
+                    server = self._opened(frame.kind)
+                if server is None:
+                    text = f"{frame.kind.name} before a synchronisation was opened"
+                    raise BadFrame(text)
+                # An answer takes a good part of a second of one processor.
+                await stream.write(await asyncio.to_thread(server.receive, frame))
+                if isinstance(server, DocumentServer) and frame.kind in _OPENING:
+                    self.figures.differing_roots += bool(server.client_differs)
+            frame = await stream.read()
+
+    def _found(self, frame: Frame) -> Iterable[pb.Record]:
+        return self._records(_hashes_in(frame))
 
     def _opened(self, kind: Kind) -> Server:
         self.figures.sessions += 1
@@ -171,13 +190,10 @@ class SyncServer:
             yield frame_of(answer)
         yield frame_of(pb.RecordsResponse())
 
-    async def _refuse(self, stream: FrameStream, error: SyncError) -> None:
+    def _refusal(self, error: SyncError) -> Frame:
         self.figures.refused += 1
         _log.warning("a peer was refused: %s", error)
-        try:
-            await stream.write([frame_of(pb.Refusal(reason=str(error)))])
-        except (OSError, TimeoutError):
-            return
+        return frame_of(pb.Refusal(reason=str(error)))
 
 
 def _hashes_in(frame: Frame) -> list[bytes]:

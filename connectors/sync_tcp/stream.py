@@ -19,6 +19,8 @@ class Timeouts(NamedTuple):
 
     Attributes:
         connect_s: For the connection.
+        first_s: In which a peer must end its TLS handshake, and then send its first
+            frame.
         step_s: In which the other side must send or take a part.
         session_s: For all that one connection does.
         retry_s: Before a second connection; each further wait is twice as long, and at
@@ -26,6 +28,7 @@ class Timeouts(NamedTuple):
     """
 
     connect_s: float = 10.0
+    first_s: float = 5.0
     step_s: float = 30.0
     session_s: float = 600.0
     retry_s: float = 0.2
@@ -76,13 +79,14 @@ class FrameStream:
         return self._read.popleft()
 
     async def write(self, frames: Iterable[Frame]) -> None:
-        """Send frames; a long answer is made as fast as it is taken.
+        """Send frames; a long answer is made in a thread, as fast as it is taken.
 
         Raises:
             TimeoutError: The other side took no part of it in time.
             OSError: The connection broke.
         """
-        for frame in frames:
+        making = iter(frames)
+        while (frame := await asyncio.to_thread(next, making, None)) is not None:
             data = bytes(frame)
             self._writer.write(data)
             self.sent_bytes += len(data)

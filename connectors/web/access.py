@@ -44,13 +44,26 @@ class Access:
     """Who may read what is served.
 
     Attributes:
-        config: Returns the configuration as of now; called in one thread.
+        config: Returns the configuration as of now.
         hosts: Names by which clients may call the server, in addition to addresses and
             "localhost".
     """
 
     config: Callable[[], WebConfig] = lambda: UNPROTECTED
     hosts: Collection[str] = ()
+
+    @property
+    def tls(self) -> Callable[[], ssl.SSLContext] | None:
+        """Returns the TLS context for a new connection; None without TLS.
+
+        A server has it or not as long as it runs.
+        """
+        return None if self.config().tls is None else self._newest
+
+    def _newest(self) -> ssl.SSLContext:
+        context = self.config().tls
+        assert context is not None  # noqa: S101 - no change of a file removes it
+        return context
 
 
 OPEN = Access()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import ssl
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -101,7 +102,7 @@ class WebConfigFile:
     """A web configuration file, which is read again after it has changed.
 
     While a changed file cannot be used, the settings before the change hold, and the
-    log says so once. Used in one thread.
+    log says so once.
 
     Args:
         path: Of the file; names in it are relative to its directory.
@@ -112,6 +113,7 @@ class WebConfigFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._lock = threading.Lock()
         self._files = [path]
         self._stamp = self._stamped()
         self._config = self._read()
@@ -119,6 +121,10 @@ class WebConfigFile:
 
     def __call__(self) -> WebConfig:
         """Return the settings as of now; looks whether a file has changed."""
+        with self._lock:
+            return self._newest()
+
+    def _newest(self) -> WebConfig:
         stamp = self._stamped()
         if stamp == self._stamp:
             return self._config

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from collections.abc import MutableMapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,12 +71,12 @@ class LimitedConnection(H11Protocol):
         self,
         *,
         limits: ClientLimits,
-        unmade: MutableMapping[int, Any],
+        made: Callable[[asyncio.Transport], None],
         **arguments: Any,
     ) -> None:
         super().__init__(**arguments)
         self._limits = limits
-        self._unmade = unmade
+        self._made = made
         self.is_aborted = False
         # Times of the event loop, in seconds.
         self.waiting_since = 0.0
@@ -88,7 +88,7 @@ class LimitedConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start to wait for a request, and close another connection if it is needed."""
         super().connection_made(transport)
-        self._unmade.pop(transport.get_extra_info("socket").fileno(), None)
+        self._made(transport)
         self._request_since = self.waiting_since = self.loop.time()
         self._look()
         self._make_room()

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
-import resource
-import socket
-import ssl
 import sys
 import threading
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -18,6 +13,7 @@ from typing import Any, Self
 import uvicorn
 from starlette.types import ASGIApp
 
+from connectors.listener import listen
 from connectors.tls import NewestContext
 from connectors.web.access import OPEN, Access
 from connectors.web.connection import (
@@ -31,10 +27,6 @@ _STOP_SECONDS = 2
 """Time for running requests to end, in seconds: a scrape of a full exporter takes
 less."""
 
-_RESERVED_DESCRIPTORS = 32
-"""File descriptors that clients leave to the rest of the process, which fails if it
-cannot open a file or a connection."""
-
 _SWITCH_S = 0.0005
 """Longest time for which Python lets a thread compute while others wait, in seconds.
 The event loop waits so long for each thread that makes a page, at each of its calls to
@@ -42,34 +34,6 @@ the system; with Python's 5 ms a crowd of clients made it wait for a minute."""
 
 _REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
 """Address of a server on this machine that listens on all addresses."""
-
-
-class PortInUse(OSError):
-    """Another program listens on the port.
-
-    Attributes:
-        port: The requested port.
-    """
-
-    def __init__(self, port: int) -> None:
-        super().__init__(errno.EADDRINUSE, f"port {port} is in use: choose another")
-        self.port = port
-
-    def __str__(self) -> str:
-        """The message, without the error number."""
-        return str(self.strerror)
-
-
-class AddressUnusable(OSError):
-    """The server cannot listen on the address.
-
-    Attributes:
-        host: The requested address.
-    """
-
-    def __init__(self, host: str, reason: str) -> None:
-        super().__init__(f"cannot listen on {host} ({reason}): choose an own address")
-        self.host = host
 
 
 class WebServer:
@@ -111,7 +75,7 @@ class WebServer:
             raise RuntimeError("the server is not running")
         _, _, port = self._running
         host = _REACHED_AT.get(self._host, self._host)
-        scheme = "http" if self._access.config().tls is None else "https"
+        scheme = "http" if self._access.tls is None else "https"
         return (
             f"{scheme}://[{host}]:{port}"
             if ":" in host
@@ -129,14 +93,14 @@ class WebServer:
         if self._running is not None:
             message = f"the server is running already at {self.url}"
             raise RuntimeError(message)
-        listener = _listen(self._host, self._port, self._limits.connections)
+        listener = listen(self._host, self._port, self._limits.connections)
         # Uvicorn only calls it, as it would call the class.
         connection: Any = partial(
             LimitedConnection,
             limits=self._limits,
-            unmade=listener.unmade,
+            made=listener.made,
         )
-        has_tls = self._access.config().tls is not None
+        tls = self._access.tls
         # The main program handles signals and calls stop(): outside the main thread,
         # uvicorn installs no signal handlers.
         server = uvicorn.Server(
@@ -151,7 +115,7 @@ class WebServer:
                 access_log=False,
                 timeout_graceful_shutdown=_STOP_SECONDS,
                 timeout_keep_alive=self._limits.idle_s,
-                ssl_context_factory=self._context if has_tls else None,
+                ssl_context_factory=tls and (lambda *_: NewestContext(tls)),
             )
         )
         sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_S))
@@ -167,14 +131,6 @@ class WebServer:
                 self._running = None
                 listener.close()
                 raise RuntimeError("the web server ended as it started: see its log")
-
-    def _context(self, *_: object) -> NewestContext:
-        def newest() -> ssl.SSLContext:
-            context = self._access.config().tls
-            assert context is not None  # noqa: S101 - TLS ends with the server
-            return context
-
-        return NewestContext(newest)
 
     def stop(self) -> None:
         """Stop serving, if it serves; running requests get two seconds to end."""
@@ -199,59 +155,3 @@ def _is_no_cancellation(record: logging.LogRecord) -> bool:
     """Whether a log record is about anything but a request that `stop` cancelled."""
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, asyncio.CancelledError)
-
-
-def are_scarce(number: int, reserve: int) -> bool:
-    """Whether fewer descriptors are left to this process than a reserve.
-
-    The descriptor was opened last: the system gives the lowest free number, so all
-    below it are open. They are not counted: that reads a directory, entry by entry, and
-    Python lets other threads run after each. So a busy process would take seconds for
-    it.
-    """
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return soft != resource.RLIM_INFINITY and number >= soft - reserve
-
-
-class _Listener(socket.socket):
-    """A listening socket that refuses connections if descriptors are scarce.
-
-    The event loop has no connection before its TLS handshake, so the number of those
-    that are not made yet is limited here; one more ends the oldest.
-
-    Attributes:
-        limit: The limit.
-        unmade: Accepted sockets without a connection, by descriptor, oldest first.
-    """
-
-    limit: int
-    unmade: dict[int, socket.socket]
-
-    def accept(self) -> tuple[socket.socket, Any]:
-        connection, address = super().accept()
-        if are_scarce(connection.fileno(), _RESERVED_DESCRIPTORS):
-            connection.close()
-            # The event loop then goes on, as if the client had given up.
-            raise ConnectionAbortedError
-        # A closed socket may have had the same descriptor.
-        self.unmade.pop(connection.fileno(), None)
-        self.unmade[connection.fileno()] = connection
-        if len(self.unmade) > self.limit:
-            oldest = self.unmade.pop(next(iter(self.unmade)))
-            # It may be closed already.
-            with suppress(OSError):
-                oldest.shutdown(socket.SHUT_RDWR)
-        return connection, address
-
-
-def _listen(host: str, port: int, limit: int) -> _Listener:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        made = socket.create_server((host, port), family=family)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise PortInUse(port) from error
-        raise AddressUnusable(host, error.strerror or str(error)) from error
-    listener = _Listener(fileno=made.detach())
-    listener.limit, listener.unmade = limit, {}
-    return listener

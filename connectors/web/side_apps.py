@@ -1,4 +1,4 @@
-"""All HTTP that a mirror and a repeated audit offer."""
+"""All HTTP that a mirror, a repeated audit and a served one offer."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from connectors.prometheus.collector import AuditCollector, MirrorCollector
+from connectors.prometheus.collector import FiguresCollector, MirrorCollector
 from connectors.web.answers import answer
 from connectors.web.health import metrics_app
-from sds_core.audit.figures import AuditFigures
+from sds_core.audit.figures import AUDIT_METRICS, AuditFigures
+from sds_core.audit.serving_figures import SERVING_METRICS, ServingFigures
 from sds_core.mirror.figures import MirrorFigures
 
 NEWEST = "/api/v1/audit"
@@ -31,6 +32,16 @@ def create_mirror_app(figures: MirrorFigures) -> Starlette:
     registry = CollectorRegistry()
     registry.register(MirrorCollector(figures))
     return metrics_app(registry, obstacle)
+
+
+def create_serving_app(figures: ServingFigures) -> Starlette:
+    """The application of a server of synchronisations: ready once it serves."""
+    registry = CollectorRegistry()
+    registry.register(FiguresCollector(SERVING_METRICS, figures))
+    return metrics_app(
+        registry,
+        lambda: "the topic is being read" if figures.messages is None else "",
+    )
 
 
 def create_audit_app(figures: AuditFigures) -> Starlette:
@@ -62,5 +73,5 @@ def create_audit_app(figures: AuditFigures) -> Starlette:
         )
 
     registry = CollectorRegistry()
-    registry.register(AuditCollector(figures))
+    registry.register(FiguresCollector(AUDIT_METRICS, figures))
     return metrics_app(registry, obstacle, Route(NEWEST, newest))

@@ -180,6 +180,24 @@ def audits() -> list[Panel]:
             per_step("sds_audit_runs_total", _ANY, "{{result}}"),
             bars=True,
         ),
+        lines(
+            "Served to other mirrors",
+            "Messages that other mirrors can compare, by server, and records that they "
+            "copied per step of the graph.",
+            now("sds_audit_serve_messages", _ANY, "{{instance}} messages"),
+            per_step("sds_audit_serve_records_total", _ANY, "records copied"),
+        ),
+        lines(
+            "Peers of served mirrors",
+            "Connections and synchronisations per step of the graph. Many refused "
+            "connections come from strangers, or from peers with other versions; "
+            "differing are synchronisations with a mirror that has other messages.",
+            per_step("sds_audit_serve_connections_total", _ANY, "connections"),
+            per_step("sds_audit_serve_refused_total", _ANY, "refused"),
+            per_step("sds_audit_serve_sessions_total", _ANY, "synchronisations"),
+            per_step("sds_audit_serve_differing_roots_total", _ANY, "differing"),
+            bars=True,
+        ),
     ]
 
 

@@ -11,13 +11,20 @@ from connectors.sync_tcp.address import Address, parse_address
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.node_options import (
     NodeOptions,
+    PeerTls,
     TrafficOptions,
     node_options,
+    peer_tls_options,
     traffic_options,
 )
 from streaming.cli.serving_options import Address as WebAddress
-from streaming.cli.serving_options import serving_options
-from streaming.cli.settings import Parsed, config_option, log_option, setting
+from streaming.cli.serving_options import check_exposure, serving_options
+from streaming.cli.settings import (
+    Parsed,
+    config_option,
+    log_option,
+    setting,
+)
 from streaming.cli.window_options import AuditSpan, span_options
 
 SYNC_PORT = 9111
@@ -61,6 +68,7 @@ def command() -> None:
     type=Parsed("HOST:PORT", parse_address),
     help="Another mirror: where its `sds-monitor audit serve` listens.",
 )
+@peer_tls_options
 @traffic_options
 @span_options
 @setting("--fix", is_flag=True, help="Write what the mirror lacks to its topic.")
@@ -76,6 +84,7 @@ def compare_command(
     kafka: KafkaSettings,
     nodes: NodeOptions,
     peer: Address | None,
+    peer_tls: PeerTls,
     traffic: TrafficOptions,
     span: AuditSpan,
     fix: bool,
@@ -101,7 +110,11 @@ def compare_command(
 
     from streaming.cli.actions.audit import Audit, peer_side, store_side
 
-    side = peer_side(peer, traffic) if peer is not None else store_side(nodes, traffic)
+    side = (
+        store_side(nodes, traffic)
+        if peer is None
+        else peer_side(peer, peer_tls, traffic)
+    )
     audit = Audit(kafka, side, span, fix)
     if every is None:
         audit.once(as_json)
@@ -126,8 +139,8 @@ def compare_command(
 @setting(
     "--sync-host",
     default="127.0.0.1",
-    help="Address for other mirrors. There is no encryption and no password: use a "
-    "private network or a tunnel.",
+    help="Address for other mirrors. If it is not loopback, --web-config must require "
+    "client certificates.",
 )
 @setting(
     "--sync-port",
@@ -141,11 +154,25 @@ def compare_command(
     default=7.0,
     help="Days of messages that are compared, by sender's time.",
 )
+@serving_options("the server's metrics", 9112, shared=("insecure_web",))
 @log_option()
 def serve_command(
-    kafka: KafkaSettings, state: Path, sync_host: str, sync_port: int, keep_days: float
+    kafka: KafkaSettings,
+    state: Path,
+    sync_host: str,
+    sync_port: int,
+    keep_days: float,
+    address: WebAddress,
+    insecure_web: bool,
 ) -> None:
     """Let other mirrors compare themselves with this one, and copy what they lack."""
+    check_exposure(
+        "--sync-host",
+        sync_host,
+        address.access.config().needs_certificate or insecure_web,
+        "client_auth_type: RequireAndVerifyClientCert",
+    )
+
     from streaming.cli.actions.audit_serve import serve
 
-    serve(kafka, state, Address(sync_host, sync_port), keep_days)
+    serve(kafka, state, Address(sync_host, sync_port), keep_days, address)

@@ -1,4 +1,4 @@
-"""Options for which Waku nodes a mirror reads, which traffic, and how."""
+"""Options for which Waku nodes or peers are read, which traffic, and how."""
 
 from __future__ import annotations
 
@@ -44,6 +44,14 @@ class TrafficOptions(NamedTuple):
     shards: int
 
 
+class PeerTls(NamedTuple):
+    """PEM files for a peer that speaks TLS; no authority means no TLS."""
+
+    ca_file: Path | None
+    certificate_file: Path | None
+    key_file: Path | None
+
+
 def _mirroring(listen: Listen, store: bool, **others: Any) -> MirrorSettings:
     if listen is Listen.NONE and not store:
         message = "--listen none and --no-store leave nothing to be mirrored"
@@ -82,6 +90,26 @@ def node_options(*, required: bool = True) -> Decorator:
         ),
     )
     return option_group("nodes", options, NodeOptions)
+
+
+peer_tls_options = option_group(
+    "peer_tls",
+    [
+        setting(
+            f"--peer-{name}-file",
+            f"{name}_file",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help=f"PEM file of {content}.",
+        )
+        for name, content in (
+            ("ca", "the authority of the peer's certificate; the peer must speak TLS"),
+            ("certificate", "this side's certificate"),
+            ("key", "the key of this side's certificate"),
+        )
+    ],
+    PeerTls,
+)
+"""Adds the options; the command gets ``peer_tls``, a `PeerTls`."""
 
 
 traffic_options = option_group(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +24,9 @@ class Address(NamedTuple):
     access: Access = OPEN
 
 
-def serving_options(content: str, port: int, *, with_host: bool = True) -> Decorator:
+def serving_options(
+    content: str, port: int, *, with_host: bool = True, shared: Collection[str] = ()
+) -> Decorator:
     """Add the options of a server; the command gets ``address``, an `Address`.
 
     Args:
@@ -32,6 +34,7 @@ def serving_options(content: str, port: int, *, with_host: bool = True) -> Decor
         port: Port by default.
         with_host: Whether there are options for the host and for who may read; else
             it is loopback.
+        shared: Names of these options that the command gets as well.
     """
     port_option = setting(
         "--metrics-port",
@@ -68,6 +71,7 @@ def serving_options(content: str, port: int, *, with_host: bool = True) -> Decor
             ),
         ),
         _address,
+        shared=shared,
     )
 
 
@@ -80,14 +84,33 @@ def _address(
 ) -> Address:
     access = Access(_config(web_config), allowed_hosts)
     config = access.config()
-    is_protected = config.needs_login or config.needs_certificate
-    if not (is_protected or insecure_web or is_loopback(host)):
+    check_exposure(
+        "--host",
+        host,
+        config.needs_login or config.needs_certificate or insecure_web,
+        "basic_auth_users or bearer_tokens",
+    )
+    return Address(host, port, access)
+
+
+def check_exposure(flag: str, host: str, is_allowed: bool, remedy: str) -> None:
+    """Check that strangers cannot read what is served.
+
+    Args:
+        flag: The option of the address.
+        host: The address.
+        is_allowed: Whether it may be reached from other machines.
+        remedy: What the web configuration file must have.
+
+    Raises:
+        click.UsageError: They can.
+    """
+    if not (is_allowed or _is_loopback(host)):
         message = (
-            f"--host {host} is open to others without a login: give --web-config with "
-            "basic_auth_users or bearer_tokens, or --insecure-web"
+            f"{flag} {host} is open to others without a login: give --web-config with "
+            f"{remedy}, or --insecure-web"
         )
         raise click.UsageError(message)
-    return Address(host, port, access)
 
 
 def _config(path: Path | None) -> Callable[[], WebConfig]:
@@ -103,8 +126,7 @@ def _config(path: Path | None) -> Callable[[], WebConfig]:
         raise click.UsageError(message) from error
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
+def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

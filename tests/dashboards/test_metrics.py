@@ -13,12 +13,13 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.registry import Collector
 
 from connectors.prometheus.collector import (
-    AuditCollector,
+    FiguresCollector,
     MirrorCollector,
     PlanCollector,
     SnapshotCollector,
 )
-from sds_core.audit.figures import AuditFigures
+from sds_core.audit.figures import AUDIT_METRICS, AuditFigures
+from sds_core.audit.serving_figures import SERVING_METRICS, ServingFigures
 from sds_core.metrics import Metric, MetricKind
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.observer.mvds.kind import MVDS
@@ -58,7 +59,8 @@ def exported() -> set[str]:
     collectors: list[Collector] = [
         SnapshotCollector(lambda: snapshot),
         MirrorCollector(figures),
-        AuditCollector(AuditFigures()),
+        FiguresCollector(AUDIT_METRICS, AuditFigures()),
+        FiguresCollector(SERVING_METRICS, ServingFigures()),
         PlanCollector(lambda: snapshot, lambda: {"sds": PLAN, "mvds": PLAN}),
     ]
     found = set()

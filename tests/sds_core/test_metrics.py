@@ -11,6 +11,7 @@ import pytest
 
 from sds_core.audit.figures import AUDIT_METRICS, AuditFigures
 from sds_core.audit.result import AuditResult
+from sds_core.audit.serving_figures import SERVING_METRICS, ServingFigures
 from sds_core.metrics import Metric, MetricKind
 from sds_core.mirror.figures import MirrorFigures, NodeFigures
 from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
@@ -62,6 +63,8 @@ def source_of(metric: Metric[Any]) -> Any:
     if metric in AUDIT_METRICS:
         result = AuditResult("store", 1, 2_500_000_000, 3, 4, (), ())
         return AuditFigures(result, 1_500)
+    if metric in SERVING_METRICS:
+        return ServingFigures(5)
     if metric in NODE_METRICS:
         return NodeFigures(swept_ms=1_500)
     job = JobFigures(

@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Any
 
 from sds_core.audit.figures import AUDIT_METRICS
+from sds_core.audit.serving_figures import SERVING_METRICS
 from sds_core.metrics import Metric
 from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
 from sds_core.observer.protocols import PROTOCOLS
@@ -35,5 +36,6 @@ ALL_METRICS: tuple[Metric[Any], ...] = (
     *MIRROR_METRICS,
     *NODE_METRICS,
     *AUDIT_METRICS,
+    *SERVING_METRICS,
 )
 """In the order in which they are exported."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -18,13 +19,15 @@ from connectors.kafka.settings import (
     RecordsLost,
     TopicMissing,
 )
+from connectors.listener import AddressUnusable, PortInUse
 from connectors.sync_tcp.address import Address, PeerUnreachable
 from connectors.sync_tcp.client import Peer
+from connectors.tls import reason_of
 from connectors.waku_rest.connection import BadSettings
 from connectors.waku_rest.errors import BadAnswer, NodeError, NodeRefused
 from connectors.waku_rest.pacing import Ending
 from connectors.waku_rest.store_query import in_parts
-from connectors.web.server import AddressUnusable, PortInUse, WebServer
+from connectors.web.server import WebServer
 from connectors.web.side_apps import create_audit_app
 from sds_core.audit.figures import AuditFigures
 from sds_core.audit.result import AuditedMessage, AuditResult
@@ -35,7 +38,7 @@ from streaming.cli import FINDING, Unreachable
 from streaming.cli.actions.audit_sides import Copied, PeerSide, Side, StoreSide
 from streaming.cli.actions.mirror import node_settings, topics_to_mirror
 from streaming.cli.log import logger
-from streaming.cli.node_options import NodeOptions, TrafficOptions
+from streaming.cli.node_options import NodeOptions, PeerTls, TrafficOptions
 from streaming.cli.output import print_json, wall_ms
 from streaming.cli.serving_options import Address as WebAddress
 from streaming.cli.signals import run_until_signal
@@ -76,11 +79,12 @@ def store_side(nodes: NodeOptions, traffic: TrafficOptions) -> Side:
     return StoreSide(settings, topics)
 
 
-def peer_side(address: Address, traffic: TrafficOptions) -> Side:
+def peer_side(address: Address, files: PeerTls, traffic: TrafficOptions) -> Side:
     """Return another mirror as the other side.
 
     Raises:
-        click.UsageError: There are topics, by which trees are not divided.
+        click.UsageError: There are topics, by which trees are not divided, or a file
+            cannot be used.
     """
     if traffic.pubsub_topics or traffic.content_topics:
         message = (
@@ -88,7 +92,31 @@ def peer_side(address: Address, traffic: TrafficOptions) -> Side:
             "and --content-topic"
         )
         raise click.UsageError(message)
-    return PeerSide(Peer(address), str(address))
+    return PeerSide(Peer(address, tls=_peer_context(files)), str(address))
+
+
+def _peer_context(files: PeerTls) -> ssl.SSLContext | None:
+    given = [file is not None for file in files]
+    if not any(given):
+        return None
+    if given not in ([True, False, False], [True, True, True]):
+        message = (
+            "give --peer-ca-file alone, or with both --peer-certificate-file and "
+            "--peer-key-file"
+        )
+        raise click.UsageError(message)
+    try:
+        context = ssl.create_default_context(cafile=files.ca_file)
+        if files.certificate_file is not None:
+            # Without a password, OpenSSL would prompt at the terminal.
+            context.load_cert_chain(files.certificate_file, files.key_file, "")
+    except OSError as error:
+        names = ", ".join(str(file) for file in files if file is not None)
+        message = (
+            f"{names} cannot be used ({reason_of(error)}): check that they are PEM"
+        )
+        raise click.UsageError(message) from error
+    return context
 
 
 @dataclass(frozen=True, slots=True)

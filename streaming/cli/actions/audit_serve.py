@@ -22,18 +22,23 @@ from connectors.kafka.settings import (
     RecordsLost,
     TopicReplaced,
 )
+from connectors.listener import AddressUnusable, PortInUse
 from connectors.storage.errors import StorageError
 from connectors.storage.prolly import SqliteTree
-from connectors.sync_tcp.address import Address, ListenFailed
+from connectors.sync_tcp.address import Address
 from connectors.sync_tcp.server import SyncServer
 from connectors.waku_rest.pacing import Ending
+from connectors.web.server import WebServer
+from connectors.web.side_apps import create_serving_app
 from sds_core.audit.mirrored import Unidentified, mirrored_message
+from sds_core.audit.serving_figures import ServingFigures
 from sds_core.prolly.hashing import DEFAULT_FAN_OUT
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 from sds_core.text import counted
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms
+from streaming.cli.serving_options import Address as WebAddress
 from streaming.cli.signals import run_until_signal
 
 _REFRESH_S = 2.0
@@ -63,6 +68,11 @@ class MirrorIndex:
         self._kafka = kafka
         self._keep_ms = round(keep_days * _DAY_MS)
         self._stored = SqliteTree(path, DEFAULT_FAN_OUT)
+
+    @property
+    def topic(self) -> str:
+        """The topic that is read."""
+        return self._kafka.topic
 
     @property
     def tree(self) -> ProllyTree:
@@ -136,7 +146,11 @@ class MirrorIndex:
 
 
 def serve(
-    kafka: KafkaSettings, state: Path, address: Address, keep_days: float
+    kafka: KafkaSettings,
+    state: Path,
+    address: Address,
+    keep_days: float,
+    web: WebAddress,
 ) -> None:
     """Serve until a signal; the directory of the tree is made if it is missing.
 
@@ -145,9 +159,27 @@ def serve(
     """
     try:
         state.mkdir(0o700, parents=True, exist_ok=True)
-        ending = Ending()
-        run_until_signal(ending, _serve(kafka, state, address, keep_days, ending))
-    except (ListenFailed, StorageError) as error:
+        ending, figures = Ending(), ServingFigures()
+        with (
+            WebServer(create_serving_app(figures), *web) as metrics,
+            # SQLite allows a connection in one thread only.
+            ThreadPoolExecutor(1) as thread,
+        ):
+            path = state / "tree.sqlite"
+            index = thread.submit(MirrorIndex, kafka, path, keep_days).result()
+
+            def records(hashes: Sequence[bytes]) -> Iterable[pb.Record]:
+                return thread.submit(index.records, hashes).result()
+
+            server = SyncServer(
+                lambda: index.tree, records, tls=web.access.tls, figures=figures
+            )
+            try:
+                serving = _serve(server, address, index, thread, ending, metrics.url)
+                run_until_signal(ending, serving)
+            finally:
+                thread.submit(index.close).result()
+    except (AddressUnusable, PortInUse, StorageError) as error:
         raise click.UsageError(str(error)) from error
     except TopicReplaced as error:
         message = (
@@ -163,35 +195,26 @@ def serve(
 
 
 async def _serve(
-    kafka: KafkaSettings,
-    state: Path,
+    server: SyncServer,
     address: Address,
-    keep_days: float,
+    index: MirrorIndex,
+    thread: ThreadPoolExecutor,
     ending: Ending,
+    url: str,
 ) -> None:
     loop = asyncio.get_running_loop()
-    # SQLite allows a connection in one thread only.
-    with ThreadPoolExecutor(1) as thread:
-        index = await loop.run_in_executor(
-            thread, MirrorIndex, kafka, state / "tree.sqlite", keep_days
+    has_more = True
+    while has_more and not ending.is_set():
+        has_more = await loop.run_in_executor(thread, index.refresh)
+    async with server.listening(address) as listening:
+        messages = counted(len(index.tree), "message")
+        click.echo(
+            f"{messages} of {index.topic} served at {listening}   metrics {url}/metrics"
         )
-
-        def records(hashes: Sequence[bytes]) -> Iterable[pb.Record]:
-            return thread.submit(index.records, hashes).result()
-
-        server = SyncServer(lambda: index.tree, records)
-        try:
-            has_more = True
-            while has_more and not ending.is_set():
-                has_more = await loop.run_in_executor(thread, index.refresh)
-            async with server.listening(address) as listening:
-                messages = counted(len(index.tree), "message")
-                click.echo(f"{messages} of {kafka.topic} served at {listening}")
-                while not ending.is_set():
-                    await _refreshed(loop, thread, index)
-                    await ending.pause(_REFRESH_S)
-        finally:
-            await loop.run_in_executor(thread, index.close)
+        while not ending.is_set():
+            await _refreshed(loop, thread, index)
+            server.figures.messages = len(index.tree)
+            await ending.pause(_REFRESH_S)
 
 
 async def _refreshed(

@@ -11,13 +11,14 @@ import click
 
 from connectors.kafka.handshake import check_admission
 from connectors.kafka.settings import InvalidTopic, KafkaSettings, KafkaUnreachable
+from connectors.listener import AddressUnusable, PortInUse
 from connectors.waku_rest.connection import BadSettings, NodeSettings
 from connectors.waku_rest.mirror import Mirror
 from connectors.waku_rest.pacing import Ending
 from connectors.waku_rest.settings import Listen, MirrorSettings
 from connectors.waku_rest.spool import StateUnusable, open_spool
 from connectors.waku_rest.writer import FrameWriter
-from connectors.web.server import AddressUnusable, PortInUse, WebServer
+from connectors.web.server import WebServer
 from connectors.web.side_apps import create_mirror_app
 from sds_core.mirror.figures import MirrorFigures
 from sds_core.waku import BadContentTopic, autosharded_topic

@@ -10,9 +10,9 @@ from rich.console import Console
 
 from connectors.history.errors import DamagedHistory, NoHistory
 from connectors.kafka.heartbeat import heartbeats
+from connectors.listener import AddressUnusable, PortInUse
 from connectors.web import words
 from connectors.web.audit_poll import AuditPoll
-from connectors.web.server import AddressUnusable, PortInUse
 from sds_core.observer.blob import UnknownBlobVersion
 from sds_core.observer.kinds import UnknownKind
 from sds_core.observer.protocols import ROOT_KIND

@@ -18,11 +18,11 @@ from prometheus_client.registry import Collector
 
 from connectors.prometheus import exposition
 from connectors.prometheus.collector import (
-    AuditCollector,
+    FiguresCollector,
     MirrorCollector,
     SnapshotCollector,
 )
-from sds_core.audit.figures import AuditFigures
+from sds_core.audit.figures import AUDIT_METRICS, AuditFigures
 from sds_core.mirror.figures import MirrorFigures
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.tap_view import TapTotals
@@ -66,7 +66,7 @@ MONITOR = snapshot_of(
 COLLECTORS = {
     "types": Families(),
     "mirror": MirrorCollector(MirrorFigures()),
-    "audit": AuditCollector(AuditFigures()),
+    "audit": FiguresCollector(AUDIT_METRICS, AuditFigures()),
     "monitor": SnapshotCollector(lambda: MONITOR),
 }
 

@@ -12,7 +12,8 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from connectors.web.server import PortInUse, WebServer
+from connectors.listener import PortInUse
+from connectors.web.server import WebServer
 
 
 def test_server_answers_as_soon_as_it_has_started(stage: Any) -> None:
