@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
 import httpx
 import msgspec
 
+from connectors.http_client import get
 from connectors.polling import Poll
 
 POLL_S = 15.0
@@ -97,7 +98,7 @@ def _gravity(one: FiringAlert) -> tuple[int, FiringAlert]:
     return SEVERITIES.index(one.severity) if known else len(SEVERITIES), one
 
 
-def ask(url: str, get: Callable[..., httpx.Response] = httpx.get) -> FiringAlerts:
+def ask(url: str) -> FiringAlerts:
     """Ask a Prometheus once; a failure is a `FiringAlerts` with a problem."""
     try:
         answer = get(f"{url.rstrip('/')}/api/v1/alerts", timeout=_TIMEOUT_S)

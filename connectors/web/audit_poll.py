@@ -10,6 +10,7 @@ import logging
 import httpx
 import msgspec
 
+from connectors.http_client import get
 from connectors.polling import Poll
 from connectors.web.side_apps import NEWEST
 from sds_core.observer.mirror_audit import NO_AUDIT, MirrorAudit
@@ -48,7 +49,7 @@ class _Asking:
 
     def __call__(self) -> MirrorAudit:
         try:
-            response = httpx.get(self._url, timeout=_TIMEOUT_S)
+            response = get(self._url, timeout=_TIMEOUT_S)
             response.raise_for_status()
             answer = msgspec.json.decode(response.content, type=_Answer)
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:

@@ -125,7 +125,7 @@ def compare_command(
 @command.command(
     "serve",
     epilog="Example: sds-monitor audit serve --bootstrap localhost:9092 "
-    "--state ./audit --sync-host 0.0.0.0",
+    "--state ./audit --sync-host 0.0.0.0 --web-config mutual.yml",
 )
 @config_option
 @kafka_options(topic_help="Topic of frames: the mirror.")

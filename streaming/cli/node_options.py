@@ -98,7 +98,7 @@ peer_tls_options = option_group(
         setting(
             f"--peer-{name}-file",
             f"{name}_file",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            type=click.Path(dir_okay=False, path_type=Path),
             help=f"PEM file of {content}.",
         )
         for name, content in (

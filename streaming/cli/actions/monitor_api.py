@@ -8,6 +8,7 @@ import click
 import httpx
 import msgspec
 
+from connectors.http_client import get
 from sds_core.text import printable
 from streaming.cli import Unreachable
 from streaming.cli.incident_options import DEFAULT_API
@@ -56,10 +57,8 @@ def ask_monitor(
     """
     word, kind = what
     try:
-        answer = httpx.get(
-            f"{url.rstrip('/')}/api/v1/{path}",
-            params={k: v for k, v in parameters.items() if v is not None},
-            timeout=timeout_s,
+        answer = get(
+            f"{url.rstrip('/')}/api/v1/{path}", params=parameters, timeout=timeout_s
         )
         if answer.is_error or answer.is_redirect:
             raise Refused(_refusal(url, answer), answer.status_code)

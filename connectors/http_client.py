@@ -1,0 +1,45 @@
+"""Asks other programs over HTTP, with the logins of the user's ``.netrc``.
+
+A login in a URL or on a command line would be shown by logs, errors and the list of
+processes; curl and git take theirs from the same file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from netrc import NetrcParseError
+from typing import Any
+
+import httpx
+
+
+def get(
+    url: str, *, params: Mapping[str, Any] | None = None, timeout: float
+) -> httpx.Response:
+    """Return the answer to a request; parameters that are None are not sent.
+
+    The login for the host is that of ``~/.netrc``, or of the file that ``NETRC`` names.
+    Certificates are verified, with the authorities in ``SSL_CERT_FILE`` if it is set.
+
+    Args:
+        url: An URL of `http` or `https`.
+        params: Query parameters.
+        timeout: Limit for the connection and each part of the answer, seconds.
+
+    Raises:
+        httpx.InvalidURL: It is no URL.
+        httpx.HTTPError: There is no answer, or the file of logins cannot be read.
+    """
+    given = {name: v for name, v in (params or {}).items() if v is not None}
+    return httpx.get(url, params=given or None, timeout=timeout, auth=_logins())
+
+
+def _logins() -> httpx.Auth | None:
+    try:
+        return httpx.NetRCAuth(os.environ.get("NETRC"))
+    except FileNotFoundError:
+        return None
+    except (NetrcParseError, OSError, UnicodeDecodeError) as error:
+        message = f"the logins in NETRC or ~/.netrc cannot be read: {error}"
+        raise httpx.RequestError(message) from error

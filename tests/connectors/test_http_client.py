@@ -1,0 +1,63 @@
+"""Requests to other programs, with the logins of ``.netrc``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import bcrypt
+import httpx
+import pytest
+
+from connectors.http_client import get
+from connectors.web.access import Access, WebConfig
+from connectors.web.server import WebServer
+from connectors.web.side_apps import create_mirror_app
+from sds_core.mirror.figures import MirrorFigures
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """A server that alice may read."""
+    hashed = bcrypt.hashpw(b"secret", bcrypt.gensalt(4)).decode()
+    config = WebConfig(users={"alice": hashed})
+    app = create_mirror_app(MirrorFigures())
+    with WebServer(app, port=0, access=Access(lambda: config)) as server:
+        yield f"{server.url}/metrics"
+
+
+@pytest.mark.parametrize(
+    ("logins", "status"),
+    [
+        ("machine 127.0.0.1 login alice password secret", 200),
+        ("machine 127.0.0.1 login bob password secret", 401),
+        ("machine elsewhere login alice password secret", 401),
+        (None, 401),
+    ],
+)
+def test_login_is_that_of_the_users_file(
+    url: str,
+    logins: str | None,
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without a file, or another host's, there is none."""
+    file = tmp_path / "netrc"
+    if logins is not None:
+        file.write_text(logins)
+        file.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(file))
+    answer = get(url, params={"name[]": "sds_mirror_paused", "x": None}, timeout=30)
+    # An address waits after a wrong password.
+    assert answer.status_code in (status, 429 if status == 401 else status)
+
+
+def test_file_that_is_none_is_named(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an error of the request, which every caller prints in one line."""
+    (tmp_path / "netrc").write_text("machine")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    with pytest.raises(httpx.RequestError, match=r"NETRC or ~/\.netrc cannot be read"):
+        get(url, timeout=30)
