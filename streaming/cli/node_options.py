@@ -47,9 +47,9 @@ class TrafficOptions(NamedTuple):
 class PeerTls(NamedTuple):
     """PEM files for a peer that speaks TLS; no authority means no TLS."""
 
-    ca_file: Path | None
-    certificate_file: Path | None
-    key_file: Path | None
+    peer_ca_file: Path | None
+    peer_certificate_file: Path | None
+    peer_key_file: Path | None
 
 
 def _mirroring(listen: Listen, store: bool, **others: Any) -> MirrorSettings:
@@ -97,7 +97,6 @@ peer_tls_options = option_group(
     [
         setting(
             f"--peer-{name}-file",
-            f"{name}_file",
             type=click.Path(dir_okay=False, path_type=Path),
             help=f"PEM file of {content}.",
         )

@@ -106,10 +106,12 @@ def _peer_context(files: PeerTls) -> ssl.SSLContext | None:
         )
         raise click.UsageError(message)
     try:
-        context = ssl.create_default_context(cafile=files.ca_file)
-        if files.certificate_file is not None:
+        context = ssl.create_default_context(cafile=files.peer_ca_file)
+        if files.peer_certificate_file is not None:
             # Without a password, OpenSSL would prompt at the terminal.
-            context.load_cert_chain(files.certificate_file, files.key_file, "")
+            context.load_cert_chain(
+                files.peer_certificate_file, files.peer_key_file, ""
+            )
     except OSError as error:
         names = ", ".join(str(file) for file in files if file is not None)
         message = (

@@ -84,6 +84,7 @@ def serving(topic: KafkaTopic, state: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "streaming.cli", "audit", "serve", *kafka(topic)]
     # The messages of these tests are of another year.
     flags = ["--state", str(state), "--sync-port", "0", "--keep-days", "100000"]
+    flags += ["--metrics-port", "0"]
     with subprocess.Popen([*command, *flags], stdout=subprocess.PIPE, text=True) as one:
         try:
             assert one.stdout is not None
