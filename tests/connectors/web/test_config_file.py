@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import re
 import ssl
 from pathlib import Path
 
+import bcrypt
 import pytest
 
 from connectors.web.config_file import BadWebConfig, WebConfigFile
+from tests.support.deployment import ROOT
 from tests.support.tls import Authority
 
 HASH = "$2b$04$" + "a" * 53
@@ -46,6 +50,16 @@ auth_excluded_paths: [/readyz]
     assert config.users == {"alice": HASH}
     assert config.headers == {"X-Frame-Options": "deny"}
     assert config.open_paths == {"/readyz"}
+
+
+def test_examples_of_the_page_are_read(tmp_path: Path) -> None:
+    """What users copy from the page works; its tokens and passwords are `try-it`."""
+    page = (ROOT / "docs" / "web-access.md").read_text(encoding="utf-8")
+    (example, *_) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    Authority(tmp_path).issue("server")
+    config = read(tmp_path, example)()
+    assert bcrypt.checkpw(b"try-it", config.users["alice"].encode())
+    assert config.tokens["prometheus"] == hashlib.sha256(b"try-it").hexdigest()
 
 
 def test_empty_file_protects_nothing(tmp_path: Path) -> None:
