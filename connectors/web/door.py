@@ -68,7 +68,8 @@ class Door:
             return plain_refusal(request, 421, why)
         if not config.needs_login:
             return None
-        path = request.url.path
+        # Not that of `request.url`, which the header Host is a part of.
+        path = request.scope["path"]
         # Supervisors have no login, and it says nothing but "ok".
         if path == PROBE or path in config.open_paths:
             return None

@@ -125,6 +125,7 @@ def test_probes_need_no_login_and_say_no_more_than_a_status(
         ("evil.example", 421),
         ("localhost.evil.example", 421),
         ("[::1].evil.example", 421),
+        ("127.0.0.1/healthz?", 421),
         ("127.0.0.1.evil.example", 421),
         ("", 421),
     ],
