@@ -9,7 +9,13 @@ from heapq import nsmallest
 import msgspec
 
 from connectors.web import words
-from connectors.web.naming import called, href_if_known, short_key, trace_href
+from connectors.web.naming import (
+    called,
+    href_if_known,
+    is_long,
+    short_key,
+    trace_href,
+)
 from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
@@ -144,17 +150,13 @@ def incident_words(
         channel=called(snapshot, found.channel, kind),
         channel_href=href_if_known(snapshot, found.channel, kind),
         message_id=incident.message_id,
-        trace_href=trace_href(
-            kind, found.channel, incident.message_id, incident.since_ms
-        )
-        if kind.prefix in _TRACED
-        else "",
+        trace_href=_trace_href(found, kind),
         lacked_by=[
             (words.bounded(name), words.utc(since_ms)) for name, since_ms in lacked_by
         ],
         others_lack=others_lack,
         facts=facts,
-        hash="0x" + incident.waku_hash.hex() if incident.waku_hash else "",
+        hash=_hash(incident),
         hint=incident.hint.hex(),
         why=why[0].upper() + why[1:] + ".",
         doubt=_TAP_HOLE if found.tap_hole else "",
@@ -166,6 +168,19 @@ def _standing(incident: Incident, followed: bool) -> str:
     if incident.ended_ms is not None:
         return f"{_ENDED[incident.kind]}: {words.utc(incident.ended_ms)}"
     return "Unresolved" if followed else _NEVER_ENDED[incident.kind]
+
+
+def _hash(incident: Incident) -> str:
+    return "0x" + incident.waku_hash.hex() if incident.waku_hash else ""
+
+
+def _trace_href(found: ChannelIncident, kind: AnyKind) -> str:
+    incident = found.incident
+    # An address has no room for a long id.
+    message = _hash(incident) if is_long(incident.message_id) else incident.message_id
+    if not message or kind.prefix not in _TRACED:
+        return ""
+    return trace_href(kind, found.channel, message, incident.since_ms)
 
 
 def _until(snapshot: Snapshot, found: ChannelIncident, kind: AnyKind) -> str:
