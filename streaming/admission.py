@@ -115,6 +115,16 @@ class Admission:
         """
         return not self._is_replaced(planned, self.offsets.describe())
 
+    def check(self, start: Position) -> None:
+        """Check that the topic still holds what is unread at a position.
+
+        Raises:
+            RecordsLost: Kafka deleted unread records, and `skip_lost` is not set.
+            TopicReplaced: The topic was made anew, and `skip_lost` is not set.
+        """
+        topic = self.offsets.describe()
+        self._placed(start, topic, self.offsets.latest(topic.partitions))
+
     def is_record(self, partition: int, offset: int) -> bool:
         """Whether an offset holds a record, not the end of a transaction."""
         return bool(self.scan_times(partition, offset, offset + 1))

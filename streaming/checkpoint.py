@@ -59,6 +59,9 @@ class CheckpointIdentity(msgspec.Struct):
         observed_topic: The topic of frames, in a file of a release since 0.16. There
             `topic` is `_NEWER`, with which releases up to 0.15, which do not know the
             ledger, refuse the checkpoint as begun on another topic.
+        state_versions: Newest version of the state that may be in the checkpoint, by
+            prefix of the kind. Empty in a file of a release up to 0.17, which ignores
+            it: then only reading the state shows it.
     """
 
     topic: str
@@ -68,6 +71,7 @@ class CheckpointIdentity(msgspec.Struct):
     observer: dict[str, int | float] = {}
     unfinished: Unfinished | None = None
     observed_topic: str = ""
+    state_versions: dict[str, int] = {}
 
 
 def own_files(checkpoint: Path) -> Path:

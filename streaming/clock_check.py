@@ -20,7 +20,28 @@ the greatest error."""
 _VALID_S = 300.0
 """Time for which an answer counts if those after it are too slow, in seconds."""
 
-_ADVICE = "set both clocks by NTP"
+ADVICE = "set both clocks by NTP"
+
+
+def measure(
+    kafka_ms: Callable[[], int | None], wall_ms: Callable[[], int]
+) -> tuple[int | None, int]:
+    """Ask Kafka once for its time, Unix ms, which it may not know.
+
+    Returns:
+        Its clock less this machine's, or None, and how long the answer took; both in
+        milliseconds.
+    """
+    begin_ms = wall_ms()
+    answer_ms = kafka_ms()
+    end_ms = wall_ms()
+    behind_ms = None if answer_ms is None else answer_ms - (begin_ms + end_ms) // 2
+    return behind_ms, end_ms - begin_ms
+
+
+def is_exact(took_ms: int) -> bool:
+    """Whether an answer came soon enough to count."""
+    return 0 <= took_ms <= _LONGEST_MS
 
 
 class ClockCheck:
@@ -58,13 +79,11 @@ class ClockCheck:
         if self._monotonic_s() - self._asked_s < _INTERVAL_S:
             return
         self._asked_s = self._monotonic_s()
-        begin_ms = self._wall_ms()
-        kafka_ms = self._kafka_ms()
-        end_ms = self._wall_ms()
-        if kafka_ms is not None and 0 <= end_ms - begin_ms <= _LONGEST_MS:
-            self._behind_ms = kafka_ms - (begin_ms + end_ms) // 2
+        behind_ms, took_ms = measure(self._kafka_ms, self._wall_ms)
+        if behind_ms is not None and is_exact(took_ms):
+            self._behind_ms = behind_ms
             self._told_s = self._monotonic_s()
-        elif kafka_ms is None or self._monotonic_s() - self._told_s > _VALID_S:
+        elif behind_ms is None or self._monotonic_s() - self._told_s > _VALID_S:
             self._behind_ms = None
         self._publish()
 
@@ -78,10 +97,10 @@ class ClockCheck:
             # Or nothing is left to compare it with.
             _log.info("this machine's clock no longer seems to differ from others")
         elif level is ClockLevel.NOTABLE:
-            _log.warning("%s: %s", self.figures.sentence, _ADVICE)
+            _log.warning("%s: %s", self.figures.sentence, ADVICE)
         else:
             _log.error(
                 "%s: %s; records stamped more than a minute ahead become dead letters",
                 self.figures.sentence,
-                _ADVICE,
+                ADVICE,
             )

@@ -35,6 +35,7 @@ from connectors.kafka.settings import (
     InvalidTopic,
     SecurityUnusable,
 )
+from sds_core.observer.kinds import AnyKind
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from streaming.board import Board
 from streaming.damage import DamagedCheckpoint
@@ -264,6 +265,16 @@ class _Task:
         self.due_s = time.monotonic() + (_RETRY_S if self.failed else self._every_s)
 
 
+def topic_names(history: HistorySettings, kind: AnyKind) -> list[str]:
+    """Return the topics of a kind's incidents, minutes and verdicts; none without."""
+    if not history.has_topics:
+        return []
+    # Topics of other kinds have a name of their own behind that of channels.
+    end = "" if kind.at_root else f".{kind.published.names.many}"
+    bases = history.incidents_topic, history.minutes_topic, history.verdicts_topic
+    return [f"{base}{end}" for base in bases]
+
+
 def exporting(
     settings: JobSettings, stores: Stores, board: Board
 ) -> AbstractContextManager[HistoryExporter | None]:
@@ -275,16 +286,9 @@ def exporting(
     def topics(tables: KindTables) -> HistoryTopics | None:
         if not history.has_topics:
             return None
-        # Topics of other kinds have a name of their own behind that of channels.
-        kind = tables.kind
-        end = "" if kind.at_root else f".{kind.published.names.many}"
         return HistoryTopics(
             replace(kafka, timeout_s=min(kafka.timeout_s, _HISTORY_TIMEOUT_S)),
-            [
-                f"{history.incidents_topic}{end}",
-                f"{history.minutes_topic}{end}",
-                f"{history.verdicts_topic}{end}",
-            ],
+            topic_names(history, tables.kind),
             retention_ms=history.days * _DAY_MS,
             tables=tables,
         )

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from typing import NamedTuple
 
+from sds_core.observer.blob import check_version
 from sds_core.observer.kinds import Kinds
+from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from streaming.batch_log import BatchLog, complete, position_of, read_batch_log
-from streaming.checkpoint import CheckpointIdentity, check_identity, locked_checkpoint
+from streaming.checkpoint import (
+    CheckpointIdentity,
+    check_identity,
+    locked_checkpoint,
+    own_files,
+)
+from streaming.damage import LEDGER
 from streaming.history import locked_history
 from streaming.ledger.importing import open_ledger
+from streaming.ledger.ledger import check_ledger
 from streaming.ledger.stores import Stores
 from streaming.settings import JobSettings
 from streaming.state_files import check_state
@@ -35,7 +45,7 @@ def open_checkpoint(settings: JobSettings, kinds: Kinds) -> OpenCheckpoint:
     checkpoint = settings.checkpoint
     log = read_batch_log(checkpoint)
     check_state(checkpoint, log)
-    identity = _identity_of(settings, log)
+    identity = _identity_of(settings, log, kinds)
     identity.unfinished = next_unfinished(log, identity.unfinished)
     identity, ledger = open_ledger(
         checkpoint,
@@ -71,20 +81,49 @@ def check_start(settings: JobSettings) -> None:
         streaming.damage.DamagedCheckpoint: The checkpoint is damaged.
         streaming.directories.DirectoryInUse: Another job has checkpoint or history.
         streaming.directories.DirectoryUnwritable: One of them cannot be written to.
+        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote its state.
     """
-    with locked_checkpoint(settings.checkpoint):
-        _identity_of(settings, read_batch_log(settings.checkpoint))
+    with _checked_start(settings):
+        pass
+
+
+def check_all(settings: JobSettings) -> None:
+    """Check an existing checkpoint as far as that takes no Spark; changes nothing.
+
+    Raises:
+        Exception: See `check_start`.
+    """
+    with _checked_start(settings) as (log, identity):
+        check_state(settings.checkpoint, log)
+        if LEDGER in identity.files:
+            check_ledger(own_files(settings.checkpoint) / LEDGER)
+
+
+@contextmanager
+def _checked_start(
+    settings: JobSettings,
+) -> Iterator[tuple[BatchLog, CheckpointIdentity]]:
+    with locked_checkpoint(settings.checkpoint), ExitStack() as stack:
+        log = read_batch_log(settings.checkpoint)
+        identity = _identity_of(settings, log, kinds_of(PROTOCOLS))
         if settings.history is not None:
-            with locked_history(settings.history.directory):
-                pass
+            stack.enter_context(locked_history(settings.history.directory))
+        yield log, identity
 
 
-def _identity_of(settings: JobSettings, log: BatchLog) -> CheckpointIdentity:
+def _identity_of(
+    settings: JobSettings, log: BatchLog, kinds: Kinds
+) -> CheckpointIdentity:
     """Return the identity of a job's checkpoint, which the caller has locked."""
-    return check_identity(
+    identity = check_identity(
         settings.checkpoint,
         settings.source.kafka.topic,
         settings.report_detail,
         has_batches=log.planned is not None,
         observer=settings.observer,
     )
+    versions = {kind.prefix: kind.blob_version for kind in kinds}
+    for prefix, stored in identity.state_versions.items():
+        check_version(stored, versions.get(prefix, stored))
+    identity.state_versions |= versions
+    return identity

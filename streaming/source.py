@@ -144,6 +144,10 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """State for the workers: without the driver's connections."""
         return self.__dict__ | {"_offsets": None, "_register": None}
 
+    def check(self, start: Position) -> None:
+        """Check that the topic holds what is unread at a position; see `Admission`."""
+        self._admission().check(start)
+
     @hand_over
     def initialOffset(self) -> dict[str, Any]:
         """Position at which a new checkpoint begins."""

@@ -90,13 +90,20 @@ def find_max_message_bytes(settings: KafkaSettings, topic: str) -> int | None:
 
     None if the broker does not say, for example because the user may not ask.
     """
-    name = "max.message.bytes"
     try:
         with closing(KafkaAdminClient(**kafka_python_options(settings))) as admin:
-            resource = ConfigResource(ConfigResourceType.TOPIC, topic, {name: None})
-            found = admin.describe_configs([resource], config_filter="all")
-        return int(found["topic"][topic][name]["value"])
-    except (BrokerResponseError, LookupError, TypeError, ValueError):
+            return int(read_configuration(admin, topic)["max.message.bytes"])
+    except (LookupError, TypeError, ValueError):
         return None
     except KafkaError as error:
         raise failure(settings, error) from error
+
+
+def read_configuration(admin: KafkaAdminClient, topic: str) -> dict[str, str]:
+    """Return all settings of a topic; empty if it is missing or they are hidden."""
+    try:
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+        answer = admin.describe_configs([resource], config_filter="all")
+    except BrokerResponseError:
+        return {}
+    return {name: one["value"] for name, one in answer["topic"][topic].items()}

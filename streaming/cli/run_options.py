@@ -16,12 +16,15 @@ from connectors.kafka.settings import (
     KafkaSettings,
 )
 from sds_core.text import shown
-from streaming.cli.channels import channel_table
+from streaming.cli.channels import channel_table, channels_option
+from streaming.cli.kafka_options import kafka_options
 from streaming.cli.log import LogFormat
-from streaming.cli.reading_options import ReadingSettings
-from streaming.cli.serving_options import Address
+from streaming.cli.reading_options import ReadingSettings, reading_options
+from streaming.cli.serving_options import Address, serving_options
 from streaming.cli.settings import (
+    Parsed,
     Time,
+    log_option,
     observer_settings,
     option_group,
     setting,
@@ -227,3 +230,53 @@ class RunSettings:
         """See `streaming.retries.Retries`; 0 for a job that ends, unless given."""
         ends = self.job.until_caught_up
         return 0.0 if self.retry_for is None and ends else self.retry_for
+
+
+run_options = option_group(
+    "settings",
+    (
+        kafka_options(),
+        setting(
+            "--checkpoint",
+            required=True,
+            type=click.Path(file_okay=False, path_type=Path),
+            callback=checked_checkpoint,
+            help="State directory. A job restarted with the same directory resumes.",
+        ),
+        serving_options("page and metrics", 9108),
+        setting(
+            "--prometheus",
+            type=Parsed("URL", checked_url),
+            help="List on the page the alerts that fire in this Prometheus.",
+        ),
+        setting(
+            "--audit",
+            type=Parsed("URL", checked_url),
+            help="Where `sds-monitor audit --every` serves its metrics: channels of "
+            "which the mirror lacks a recent message are blind.",
+        ),
+        setting(
+            "--heartbeat",
+            is_flag=True,
+            help="Write heartbeats, for a topic whose taps write none.",
+        ),
+        setting(
+            "--report",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="Write the report to this file at the end.",
+        ),
+        setting(
+            "--retry-for",
+            type=click.FloatRange(0),
+            help="Seconds for which to retry after Kafka was lost; 0 to end then. By "
+            "default for ever, but 0 with --until-caught-up.",
+        ),
+        channels_option,
+        history_options,
+        reading_options,
+        job_options,
+        log_option(exposed=True),
+    ),
+    RunSettings,
+)
+"""Adds all options of `run`; the command gets ``settings``, a `RunSettings`."""

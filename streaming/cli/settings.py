@@ -40,6 +40,9 @@ _LONGEST_ERROR = 500
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _TABLE = "observer"
+_TABLE_OF = {"doctor": "run"}
+"""Command -> command whose table it reads too, before its own."""
+
 _OBSERVER = f"{__name__}.observer"
 """Key of the checked table ``[observer]`` in the meta of a context."""
 
@@ -225,25 +228,33 @@ def _values(
     full_name = ""
     for inner in path_of_command:
         name = inner.info_name or ""
+        if (shared := _TABLE_OF.get(name)) is not None:
+            values |= _in_table(path, shared, given.get(shared, {}), inner.command)
         full_name = f"{full_name} {name}".lstrip()
         table = table.get(name, {})
-        if not isinstance(table, dict):
-            message = f"{path} sets {full_name} to {shown(table)}: it must be a table"
-            raise _BadFile(message)
-        command = inner.command
-        commands = command.commands if isinstance(command, click.Group) else {}
-        known = {o for one in (command, *commands.values()) for o in _options(one)}
-        unknown = sorted(table.keys() - known - commands.keys())
-        if unknown:
-            name = printable(shorten(unknown[0], _LONGEST_NAME))
-            names = sorted(known | commands.keys())
-            message = (
-                f"{path} sets {name} for {full_name}, which it does not know"
-                f"{did_you_mean(unknown[0], names)}: it knows {', '.join(names)}"
-            )
-            raise _BadFile(message)
-        values |= {n: one for n, one in table.items() if n not in commands}
+        values |= _in_table(path, full_name, table, inner.command)
     return values
+
+
+def _in_table(
+    path: Path, full_name: str, table: Any, command: click.Command
+) -> dict[str, Any]:
+    """Return the values in a table of a command, whose names it must know."""
+    if not isinstance(table, dict):
+        message = f"{path} sets {full_name} to {shown(table)}: it must be a table"
+        raise _BadFile(message)
+    commands = command.commands if isinstance(command, click.Group) else {}
+    known = {o for one in (command, *commands.values()) for o in _options(one)}
+    unknown = sorted(table.keys() - known - commands.keys())
+    if unknown:
+        name = printable(shorten(unknown[0], _LONGEST_NAME))
+        names = sorted(known | commands.keys())
+        message = (
+            f"{path} sets {name} for {full_name}, which it does not know"
+            f"{did_you_mean(unknown[0], names)}: it knows {', '.join(names)}"
+        )
+        raise _BadFile(message)
+    return {name: one for name, one in table.items() if name not in commands}
 
 
 def _check_top(path: Path, given: Mapping[str, Any], program: click.Context) -> None:

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from connectors.kafka.settings import KafkaSettings, KafkaUnreachable
+from connectors.kafka.settings import KafkaUnreachable
 from sds_core import compiled
 from streaming.board import Board
 from streaming.cli import Unreachable
@@ -52,33 +52,18 @@ def started_job(
     new one.
 
     Raises:
-        Exception: See `started_spark` and `streaming.job.running_job`.
+        Exception: See `wait_for_kafka`, `running_spark` and
+            `streaming.job.running_job`.
     """
     board = Board() if board is None else board
+    # Before Spark starts, because this may wait minutes for Kafka, and before Spark
+    # starts a signal can end the program immediately.
+    wait_for_kafka(settings.source.kafka, board)
     with (
-        started_spark(session, settings.source.kafka, board) as (spark, ending),
+        running_spark(session) as (spark, ending),
         running_job(spark, settings, board) as job,
     ):
         yield job, ending
-
-
-@contextmanager
-def started_spark(
-    session: SessionSettings, kafka: KafkaSettings, board: Board
-) -> Iterator[tuple[SparkSession, threading.Event]]:
-    """Wait for Kafka, start Spark, and stop it at the end of the block.
-
-    Gives the session, and an event that Ctrl-C and SIGTERM set. For the board see
-    `wait_for_kafka`, which raises further errors.
-
-    Raises:
-        Exception: See `running_spark`.
-    """
-    # Before Spark starts, because this may wait minutes for Kafka, and before Spark
-    # starts a signal can end the program immediately.
-    wait_for_kafka(kafka, board)
-    with running_spark(session) as started:
-        yield started
 
 
 @contextmanager

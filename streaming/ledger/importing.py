@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from sds_core.observer.blob import check_version
 from sds_core.observer.kinds import Kinds
 from sds_core.observer.protocols import ROOT_KIND
 from streaming.checkpoint import CheckpointIdentity, own_files, record_start
@@ -102,6 +103,7 @@ def open_ledger(
 
     Raises:
         streaming.damage.DamagedCheckpoint: A file is damaged.
+        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the ledger.
     """
     directory = own_files(checkpoint)
     older = list(_older_paths(directory, kinds))
@@ -111,6 +113,7 @@ def open_ledger(
     ledger = Ledger(directory / LEDGER, expected=LEDGER in identity.files)
     with ledger.transaction() as connection:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
+        check_version(version, _VERSION)
         if not version:
             files = _OlderFiles(directory, identity.files, kinds, connection)
             files.copy(-1 if committed is None else committed, first_sequence)

@@ -326,6 +326,17 @@ def damaged_database(path: Path, reason: object) -> DamagedCheckpoint:
     return DamagedCheckpoint(path, problem, do_without(path))
 
 
+def check_ledger(path: Path) -> None:
+    """Check the ledger of a checkpoint that no job uses.
+
+    Raises:
+        DirectoryUnwritable: It cannot be written to.
+        DamagedCheckpoint: It is damaged.
+    """
+    with told_damage(path), closing(sqlite3.connect(path)) as connection:
+        check_database(connection, path)
+
+
 def check_database(connection: sqlite3.Connection, path: Path) -> None:
     """Check a file of SQLite that a job has made.
 

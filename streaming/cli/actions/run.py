@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 
 import click
+from pyspark.sql import SparkSession
 from rich.console import Console
 
 from connectors.history.errors import DamagedHistory, NoHistory
+from connectors.java import find_java
 from connectors.kafka.heartbeat import heartbeats
 from connectors.listener import AddressUnusable, PortInUse
 from connectors.web import words
@@ -18,18 +21,23 @@ from sds_core.observer.kinds import UnknownKind
 from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.snapshot import Snapshot
 from sds_core.text import counted
+from streaming.board import Board
 from streaming.checkpoint import CheckpointMismatch
 from streaming.cli.actions.trace_worker import tracing
 from streaming.cli.channels import reload_on_hangup
 from streaming.cli.live import progress_display
+from streaming.cli.log import logger
 from streaming.cli.output import wall_ms
 from streaming.cli.run_options import RunSettings
 from streaming.cli.serving import PendingJob, current_snapshot, status_server
-from streaming.cli.silence import SilenceLog
-from streaming.cli.starting import as_click_error, started_spark, write_report
+from streaming.cli.silence import SilenceLog, wait_for_kafka
+from streaming.cli.starting import as_click_error, running_spark, write_report
 from streaming.cli.supervising import Supervisor
 from streaming.damage import DamagedCheckpoint
 from streaming.directories import DirectoryInUse, DirectoryUnwritable
+from streaming.doctor.findings import Checked
+from streaming.doctor.kafka import check_topics
+from streaming.doctor.machine import check_machine
 from streaming.failure import JobFailed
 from streaming.open_checkpoint import check_start
 from streaming.planner import Planner
@@ -53,11 +61,14 @@ def run(settings: RunSettings) -> None:
 
     Raises:
         click.ClickException: The job cannot start, or failed.
+        connectors.java.JavaMissing: Java is missing or too old.
     """
     report = settings.report
     try:
         # Before the page's address is printed: then the monitor seems to run.
         check_start(settings.job)
+        find_java()
+        _log_findings(check_machine(settings.job, settings.reading.session.is_cluster))
         with _supervised(settings) as supervisor:
             supervisor.run(
                 lambda job: None if report is None else write_report(job, report)
@@ -83,10 +94,7 @@ def _supervised(settings: RunSettings) -> Iterator[Supervisor]:
         status_server(
             pending, *address, settings.prometheus, plans, trace=trace
         ) as url,
-        started_spark(settings.reading.session, kafka, pending.board) as (
-            spark,
-            ending,
-        ),
+        _examined_spark(settings, pending.board) as (spark, ending),
         heartbeats(kafka) if settings.heartbeat else nullcontext(),
         AuditPoll(settings.audit) as newest_audit,
         progress_display(
@@ -109,6 +117,24 @@ def _supervised(settings: RunSettings) -> Iterator[Supervisor]:
 
         retries = Retries(settings.retry_for_s)
         yield Supervisor(spark, job, pending, ending, retries, each_second)
+
+
+@contextmanager
+def _examined_spark(
+    settings: RunSettings, board: Board
+) -> Iterator[tuple[SparkSession, threading.Event]]:
+    """Wait for Kafka, log what is wrong with the topics, and start Spark."""
+    job = settings.job
+    wait_for_kafka(job.source.kafka, board)
+    _log_findings([check_topics(job, writes_heartbeats=settings.heartbeat)])
+    with running_spark(settings.reading.session) as started:
+        yield started
+
+
+def _log_findings(checks: Iterable[Checked]) -> None:
+    for one in checks:
+        for finding in one.findings:
+            logger.warning("%s: %s", one.check, finding)
 
 
 def _progress_line(snapshot: Snapshot) -> str:

@@ -15,12 +15,16 @@ from pathlib import Path
 
 import psutil
 import pytest
+from cryptography.x509 import load_pem_x509_certificates
 from kafka import KafkaAdminClient
 from kafka.admin import (
     ACL,
+    ACLFilter,
     ACLOperation,
     ACLPermissionType,
+    ACLResourcePatternType,
     ResourcePattern,
+    ResourcePatternFilter,
     ResourceType,
 )
 
@@ -45,6 +49,9 @@ from sds_core.observer.dead_letter_view import DeadLetter
 from sds_core.observer.record import RawRecord
 from sds_core.simulation.comparison import compare
 from sds_core.wire import Reason
+from streaming.doctor.kafka import check_topics
+from streaming.doctor.services import find_expiring
+from streaming.settings import JobSettings, SourceSettings
 from tests.support.kafka import KafkaTopic
 from tests.support.kafka_security import (
     PASSWORD,
@@ -247,14 +254,82 @@ def test_missing_permission_is_reported_at_once(with_users: SecuredBroker) -> No
     assert time.monotonic() - begun_s < 2 * SOON_S
 
 
-def rule(user: str, operation: ACLOperation, topic: str) -> ACL:
-    """Let a user do one thing with a topic, and nobody another."""
+def test_doctor_finds_rights_that_a_user_lacks(
+    with_users: SecuredBroker, tmp_path: Path
+) -> None:
+    """On topics that exist, that are hidden, that must be created, and on the group."""
+    frames, hidden = (replace(with_users.settings, topic=f"{n}.rights") for n in "fh")
+    for settings in (frames, hidden):
+        ensure_frames_topic(settings, 1)
+    cluster = (ResourceType.CLUSTER, "kafka-cluster")
+    rules = [
+        rule(USER, ACLOperation.DESCRIBE, frames.topic),
+        rule("somebody", ACLOperation.READ, hidden.topic),
+        rule(USER, ACLOperation.DESCRIBE, "new.rights"),
+        rule("somebody", ACLOperation.READ, "g.rights", ResourceType.GROUP),
+        rule(USER, ACLOperation.DESCRIBE, "kafka-cluster", ResourceType.CLUSTER),
+        # To remove the rules: those of other tests are for topics.
+        rule(USER, ACLOperation.ALTER, "kafka-cluster", ResourceType.CLUSTER),
+    ]
+
+    def found(dead_letter_topic: str) -> tuple[str, ...]:
+        job = JobSettings(
+            SourceSettings(frames),
+            tmp_path,
+            dead_letter_topic=dead_letter_topic,
+            group="g.rights",
+        )
+        return check_topics(job, writes_heartbeats=True).findings
+
+    with closing(KafkaAdminClient(**kafka_python_options(frames))) as admin:
+        admin.create_acls(rules)
+        try:
+            reading, hiding, committing = found(hidden.topic)
+            _, creating, _ = found("new.rights")
+        finally:
+            on_cluster = ResourcePatternFilter(*cluster, ACLResourcePatternType.ANY)
+            every = ACLOperation.ANY, ACLPermissionType.ANY
+            admin.delete_acls([ACLFilter(None, None, *every, on_cluster)])
+    assert reading.startswith(f"{USER} lacks the right Read and Write on topic f.right")
+    assert hiding.startswith(f"{USER} lacks the right Describe on topic h.rights")
+    assert "may not commit offsets of group g.rights" in committing
+    assert f"topic new.rights does not exist, and {USER} may not create it" in creating
+
+
+def test_doctor_finds_certificates_that_end_soon(
+    with_certificates: SecuredBroker,
+) -> None:
+    """Two weeks before, and afterwards."""
+    security = with_certificates.settings.security
+    assert security.certificate_file is not None
+    file = Path(security.certificate_file)
+    until = min(
+        one.not_valid_after_utc for one in load_pem_x509_certificates(file.read_bytes())
+    )
+    only, end_ms, day_ms = (
+        replace(security, ca_file=None),
+        until.timestamp() * 1e3,
+        864e5,
+    )
+    assert not list(find_expiring(only, int(end_ms - 15 * day_ms)))
+    for now_ms, verb in ((end_ms - 13 * day_ms, "expires"), (end_ms + 1, "expired")):
+        (finding,) = find_expiring(only, int(now_ms))
+        assert f"{file} {verb} on {until:%Y-%m-%d}: renew it" in finding
+
+
+def rule(
+    user: str,
+    operation: ACLOperation,
+    name: str,
+    resource: ResourceType = ResourceType.TOPIC,
+) -> ACL:
+    """Let a user do one thing with a topic, or another resource, and nobody another."""
     return ACL(
         f"User:{user}",
         "*",
         operation,
         ACLPermissionType.ALLOW,
-        ResourcePattern(ResourceType.TOPIC, topic),
+        ResourcePattern(resource, name),
     )
 
 

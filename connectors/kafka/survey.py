@@ -1,0 +1,100 @@
+"""Asks Kafka what a user may do, and how topics are set; writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from kafka import KafkaAdminClient
+from kafka.errors import (
+    BrokerResponseError,
+    GroupAuthorizationFailedError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+    for_code,
+)
+
+from connectors.kafka.clients import failure, kafka_python_options
+from connectors.kafka.handshake import wait_until_listening
+from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.topics import read_configuration
+
+
+class TopicFacts(NamedTuple):
+    """A topic as the brokers describe it to a user.
+
+    Attributes:
+        exists: Whether the user sees it.
+        is_hidden: Whether the user may not describe it.
+        operations: What the user may do with it, by Kafka's names, also with a missing
+            topic; empty if the brokers do not say (before Kafka 2.3).
+        configuration: Its settings; empty if the user may not read them.
+    """
+
+    exists: bool
+    is_hidden: bool
+    operations: frozenset[str]
+    configuration: Mapping[str, str]
+
+
+class Survey(NamedTuple):
+    """What a user sees of a cluster.
+
+    Attributes:
+        topics: The topics that were asked for, by name.
+        may_create: Whether the user may create topics of any name.
+        may_commit: Whether the user may commit offsets of the consumer group.
+    """
+
+    topics: Mapping[str, TopicFacts]
+    may_create: bool
+    may_commit: bool
+
+
+def survey(
+    settings: KafkaSettings, topics: Collection[str], group: str | None
+) -> Survey:
+    """Describe topics, and the rights of the settings' user on them and on a group.
+
+    Raises:
+        connectors.kafka.settings.KafkaUnreachable: No broker answered, or one refuses.
+    """
+    try:
+        wait_until_listening(settings)
+        admin = KafkaAdminClient(
+            **kafka_python_options(settings),
+            request_timeout_ms=int(settings.timeout_s * 1000),
+        )
+        with closing(admin):
+            cluster = admin.describe_cluster()["authorized_operations"]
+            return Survey(
+                {
+                    topic["name"]: _facts(admin, topic)
+                    for topic in admin.describe_topics(list(topics))
+                },
+                "CREATE" in cluster,
+                group is None or _may_commit(admin, group),
+            )
+    except KafkaError as error:
+        raise failure(settings, error) from error
+
+
+def _facts(admin: KafkaAdminClient, topic: Mapping[str, Any]) -> TopicFacts:
+    return TopicFacts(
+        bool(topic["partitions"]),
+        for_code(topic["error_code"]) is TopicAuthorizationFailedError,
+        frozenset(topic["authorized_operations"] or ()),
+        read_configuration(admin, topic["name"]),
+    )
+
+
+def _may_commit(admin: KafkaAdminClient, group: str) -> bool:
+    try:
+        operations = admin.describe_groups([group])[group]["authorized_operations"]
+    except GroupAuthorizationFailedError:
+        return False
+    except BrokerResponseError:
+        # Before the first commit in a cluster, no broker coordinates groups.
+        return True
+    return not operations or "READ" in operations

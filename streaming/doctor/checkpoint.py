@@ -1,0 +1,58 @@
+"""Checks of a checkpoint that no job may use meanwhile."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from streaming.directories import DirectoryUnwritable
+from streaming.open_checkpoint import check_all
+from streaming.settings import JobSettings
+
+
+def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
+    """Yield what keeps a job from its checkpoint; makes no directory.
+
+    Raises:
+        Exception: See `streaming.open_checkpoint.check_all`.
+    """
+    checkpoint, history = settings.checkpoint, settings.history
+    for what, directory in (
+        ("checkpoint", checkpoint),
+        ("history", checkpoint if history is None else history.directory),
+    ):
+        parent = next(one for one in directory.absolute().parents if one.exists())
+        if not directory.exists() and not os.access(parent, os.W_OK | os.X_OK):
+            raise DirectoryUnwritable(what, directory, f"{parent} does not allow it")
+    if not checkpoint.exists():
+        return
+    yield from _foreign_files(checkpoint)
+    if history is not None and not history.directory.exists():
+        history = None
+    check_all(replace(settings, history=history))
+
+
+def _foreign_files(checkpoint: Path) -> Iterator[str]:
+    """Yield a finding if files belong to another user, whom a job would shut out."""
+    for path in (checkpoint, *checkpoint.rglob("*")):
+        # A running job removes files.
+        with suppress(FileNotFoundError):
+            owner = path.lstat().st_uid
+            if owner != os.geteuid():
+                yield (
+                    f"{path} belongs to user {_name_of(owner)}, and this is user "
+                    f"{_name_of(os.geteuid())}: run the monitor as the owner, or give "
+                    f"all files of {checkpoint} to one user with chown -R"
+                )
+                return
+
+
+def _name_of(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)

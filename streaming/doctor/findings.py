@@ -1,0 +1,53 @@
+"""What a check finds, in sentences that end with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from connectors.java import JavaMissing
+from connectors.kafka.settings import (
+    InvalidTopic,
+    RecordsLost,
+    SecurityUnusable,
+    TopicMissing,
+    TopicReplaced,
+)
+from sds_core.observer.blob import UnknownBlobVersion
+from sds_core.text import one_line, printable
+from streaming.checkpoint import CheckpointMismatch
+from streaming.damage import DamagedCheckpoint
+from streaming.directories import DirectoryInUse
+
+_FORESEEN = (
+    CheckpointMismatch,
+    DamagedCheckpoint,
+    DirectoryInUse,
+    InvalidTopic,
+    JavaMissing,
+    # Kafka that is unreachable or refuses, ports, directories.
+    OSError,
+    RecordsLost,
+    SecurityUnusable,
+    TopicMissing,
+    TopicReplaced,
+    UnknownBlobVersion,
+)
+"""Errors of a start whose text says what to do."""
+
+
+class Checked(NamedTuple):
+    """One check that was made: its name, and a line for each finding."""
+
+    check: str
+    findings: tuple[str, ...]
+
+
+def checked(check: str, look: Callable[[], Iterable[str]]) -> Checked:
+    """Make a check; an error of a start that it raises is a finding."""
+    findings: list[str] = []
+    try:
+        findings.extend(look())
+    except _FORESEEN as error:
+        findings.append(str(error))
+    return Checked(check, tuple(printable(one_line(one)) for one in findings))

@@ -1,0 +1,126 @@
+"""Checks of the machine: Java, memory, disk space and file descriptors."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import psutil
+
+from streaming.doctor.findings import Checked, checked
+from streaming.settings import JobSettings
+
+_MIB = 1024**2
+_GIB = 1024**3
+
+_HEAP_BYTES = _GIB
+"""Spark's default heap of the JVM."""
+
+_BESIDE_HEAP_BYTES = _GIB
+"""For RocksDB, the driver and Python workers (docs/operations.md, Memory)."""
+
+_STATE_BYTES = _GIB
+"""Free space for checkpoint and history: their size for days of a few channels."""
+
+_SCRATCH_BYTES = 256 * _MIB
+"""Free space for the JVM's libraries and shuffle data."""
+
+_DESCRIPTORS = 1_024
+"""Hard limit on open files. Clients may open 100, Spark and RocksDB some hundreds."""
+
+_CGROUP = Path("/sys/fs/cgroup")
+"""Of a container, which sees its own limit there."""
+
+
+def check_machine(settings: JobSettings, is_cluster: bool) -> Iterator[Checked]:
+    """Check the machine for a job, but for Java, in no time; writes nothing."""
+    if not is_cluster:
+        # The executors of a cluster have their own.
+        yield checked("memory", find_short_memory)
+    history = settings.history
+    places = {"--checkpoint": settings.checkpoint}
+    if history is not None and settings.checkpoint not in history.directory.parents:
+        places["--history"] = history.directory
+    yield checked("disk", partial(find_full_disks, places, Path(tempfile.gettempdir())))
+    yield checked("file descriptors", find_few_descriptors)
+
+
+def find_short_memory(cgroup: Path = _CGROUP) -> Iterator[str]:
+    """Yield a finding if less memory is free than a job takes."""
+    heap = _heap_bytes(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    needed = heap + _BESIDE_HEAP_BYTES
+    free = psutil.virtual_memory().available
+    # The memory that a container uses has files in it, which give way.
+    if (limit := _number_in(cgroup / "memory.max")) is not None:
+        free = min(free, limit)
+    if free < needed:
+        yield (
+            f"{free // _MIB:,} MiB of memory are free, and a job takes "
+            f"{needed // _MIB:,} MiB with its heap of {heap // _MIB:,} MiB: stop other "
+            "programs, raise the limit of the container, or set another --driver-memory"
+            " in PYSPARK_SUBMIT_ARGS"
+        )
+
+
+def find_full_disks(places: Mapping[str, Path], scratch: Path) -> Iterator[str]:
+    """Yield a finding for each place without space.
+
+    Args:
+        places: Option -> the directory that it names, which need not exist.
+        scratch: Directory of temporary files.
+    """
+    for option, place in places.items():
+        yield from _full_disk(place, option, _STATE_BYTES)
+    yield from _full_disk(scratch, "TMPDIR", _SCRATCH_BYTES)
+    if os.statvfs(scratch).f_flag & os.ST_NOEXEC:
+        yield (
+            f"{scratch} does not allow the execution of libraries (noexec): set TMPDIR "
+            "to a directory that does"
+        )
+
+
+def _full_disk(place: Path, option: str, needed: int) -> Iterator[str]:
+    directory = next(one for one in (place, *place.parents) if one.exists())
+    free = shutil.disk_usage(directory).free
+    if free < needed:
+        yield (
+            f"{free // _MIB:,} MiB are free for {place}, and {needed // _MIB:,} MiB are"
+            f" needed: free space there, or set {option} to another directory"
+        )
+
+
+def find_few_descriptors() -> Iterator[str]:
+    """Yield a finding if a process may not open the files that a job needs."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < _DESCRIPTORS:
+        yield (
+            f"a process may open {hard:,} files, and a job needs {_DESCRIPTORS:,}: "
+            "raise the hard limit (ulimit -Hn, or LimitNOFILE= of systemd)"
+        )
+
+
+def _heap_bytes(arguments: str) -> int:
+    """Return the heap that ``PYSPARK_SUBMIT_ARGS`` sets, or Spark's default, bytes."""
+    words = re.split(r"\s+|=", " ".join(shlex.split(arguments)))
+    for name, value in pairwise(words):
+        size = re.fullmatch(r"(\d+)([kmgt]?)b?", value.lower())
+        if name in ("--driver-memory", "spark.driver.memory") and size is not None:
+            # A number alone is MiB.
+            return int(size[1]) << 10 * ("kmgt".index(size[2] or "m") + 1)
+    return _HEAP_BYTES
+
+
+def _number_in(path: Path) -> int | None:
+    """Return the number in a file; None without one, also for ``max``."""
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None

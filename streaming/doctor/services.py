@@ -1,0 +1,61 @@
+"""Checks of what stands around a job: Prometheus, Alertmanager, certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+from cryptography.x509 import load_pem_x509_certificates
+
+from connectors.kafka.settings import KafkaSecurity
+from connectors.prometheus import firing
+
+_TIMEOUT_S = 5.0
+
+_SOON = timedelta(days=14)
+"""Time before its end in which a certificate is a finding."""
+
+
+def find_in_prometheus(url: str) -> Iterator[str]:
+    """Yield a finding if no Prometheus answers at a URL."""
+    if problem := firing.ask(url).problem:
+        yield f"{problem} at {url}: check --prometheus"
+
+
+def find_in_alertmanager(url: str) -> Iterator[str]:
+    """Yield a finding if no Alertmanager answers at a URL."""
+    try:
+        answer = httpx.get(f"{url.rstrip('/')}/api/v2/status", timeout=_TIMEOUT_S)
+        if "versionInfo" in answer.raise_for_status().json():
+            return
+        problem = "what answers is no Alertmanager"
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, TypeError) as error:
+        problem = f"Alertmanager does not answer ({error})"
+    yield f"{problem} at {url}: check --alertmanager"
+
+
+def find_expiring(security: KafkaSecurity, now_ms: int) -> Iterator[str]:
+    """Yield a finding for each file with a certificate that has, or soon is, expired.
+
+    The time is Unix ms.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    for flag, file in (
+        ("--kafka-ca-file", security.ca_file),
+        ("--kafka-certificate-file", security.certificate_file),
+    ):
+        if file is None:
+            continue
+        certificates = load_pem_x509_certificates(Path(file).read_bytes())
+        until = min(one.not_valid_after_utc for one in certificates)
+        if until - now < _SOON:
+            verb = "expired" if until < now else "expires"
+            yield (
+                f"a certificate in {file} {verb} on {until:%Y-%m-%d}: renew it, and "
+                f"give the new file as {flag}"
+            )

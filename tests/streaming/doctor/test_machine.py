@@ -1,0 +1,152 @@
+"""What is wrong with a machine, each seen where it is so."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from streaming.checkpoint import check_identity, locked_checkpoint, record_start
+from streaming.cli import group
+from streaming.doctor.machine import find_full_disks, find_short_memory
+from tests.support.cli.command import sds_monitor
+from tests.support.small_disk import needs_root, small_disk
+
+
+def test_heap_larger_than_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Spark reads it, in each of its forms."""
+    for arguments in (
+        "--driver-memory 900t pyspark-shell",
+        "--conf spark.driver.memory=900T pyspark-shell",
+        "--driver-memory=943718400g pyspark-shell",
+    ):
+        monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
+        (finding,) = find_short_memory()
+        assert "its heap of 943,718,400 MiB" in finding or "966,367" in finding
+        assert "PYSPARK_SUBMIT_ARGS" in finding
+
+
+def test_small_container_is_found(tmp_path: Path) -> None:
+    """Its limit counts, if it has one."""
+    limit = tmp_path / "memory.max"
+    limit.write_text("536870912\n")
+    (finding,) = find_short_memory(tmp_path)
+    assert finding.startswith("512 MiB of memory are free, and a job takes 2,048 MiB")
+    limit.write_text("max\n")
+    assert not any("512 MiB" in one for one in find_short_memory(tmp_path))
+
+
+@needs_root
+def test_full_disk_and_forbidden_execution_are_found(tmp_path: Path) -> None:
+    """Of a directory that does not exist, its nearest parent counts."""
+    with small_disk(tmp_path / "small", "2m", "noexec") as full:
+        state = full / "no" / "state"
+        disk, scratch, noexec = find_full_disks({"--checkpoint": state}, full)
+    assert disk.startswith(f"2 MiB are free for {state}, and 1,024 MiB are needed")
+    assert "set --checkpoint" in disk
+    assert "set TMPDIR" in scratch
+    assert "noexec" in noexec
+    assert not list(find_full_disks({"--checkpoint": tmp_path}, tmp_path))
+
+
+def ended(*flags: str) -> Result:
+    """The command in this process, with Kafka that does not answer."""
+    kafka = ("--bootstrap", "127.0.0.1:1", "--kafka-timeout", "1")
+    result = CliRunner().invoke(group, ["doctor", *kafka, *flags])
+    assert result.exit_code == 1, result.output
+    return result
+
+
+def doctor(directory: Path, *flags: str) -> dict[str, list[str]]:
+    """The findings of each check."""
+    text = ended("--checkpoint", str(directory), "--format", "json", *flags).stdout
+    return {one["check"]: one["findings"] for one in json.loads(text)["checks"]}
+
+
+def test_everything_that_is_wrong_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Java, port, checkpoint of a running job, Kafka, Prometheus, Alertmanager."""
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with locked_checkpoint(tmp_path):
+            found = doctor(
+                tmp_path,
+                *("--metrics-port", str(port)),
+                *("--prometheus", "http://127.0.0.1:1"),
+                *("--alertmanager", "http://127.0.0.1:1"),
+            )
+    assert "Java 17 or newer is needed" in found["java"][0]
+    assert found["port"] == [f"port {port} is in use: choose another"]
+    assert "another job runs on checkpoint" in found["checkpoint"][0]
+    assert "cannot be reached" in found["kafka"][0]
+    assert "Prometheus does not answer at" in found["prometheus"][0]
+    assert "Alertmanager does not answer" in found["alertmanager"][0]
+    # Without Kafka, nothing of it can be checked.
+    assert "topics" not in found
+
+
+def test_nothing_is_made_for_a_new_checkpoint(tmp_path: Path) -> None:
+    """The text names each check."""
+    result = ended("--checkpoint", str(tmp_path / "state"), "--metrics-port", "0")
+    assert "ok       checkpoint\nFINDING  kafka: Kafka at 127.0.0.1:1" in result.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_few_descriptors_are_found() -> None:
+    """The hard limit counts: the soft one is raised."""
+    program = (
+        "from streaming.doctor.machine import find_few_descriptors; "
+        "print(*find_few_descriptors())"
+    )
+    limited = f"ulimit -n {{}}; exec {sys.executable} -c '{program}'"
+    few, enough = (
+        subprocess.check_output(["sh", "-c", limited.format(limit)], text=True)
+        for limit in (1_000, 1_024)
+    )
+    assert few.startswith("a process may open 1,000 files, and a job needs 1,024")
+    assert enough.strip() == ""
+
+
+@needs_root
+def test_files_of_another_user_are_found(tmp_path: Path) -> None:
+    """As after a start by root by mistake."""
+    with locked_checkpoint(tmp_path):
+        record_start(tmp_path, check_identity(tmp_path, "sds.frames", False, False), ())
+    os.chown(tmp_path / "monitor" / "job.json", 54321, 54321)
+    (finding,) = doctor(tmp_path)["checkpoint"]
+    assert "job.json belongs to user 54321, and this is user root" in finding
+
+
+def test_checkpoint_of_a_newer_release_is_refused(tmp_path: Path) -> None:
+    """By `run` too, before Spark starts, in one line."""
+    with locked_checkpoint(tmp_path):
+        record_start(tmp_path, check_identity(tmp_path, "sds.frames", False, False), ())
+    path = tmp_path / "monitor" / "job.json"
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps(stored | {"state_versions": {"sds": 99, "new": 1}}))
+    (finding,) = doctor(tmp_path)["checkpoint"]
+    assert "holds state of version 99" in finding
+    flags = ("--bootstrap", "127.0.0.1:1", "--checkpoint", str(tmp_path))
+    result = sds_monitor("run", *flags)
+    assert result.returncode == 2
+    assert result.stderr.splitlines() == [f"sds-monitor: {finding}"]
+
+
+def test_table_of_run_holds_for_the_doctor(tmp_path: Path) -> None:
+    """Its own table overrides it."""
+    file = tmp_path / "monitor.toml"
+    file.write_text(
+        f'[run]\ncheckpoint = "{tmp_path}/a"\nmetrics-port = 1\nprometheus = "http://127.0.0.1:1"\n'
+        "[doctor]\nmetrics-port = 0\n"
+    )
+    result = ended("--config", str(file))
+    assert "ok       port" in result.stdout
+    assert "FINDING  prometheus" in result.stdout
