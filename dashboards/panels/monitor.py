@@ -81,6 +81,14 @@ def _figures() -> list[Panel]:
             absent="no figures",
         ),
         figure(
+            "Stalls",
+            "Queries in the chosen range that made no progress while Kafka answered, "
+            "and were ended and started again. Nothing is lost.",
+            queries.counted("sds_monitor_stalls_total", JOB),
+            steps=colours.ANY_IS_SUSPECT,
+            absent="no figures",
+        ),
+        figure(
             "Records lost",
             "Records that Kafka had deleted before they were read, in the chosen "
             "range. Above 0 figures are too low for good: the topic's retention is "

@@ -106,6 +106,7 @@ class JobFigures:
         state_bytes: Memory of the state store.
         history_pending: Rows that some destination of the history does not have yet.
         restarts: Starts on this checkpoint after the first.
+        stalls: Queries of the process that made no progress and were ended.
         error: Why the query failed, in one line; empty if it did not fail.
         retrying: Whether a query that failed will be started again.
         version: Version of the monitor.
@@ -128,6 +129,7 @@ class JobFigures:
     state_bytes: int = 0
     history_pending: int = 0
     restarts: int = 0
+    stalls: int = 0
     error: str = ""
     retrying: bool = False
     version: str = ""

@@ -255,6 +255,12 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
             "Starts of the job on this checkpoint after the first.",
             lambda s: s.job.restarts,
         ),
+        one_sample(
+            "sds_monitor_stalls_total",
+            "Queries that made no progress while Kafka answered, and were ended and "
+            "started again, since the process started.",
+            lambda s: s.job.stalls,
+        ),
         *map(_without_label, kinds),
         Metric(
             "sds_monitor_build",

@@ -44,6 +44,7 @@ _COMMANDS = {
     "audit": "Compare a mirror with a Waku store or with another mirror.",
     "run": "Run the monitor.",
     "doctor": "Check what the monitor needs, and say what to do.",
+    "rebuild": "Make a new checkpoint of all that the topic holds.",
     "replay": "Report on a past window, apart from the live job.",
     "incidents": "List the messages behind the figures, and why.",
     "trace": "Print what happened to a message.",

@@ -40,7 +40,7 @@ _LONGEST_ERROR = 500
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _TABLE = "observer"
-_TABLE_OF = {"doctor": "run"}
+_TABLE_OF = {"doctor": "run", "rebuild": "run"}
 """Command -> command whose table it reads too, before its own."""
 
 _OBSERVER = f"{__name__}.observer"

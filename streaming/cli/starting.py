@@ -12,14 +12,21 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from connectors.history.errors import DamagedHistory, NoHistory
 from connectors.kafka.settings import KafkaUnreachable
+from connectors.web.server import AddressUnusable, PortInUse
 from sds_core import compiled
+from sds_core.observer.blob import UnknownBlobVersion
+from sds_core.observer.kinds import UnknownKind
 from streaming.board import Board
+from streaming.checkpoint import CheckpointMismatch
 from streaming.cli import Unreachable
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms, write_json
 from streaming.cli.signals import end_requested
 from streaming.cli.silence import wait_for_kafka
+from streaming.damage import DamagedCheckpoint
+from streaming.directories import DirectoryInUse, DirectoryUnwritable
 from streaming.failure import MORE_MEMORY, JobFailed
 from streaming.job import Job, running_job
 from streaming.session import (
@@ -30,6 +37,18 @@ from streaming.session import (
     warm_up,
 )
 from streaming.settings import JobSettings, SessionSettings
+
+_REFUSALS = (
+    CheckpointMismatch,
+    DamagedCheckpoint,
+    DirectoryInUse,
+    DirectoryUnwritable,
+    UnknownBlobVersion,
+    UnknownKind,
+    AddressUnusable,
+    PortInUse,
+)
+"""Errors of a start that another start would repeat."""
 
 _ENDED_BY_MASTER = (
     "the Spark master has ended the application: start again, nothing is lost; its "
@@ -184,6 +203,23 @@ def as_click_error(error: JobFailed) -> click.ClickException:
     if error.unreachable:
         return Unreachable(str(error))
     return (click.UsageError if error.final else click.ClickException)(str(error))
+
+
+@contextmanager
+def refusals_explained() -> Iterator[None]:
+    """Turn an error of a job in the block into one line with its exit code.
+
+    Raises:
+        click.ClickException: The job cannot start, or failed.
+    """
+    try:
+        yield
+    except _REFUSALS as error:
+        raise click.UsageError(str(error)) from error
+    except (NoHistory, DamagedHistory) as error:
+        raise click.ClickException(str(error)) from error
+    except JobFailed as error:
+        raise as_click_error(error) from error
 
 
 def write_report(job: Job, path: Path) -> None:

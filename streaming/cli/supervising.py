@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
@@ -22,6 +22,7 @@ from streaming.retries import Retries
 from streaming.session import exit_status_of_jvm, is_ended_by_master
 from streaming.settings import JobSettings
 from streaming.topic_watch import TopicWatch, watched_topic
+from streaming.watchdog import Watchdog, end_processes
 
 _Pause = tuple[JobFailed, float]
 """How the query has ended, and least time to wait until another start, seconds."""
@@ -41,6 +42,7 @@ class Supervisor:
     ending: threading.Event
     retries: Retries
     each_second: Callable[[], None]
+    watchdog: Watchdog = field(default_factory=Watchdog)
 
     def run(self, at_end: Callable[[Job], None]) -> None:
         """Run the job; Kafka must have answered before.
@@ -64,6 +66,7 @@ class Supervisor:
     ) -> _Pause | None:
         """Run the query until its end; returns a pause if it is to start again."""
         self.retries.note_start(time.monotonic())
+        self.watchdog.begin()
         job = None
         try:
             with running_job(
@@ -71,9 +74,11 @@ class Supervisor:
             ) as job:
                 self.pending.job = job
                 for _ in every_second(job, self.ending):
+                    now_s = time.monotonic()
                     if job.progress.works:
-                        self.retries.note_work(time.monotonic())
+                        self.retries.note_work(now_s)
                     self.each_second()
+                    self._end_if_stalled(job, now_s)
                 at_end(job)
         except JobFailed as failure:
             is_over = exit_status_of_jvm() is not None or is_ended_by_master()
@@ -85,6 +90,17 @@ class Supervisor:
                 raise
             return failure, wait_s
         return None
+
+    def _end_if_stalled(self, job: Job, now_s: float) -> None:
+        """End the query as a failure if it makes no progress."""
+        figures = job.board.snapshot.as_of(now_s).job
+        try:
+            self.watchdog.check(job.progress.works, figures.knows_topic, now_s)
+        except JobFailed as failure:
+            stalls = figures.stalls + 1
+            job.board.set_job(running=False, error=failure.cause, stalls=stalls)
+            end_processes()
+            raise
 
     def _wait(self, failure: JobFailed, wait_s: float, watch: TopicWatch) -> bool:
         """Wait until the query should start again; returns False if it is to end."""

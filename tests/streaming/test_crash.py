@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording.recording import load_recording
+from streaming.batch_log import read_batch_log
 from tests.support.chaos.batches import wait_for_batch
 from tests.support.history.stored import Kept, in_files, in_topics
 from tests.support.identities import assert_identities
@@ -83,25 +85,57 @@ def kill_in_batch(
     process: subprocess.Popen[bytes], checkpoint: Path, batch: int
 ) -> int:
     """Kill everything while a batch is planned and not committed; gives the batch."""
-    planned = wait_for_batch(checkpoint, batch, lambda: process.poll() is None)
-    # Somewhere inside the batch, not always at its first moment.
-    time.sleep(0.05 * (planned % 4))
+    planned = in_batch(process, checkpoint, batch)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait(10)
     return planned
+
+
+def in_batch(process: subprocess.Popen[bytes], checkpoint: Path, batch: int) -> int:
+    """Wait until a batch is planned and not committed; gives the batch."""
+    planned = wait_for_batch(checkpoint, batch, lambda: process.poll() is None)
+    # Somewhere inside the batch, not always at its first moment.
+    time.sleep(0.05 * (planned % 4))
+    return planned
+
+
+def commands_of_page() -> list[str]:
+    """How to back up a running monitor, and how to restore it."""
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8")
+    _, _, section = page.partition("### Back up, restore and rebuild\n")
+    blocks = re.findall(r"```sh\n(.*?)```", section.partition("\n### ")[0], re.S)
+    return [block for block in blocks if "$CHECKPOINT" in block]
+
+
+def shell(commands: str, variables: dict[str, str]) -> None:
+    """Run commands as an operator types them."""
+    subprocess.run(["sh", "-ec", commands], env={**os.environ, **variables}, check=True)
 
 
 @pytest.mark.timeout(1_800)
 def test_job_killed_three_times_reports_the_same(
     recorded: KafkaSettings, tmp_path: Path
 ) -> None:
-    """The interrupted batch is read again; nothing is lost or counted twice."""
+    """The interrupted batch is read again; nothing is lost or counted twice.
+
+    So it is after the last kill, for a backup that was made while the job ran.
+    """
     (tmp_path / "undisturbed").mkdir()
     undisturbed = finish(recorded, tmp_path / "undisturbed")
-    batch = 0
-    for _ in range(3):
+    checkpoint, batch = tmp_path / "checkpoint", 0
+    back_up, restore = commands_of_page()
+    variables = {"CHECKPOINT": str(checkpoint), "BACKUP": str(tmp_path / "backup")}
+    for last in (False, False, True):
         process = start(recorded, tmp_path)
-        batch = 1 + kill_in_batch(process, tmp_path / "checkpoint", batch)
+        if last:
+            variables["MONITOR"] = str(process.pid)
+            batch = 1 + in_batch(process, checkpoint, batch)
+            shell(back_up, variables)
+        batch = 1 + kill_in_batch(process, checkpoint, batch)
+    copied = read_batch_log(tmp_path / "backup")
+    shell(restore, variables)
+    assert read_batch_log(checkpoint) == copied
+    assert copied.position != read_batch_log(tmp_path / "checkpoint.old").position
     assert finish(recorded, tmp_path) == undisturbed
     assert undisturbed["totals"]["messages"] == 282
     history = history_of(recorded, tmp_path / "undisturbed")

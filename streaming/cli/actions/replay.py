@@ -21,12 +21,11 @@ from streaming.cli.log import logger
 from streaming.cli.progress import logged_progress
 from streaming.cli.settings import observer_settings
 from streaming.cli.starting import (
-    as_click_error,
     every_second,
+    refusals_explained,
     started_job,
     write_report,
 )
-from streaming.failure import JobFailed
 from streaming.settings import JobSettings, SessionSettings, SourceSettings, Window
 
 
@@ -47,7 +46,7 @@ def replay(
             or the job failed.
     """
     kafka = source.kafka
-    _warn_of_deleted_records(kafka, window.first_ms)
+    warn_of_deleted_records(kafka, window.first_ms, "the window may be cut short")
     nothing = (
         f"topic {kafka.topic} holds nothing from {iso_time(window.first_ms)} to "
         f"{iso_time(window.last_ms)}: no report"
@@ -55,39 +54,37 @@ def replay(
     # Starting Spark takes ten seconds and more.
     if not _holds_records(source, window):
         raise click.UsageError(nothing)
-    try:
-        with (
-            tempfile.TemporaryDirectory(
-                prefix="sds-monitor-replay-",
-                dir=None if scratch is None else scratch.absolute(),
-            ) as directory,
-            started_job(
-                session,
-                # Reads its window to the end, and writes nothing to Kafka.
-                JobSettings(
-                    source,
-                    Path(directory),
-                    until_caught_up=True,
-                    report_detail=report_detail,
-                    dead_letter_topic=None,
-                    group=None,
-                    observer=observer_settings(),
-                    # The report is on all channels of the window.
-                    forget_days=0,
-                ),
-            ) as (job, ending),
-        ):
-            with logged_progress(_progress_line) as display:
-                for _ in every_second(job, ending):
-                    display(job.board.snapshot)
-            if job.query.isActive:
-                message = "ended before all of the window was read: no report"
-                raise click.ClickException(message)
-            if _is_empty(job.board.snapshot):
-                raise click.UsageError(nothing)
-            write_report(job, report)
-    except JobFailed as error:
-        raise as_click_error(error) from error
+    with (
+        refusals_explained(),
+        tempfile.TemporaryDirectory(
+            prefix="sds-monitor-replay-",
+            dir=None if scratch is None else scratch.absolute(),
+        ) as directory,
+        started_job(
+            session,
+            # Reads its window to the end, and writes nothing to Kafka.
+            JobSettings(
+                source,
+                Path(directory),
+                until_caught_up=True,
+                report_detail=report_detail,
+                dead_letter_topic=None,
+                group=None,
+                observer=observer_settings(),
+                # The report is on all channels of the window.
+                forget_days=0,
+            ),
+        ) as (job, ending),
+    ):
+        with logged_progress(progress_line) as display:
+            for _ in every_second(job, ending):
+                display(job.board.snapshot)
+        if job.query.isActive:
+            message = "ended before all of the window was read: no report"
+            raise click.ClickException(message)
+        if _is_empty(job.board.snapshot):
+            raise click.UsageError(nothing)
+        write_report(job, report)
 
 
 def _holds_records(source: SourceSettings, window: Window) -> bool:
@@ -123,22 +120,26 @@ def _is_empty(snapshot: Snapshot) -> bool:
     return not (channels or snapshot.taps or snapshot.undecodable)
 
 
-def _warn_of_deleted_records(kafka: KafkaSettings, first_ms: int) -> None:
-    """Log each partition from which Kafka may have deleted records of the window."""
+def warn_of_deleted_records(kafka: KafkaSettings, first_ms: int, meaning: str) -> None:
+    """Log each partition from which Kafka may have deleted records after a time.
+
+    The time is Unix ms; `meaning` says what that leads to.
+    """
     with closing(TopicOffsets(kafka)) as offsets:
         earliest = offsets.earliest(offsets.partitions())
         begins = offsets.first_at_or_after(list(earliest), first_ms)
     for partition, at in sorted(begins.items()):
         if 0 < at.offset <= earliest[partition]:
             logger.warning(
-                "partition %d holds nothing before %s any more: the window may be "
-                "cut short",
+                "partition %d holds nothing before %s any more: %s",
                 partition,
                 iso_time(at.timestamp_ms),
+                meaning,
             )
 
 
-def _progress_line(snapshot: Snapshot) -> str:
+def progress_line(snapshot: Snapshot) -> str:
+    """Return what a job that reads from the past has read so far."""
     time = iso_time(snapshot.clock_ms) if snapshot.clock_ms else "nothing yet"
     return (
         f"{snapshot.job.records:,} records read, up to {time}, "

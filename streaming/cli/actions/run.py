@@ -6,23 +6,18 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 
-import click
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from connectors.history.errors import DamagedHistory, NoHistory
 from connectors.java import find_java
 from connectors.kafka.heartbeat import heartbeats
 from connectors.listener import AddressUnusable, PortInUse
 from connectors.web import words
 from connectors.web.audit_poll import AuditPoll
-from sds_core.observer.blob import UnknownBlobVersion
-from sds_core.observer.kinds import UnknownKind
 from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.snapshot import Snapshot
 from sds_core.text import counted
 from streaming.board import Board
-from streaming.checkpoint import CheckpointMismatch
 from streaming.cli.actions.trace_worker import tracing
 from streaming.cli.channels import reload_on_hangup
 from streaming.cli.live import progress_display
@@ -31,29 +26,14 @@ from streaming.cli.output import wall_ms
 from streaming.cli.run_options import RunSettings
 from streaming.cli.serving import PendingJob, current_snapshot, status_server
 from streaming.cli.silence import SilenceLog, wait_for_kafka
-from streaming.cli.starting import as_click_error, running_spark, write_report
+from streaming.cli.starting import refusals_explained, running_spark, write_report
 from streaming.cli.supervising import Supervisor
-from streaming.damage import DamagedCheckpoint
-from streaming.directories import DirectoryInUse, DirectoryUnwritable
 from streaming.doctor.findings import Checked
 from streaming.doctor.kafka import check_topics
 from streaming.doctor.machine import check_machine
-from streaming.failure import JobFailed
 from streaming.open_checkpoint import check_start
 from streaming.planner import Planner
 from streaming.retries import Retries
-
-_REFUSALS = (
-    CheckpointMismatch,
-    DamagedCheckpoint,
-    DirectoryInUse,
-    DirectoryUnwritable,
-    UnknownBlobVersion,
-    UnknownKind,
-    AddressUnusable,
-    PortInUse,
-)
-"""Errors of a start that another start would repeat."""
 
 
 def run(settings: RunSettings) -> None:
@@ -64,7 +44,7 @@ def run(settings: RunSettings) -> None:
         connectors.java.JavaMissing: Java is missing or too old.
     """
     report = settings.report
-    try:
+    with refusals_explained():
         # Before the page's address is printed: then the monitor seems to run.
         check_start(settings.job)
         find_java()
@@ -73,12 +53,6 @@ def run(settings: RunSettings) -> None:
             supervisor.run(
                 lambda job: None if report is None else write_report(job, report)
             )
-    except _REFUSALS as error:
-        raise click.UsageError(str(error)) from error
-    except (NoHistory, DamagedHistory) as error:
-        raise click.ClickException(str(error)) from error
-    except JobFailed as error:
-        raise as_click_error(error) from error
 
 
 @contextmanager

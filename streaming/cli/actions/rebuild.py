@@ -1,0 +1,61 @@
+"""Makes a new checkpoint of all that a topic holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from sds_core.observer.protocols import ROOT_KIND
+from sds_core.text import counted
+from streaming.batch_log import read_batch_log
+from streaming.cli.actions.replay import progress_line, warn_of_deleted_records
+from streaming.cli.progress import logged_progress
+from streaming.cli.run_options import RunSettings
+from streaming.cli.starting import (
+    every_second,
+    refusals_explained,
+    started_job,
+    write_report,
+)
+
+
+def rebuild(settings: RunSettings) -> None:
+    """Read the topic once with a new checkpoint; a report may be written.
+
+    Raises:
+        click.ClickException: The checkpoint is not new, the job failed, or a signal
+            came before its end.
+    """
+    job, checkpoint = settings.job, settings.job.checkpoint
+    with refusals_explained():
+        if read_batch_log(checkpoint).planned is not None:
+            message = (
+                f"checkpoint {checkpoint} has records of the topic: give a new "
+                "directory as --checkpoint"
+            )
+            raise click.UsageError(message)
+        warn_of_deleted_records(job.source.kafka, 0, "they count no longer")
+        # The live job has written to Kafka what these would write.
+        alone = replace(
+            job,
+            until_caught_up=True,
+            dead_letter_topic=None,
+            group=None,
+            history=job.history and replace(job.history, has_topics=False),
+        )
+        with started_job(settings.reading.session, alone) as (running, ending):
+            with logged_progress(progress_line) as display:
+                for _ in every_second(running, ending):
+                    display(running.board.snapshot)
+            if running.query.isActive:
+                message = f"ended before all was read: `run` continues {checkpoint}"
+                raise click.ClickException(message)
+            if settings.report is not None:
+                write_report(running, settings.report)
+            snapshot = running.board.snapshot
+    channels = counted(len(snapshot.views[ROOT_KIND.prefix].totals), "channel")
+    click.echo(
+        f"checkpoint {checkpoint} has {counted(snapshot.job.records, 'record')} of "
+        f"{channels}: give it to `run`"
+    )

@@ -1,0 +1,74 @@
+"""Ends a query that makes no progress although Kafka answers.
+
+Such a query waits for a process that never goes on, and no time limit of a client ends
+it. So the processes that it waits for are killed: then it fails, and is started again
+like any other query that failed.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import psutil
+from pyspark import SparkContext
+
+from streaming.failure import JobFailed
+
+STALL_S = 300.0
+"""Time without progress after which a query is ended, seconds. Longer than a query
+waits for Kafka by default, and far longer than a batch takes; one that takes longer is
+planned again in smaller parts (`streaming.unfinished`)."""
+
+
+class Watchdog:
+    """Measures how long a query has made no progress while Kafka answered.
+
+    Attributes:
+        limit_s: Time after which it counts as stalled, seconds.
+    """
+
+    def __init__(self, limit_s: float = STALL_S) -> None:
+        self.limit_s = limit_s
+        self._idle_since_s: float | None = None
+
+    def begin(self) -> None:
+        """Take notice that a query starts."""
+        self._idle_since_s = None
+
+    def check(self, works: bool, knows_topic: bool, now_s: float) -> None:
+        """Take notice of a query, now and then.
+
+        Args:
+            works: See `streaming.progress.Progress.works`.
+            knows_topic: Whether Kafka answers and has the topic: else the query may
+                wait for it.
+            now_s: Time of a monotonic clock, seconds.
+
+        Raises:
+            JobFailed: The query has stalled; it can be started again.
+        """
+        if works or not knows_topic:
+            self._idle_since_s = None
+        elif self._idle_since_s is None:
+            self._idle_since_s = now_s
+        elif (idle_s := now_s - self._idle_since_s) >= self.limit_s:
+            message = (
+                f"the query made no progress for {idle_s:,.0f} s although Kafka "
+                "answered, so its processes are ended"
+            )
+            raise JobFailed(message, passes=True)
+
+
+def end_processes() -> None:
+    """Kill the Python processes of Spark's JVM, which starts others if it needs them.
+
+    Those of a cluster's executors live on; stopping the query ends their tasks.
+    """
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 - Spark has no other name for it
+    if gateway is None or gateway.proc is None:
+        return
+    with suppress(psutil.NoSuchProcess):
+        for process in psutil.Process(gateway.proc.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()

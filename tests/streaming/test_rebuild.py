@@ -1,0 +1,71 @@
+"""A new checkpoint of all that a topic holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+
+from connectors.kafka.producer import partitions_of, write
+from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.topics import ensure_frames_topic
+from connectors.recording.recording import load_recording
+from streaming.batch_log import read_batch_log
+from streaming.cli import group, starting
+from tests.support.golden.checkpoints import HALF
+from tests.support.kafka import KafkaTopic
+from tests.support.streaming.jobs import JobRunner
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+
+def test_rebuilt_checkpoint_is_that_of_an_undisturbed_job(
+    topic: Callable[..., KafkaSettings],
+    drain: JobRunner,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With other partitions; it continues as the job does, and writes nothing."""
+    monkeypatch.setattr(starting, "make_session", lambda settings: spark)
+    # The session stays for the tests to come.
+    monkeypatch.setattr(spark, "stop", lambda: None)
+    records = load_recording()
+    kafka = topic(partitions=0)
+    ensure_frames_topic(kafka, partitions_of(records))
+    write(records[:HALF], kafka)
+    KafkaTopic(kafka).write(b"\xff garbage", time_ms=records[0].timestamp_ms)
+    usual = drain(kafka)
+    with KafkaTopic(kafka).admin() as admin:
+        before = sorted(admin.list_topics())
+    report = tmp_path / "report.json"
+    flags = (
+        *("--bootstrap", kafka.bootstrap, "--topic", kafka.topic),
+        *("--checkpoint", str(tmp_path / "b"), "--report", str(report)),
+    )
+    partitions = spark.conf.get("spark.sql.shuffle.partitions")
+    assert partitions != "3"
+    spark.conf.set("spark.sql.shuffle.partitions", "3")
+    try:
+        rebuilt = CliRunner().invoke(group, ["rebuild", *flags])
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    assert rebuilt.exit_code == 0, rebuilt.output
+    assert f"{HALF + 1:,} records of" in rebuilt.output
+    assert read_batch_log(tmp_path / "b").state_partitions == 3
+    found = json.loads(report.read_text())
+    for part in ("channels", "totals"):
+        assert found[part] == usual[part]
+    with KafkaTopic(kafka).admin() as admin:
+        assert sorted(admin.list_topics()) == before
+    again = CliRunner().invoke(group, ["rebuild", *flags], standalone_mode=False)
+    assert "has records of the topic: give a new directory" in str(again.exception)
+
+    write(records[HALF:], kafka)
+    usual, continued = drain(kafka), drain(kafka, "b")
+    for part in ("channels", "totals"):
+        assert continued[part] == usual[part]
