@@ -9,8 +9,10 @@ line of JSON in the traceback. `query_failure` reads that line on the driver.
 
 from __future__ import annotations
 
+import errno
 import inspect
 import json
+import os
 import traceback
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -82,8 +84,15 @@ MORE_MEMORY = (
 )
 """What to do if memory was too small for a batch."""
 
+FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
+MORE_SPACE = "free space on this disk, and start again: what was finished is not lost"
+"""What to do if the system says that a disk is full."""
+
 _MEMORY_ERRORS = ("OutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY")
 """In errors of Spark."""
+
+_FULL = tuple(os.strerror(number) for number in FULL_DISK)
+"""In errors of Python and of Java."""
 
 _MARK = "sds-monitor failure: "
 _TRACEBACK = "Traceback (most recent call last):\n"
@@ -175,7 +184,7 @@ def query_failure(error: StreamingQueryException) -> JobFailed:
         return JobFailed(**json.loads(after.partition("\n")[0]))
     # The condition is STREAM_FAILED; its parameter has the message of the cause.
     parameters = error.getMessageParameters() or {}
-    cause = _naming_line(parameters.get("message", text))
+    cause = with_space(_naming_line(parameters.get("message", text)))
     if any(name in text for name in _MEMORY_ERRORS):
         cause = f"{cause}; {MORE_MEMORY}"
     return JobFailed(cause)
@@ -207,7 +216,13 @@ def _meaning_of(error: Exception) -> JobFailed:
                 True if too_large else passes,
                 too_large,
             )
-    return JobFailed(cause_of(error))
+    return JobFailed(with_space(cause_of(error)))
+
+
+def with_space(cause: str) -> str:
+    """Return an error in one line, with the remedy if a disk is full."""
+    is_full = any(reason in cause for reason in _FULL)
+    return f"{cause}; {MORE_SPACE}" if is_full else cause
 
 
 def cause_of(error: Exception) -> str:

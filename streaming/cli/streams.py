@@ -41,8 +41,9 @@ class _DiscardsIfClosed(io.FileIO):
         try:
             return super().write(data)
         except OSError as error:
+            # Also after an error: Python writes the rest again when it ends.
+            with open(os.devnull, "wb") as null_device:
+                os.dup2(null_device.fileno(), self.fileno())
             if error.errno not in self._reader_gone:
                 raise
-        with open(os.devnull, "wb") as null_device:
-            os.dup2(null_device.fileno(), self.fileno())
         return super().write(data)
