@@ -57,8 +57,10 @@ _COMMANDS = {
 """Command -> its short help."""
 
 _PLACES = {
+    "doctor": "run.doctor_command",
     "import": "import_.command",
     "prepare": "broker.prepare_command",
+    "rebuild": "run.rebuild_command",
 }
 """Command -> module and function, where that is not the command's own module."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
 from cryptography.x509 import load_pem_x509_certificates
 
-from connectors.kafka.settings import KafkaSecurity
 from connectors.prometheus import firing
 
 _TIMEOUT_S = 5.0
@@ -36,19 +35,18 @@ def find_in_alertmanager(url: str) -> Iterator[str]:
     yield f"{problem} at {url}: check --alertmanager"
 
 
-def find_expiring(security: KafkaSecurity, now_ms: int) -> Iterator[str]:
+def find_expiring(files: Mapping[str, str | None], now_ms: int) -> Iterator[str]:
     """Yield a finding for each file with a certificate that has, or soon is, expired.
 
-    The time is Unix ms.
+    Args:
+        files: Option -> PEM file that it names; None for none.
+        now_ms: Unix ms.
 
     Raises:
         OSError: A file cannot be read.
     """
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
-    for flag, file in (
-        ("--kafka-ca-file", security.ca_file),
-        ("--kafka-certificate-file", security.certificate_file),
-    ):
+    for option, file in files.items():
         if file is None:
             continue
         certificates = load_pem_x509_certificates(Path(file).read_bytes())
@@ -57,5 +55,5 @@ def find_expiring(security: KafkaSecurity, now_ms: int) -> Iterator[str]:
             verb = "expired" if until < now else "expires"
             yield (
                 f"a certificate in {file} {verb} on {until:%Y-%m-%d}: renew it, and "
-                f"give the new file as {flag}"
+                f"give the new file as {option}"
             )

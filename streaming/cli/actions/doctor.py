@@ -44,9 +44,13 @@ def _all_checks(settings: RunSettings, alertmanager: str | None) -> Iterator[Che
     yield from check_machine(job, settings.reading.session.is_cluster)
     yield checked("port", partial(_port, settings.address))
     yield checked("checkpoint", partial(find_in_checkpoint, job))
-    if job.source.kafka.security.is_encrypted:
-        certificates = partial(find_expiring, job.source.kafka.security, wall_ms())
-        yield checked("certificates", certificates)
+    security = job.source.kafka.security
+    files = {
+        "--kafka-ca-file": security.ca_file,
+        "--kafka-certificate-file": security.certificate_file,
+    }
+    if any(files.values()):
+        yield checked("certificates", partial(find_expiring, files, wall_ms()))
     yield from check_kafka(job, wall_ms, writes_heartbeats=settings.heartbeat)
     if (prometheus := settings.prometheus) is not None:
         yield checked("prometheus", partial(find_in_prometheus, prometheus))
@@ -60,7 +64,7 @@ def _java() -> tuple[str, ...]:
 
 
 def _port(address: Address) -> tuple[str, ...]:
-    listen(*address, limit=1).close()
+    listen(address.host, address.port, limit=1).close()
     return ()
 
 

@@ -307,7 +307,7 @@ def test_doctor_finds_certificates_that_end_soon(
         one.not_valid_after_utc for one in load_pem_x509_certificates(file.read_bytes())
     )
     only, end_ms, day_ms = (
-        replace(security, ca_file=None),
+        {"--kafka-certificate-file": str(file), "--kafka-ca-file": None},
         until.timestamp() * 1e3,
         864e5,
     )
