@@ -1,7 +1,8 @@
 """Ends a query that makes no progress although Kafka answers.
 
-Such a query waits for a process that never goes on, and no time limit of a client ends
-it. So the processes that it waits for are killed: then it fails, and is started again
+Such a query waits for a process that never continues, and no time limit of a client
+ends it. Spark ends the tasks of a query that is stopped, but a stop waits for the
+process that plans batches. So that process is killed, and the query is started again
 like any other query that failed.
 """
 
@@ -19,6 +20,10 @@ STALL_S = 300.0
 """Time without progress after which a query is ended, seconds. Longer than a query
 waits for Kafka by default, and far longer than a batch takes; one that takes longer is
 planned again in smaller parts (`streaming.unfinished`)."""
+
+
+PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
+"""Module that Spark runs to plan batches."""
 
 
 class Watchdog:
@@ -55,15 +60,15 @@ class Watchdog:
         elif (idle_s := now_s - self._idle_since_s) >= self.limit_s:
             message = (
                 f"the query made no progress for {idle_s:,.0f} s although Kafka "
-                "answered, so its processes are ended"
+                "answered, so it is ended"
             )
             raise JobFailed(message, passes=True)
 
 
-def end_processes() -> None:
-    """Kill the Python processes of Spark's JVM, which starts others if it needs them.
+def end_planning() -> None:
+    """Kill the Python process that plans batches beside Spark's JVM.
 
-    Those of a cluster's executors live on; stopping the query ends their tasks.
+    Spark starts another for each query.
     """
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - Spark has no other name for it
     if gateway is None or gateway.proc is None:
@@ -71,4 +76,5 @@ def end_processes() -> None:
     with suppress(psutil.NoSuchProcess):
         for process in psutil.Process(gateway.proc.pid).children(recursive=True):
             with suppress(psutil.NoSuchProcess):
-                process.kill()
+                if PLANNER in process.cmdline():
+                    process.kill()

@@ -22,7 +22,7 @@ from streaming.retries import Retries
 from streaming.session import exit_status_of_jvm, is_ended_by_master
 from streaming.settings import JobSettings
 from streaming.topic_watch import TopicWatch, watched_topic
-from streaming.watchdog import Watchdog, end_processes
+from streaming.watchdog import Watchdog, end_planning
 
 _Pause = tuple[JobFailed, float]
 """How the query has ended, and least time to wait until another start, seconds."""
@@ -99,7 +99,7 @@ class Supervisor:
         except JobFailed as failure:
             stalls = figures.stalls + 1
             job.board.set_job(running=False, error=failure.cause, stalls=stalls)
-            end_processes()
+            end_planning()
             raise
 
     def _wait(self, failure: JobFailed, wait_s: float, watch: TopicWatch) -> bool:
