@@ -74,17 +74,11 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Restarts",
-            "Starts of the job on this checkpoint in the chosen range. One after an "
-            "upgrade is normal.",
-            queries.counted("sds_monitor_restarts_total", JOB),
-            steps=colours.ANY_IS_SUSPECT,
-            absent="no figures",
-        ),
-        figure(
-            "Stalls",
-            "Queries in the chosen range that made no progress while Kafka answered, "
-            "and were ended and started again. Nothing is lost.",
-            queries.counted("sds_monitor_stalls_total", JOB),
+            "Starts of the job on this checkpoint in the chosen range, and those of "
+            "them after a query that made no progress while Kafka answered. One after "
+            "an upgrade is normal.",
+            Query(queries.counted("sds_monitor_restarts_total", JOB), "starts"),
+            Query(queries.counted("sds_monitor_stalls_total", JOB), "stalls"),
             steps=colours.ANY_IS_SUSPECT,
             absent="no figures",
         ),
