@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class WebConfig:
         tokens: SHA-256 of each bearer token, in hexadecimal digits, by its name.
         open_paths: Paths that need no login.
         headers: Headers of every response.
+        certificates: Files with certificates, by the option that names them.
     """
 
     tls: ssl.SSLContext | None = None
@@ -24,6 +26,7 @@ class WebConfig:
     tokens: Mapping[str, str] = field(default_factory=dict)
     open_paths: frozenset[str] = frozenset()
     headers: Mapping[str, str] = field(default_factory=dict)
+    certificates: Mapping[str, Path] = field(default_factory=dict)
 
     @property
     def needs_login(self) -> bool:

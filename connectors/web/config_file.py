@@ -115,6 +115,7 @@ class WebConfigFile:
         self._path = path
         self._lock = threading.Lock()
         self._files = [path]
+        self._certificates: dict[str, Path] = {}
         self._stamp = self._stamped()
         self._config = self._read()
         self._stamp = self._stamped()
@@ -162,6 +163,7 @@ class WebConfigFile:
                 file.bearer_tokens,
                 frozenset(file.auth_excluded_paths),
                 file.http_server_config.headers,
+                self._certificates,
             )
         except OSError as error:
             message = f"{self._path} cannot be read: {error.strerror or error}"
@@ -177,6 +179,7 @@ class WebConfigFile:
         names = (tls.cert_file, tls.key_file, tls.client_ca_file)
         certificate, key, authority = (directory / name for name in names)
         self._files = [self._path, certificate, key]
+        self._certificates = {"cert_file": certificate}
         mode = _VERIFY_MODES[tls.client_auth_type]
         if bool(tls.client_ca_file) != (mode is not ssl.CERT_NONE):
             raise ValueError(
@@ -196,6 +199,7 @@ class WebConfigFile:
             raise ValueError(message) from error
         if tls.client_ca_file:
             self._files.append(authority)
+            self._certificates["client_ca_file"] = authority
             try:
                 context.load_verify_locations(authority)
             except OSError as error:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +48,17 @@ class Authority:
         self.ca_file = directory / "ca.pem"
         self._ca.cert_pem.write_to_path(str(self.ca_file))
 
-    def issue(self, host: str, password: str | None = None) -> Identity:
+    def issue(
+        self, host: str, password: str | None = None, until: datetime | None = None
+    ) -> Identity:
         """Make a certificate for a host name or address.
 
         Args:
             host: Whom it is for.
             password: Of the key; None to leave it open.
+            until: When it expires; None for far away.
         """
-        issued = self._ca.issue_cert(host)
+        issued = self._ca.issue_cert(host, not_after=until)
         identity = Identity(
             self._directory / f"{host}.pem", self._directory / f"{host}.key"
         )

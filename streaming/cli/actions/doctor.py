@@ -49,6 +49,8 @@ def _all_checks(settings: RunSettings, alertmanager: str | None) -> Iterator[Che
         "--kafka-ca-file": security.ca_file,
         "--kafka-certificate-file": security.certificate_file,
     }
+    for option, path in settings.address.access.config().certificates.items():
+        files[f"{option} of --web-config"] = str(path)
     if any(files.values()):
         yield checked("certificates", partial(find_expiring, files, wall_ms()))
     yield from check_kafka(job, wall_ms, writes_heartbeats=settings.heartbeat)

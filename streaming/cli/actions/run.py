@@ -11,7 +11,6 @@ from rich.console import Console
 
 from connectors.java import find_java
 from connectors.kafka.heartbeat import heartbeats
-from connectors.listener import AddressUnusable, PortInUse
 from connectors.web import words
 from connectors.web.audit_poll import AuditPoll
 from sds_core.observer.protocols import ROOT_KIND

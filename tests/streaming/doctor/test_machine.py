@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from streaming.cli import group
 from streaming.doctor.machine import find_full_disks, find_short_memory
 from tests.support.cli.command import sds_monitor
 from tests.support.small_disk import needs_root, small_disk
+from tests.support.tls import Authority
 
 
 def test_heap_larger_than_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,6 +93,20 @@ def test_everything_that_is_wrong_is_one_line(
     assert "Alertmanager does not answer" in found["alertmanager"][0]
     # Without Kafka, nothing of it can be checked.
     assert "topics" not in found
+
+
+def test_certificates_of_the_web_configuration_are_checked(tmp_path: Path) -> None:
+    """The page must not be out of reach one morning."""
+    until = datetime.now(UTC) + timedelta(days=3)  # noqa: TID251 - as certificates have
+    Authority(tmp_path).issue("localhost", until=until)
+    config = tmp_path / "web.yml"
+    config.write_text(
+        "tls_server_config: {cert_file: localhost.pem, key_file: localhost.key}"
+    )
+    state = tmp_path / "state"
+    (finding,) = doctor(state, "--web-config", str(config))["certificates"]
+    assert f"localhost.pem expires on {until:%Y-%m-%d}: renew it" in finding
+    assert finding.endswith("as cert_file of --web-config")
 
 
 def test_nothing_is_made_for_a_new_checkpoint(tmp_path: Path) -> None:
