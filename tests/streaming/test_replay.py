@@ -60,7 +60,7 @@ def replay(
     """Run the command in the session at hand; its report is ``report.json``."""
     monkeypatch.setattr(starting, "make_session", lambda settings: spark)
     # The session stays for the tests to come.
-    monkeypatch.setattr(spark, "stop", lambda: None)
+    monkeypatch.setattr(starting, "stop_session", lambda spark: None)
 
     def run(kafka: KafkaSettings, window: Window, *flags: str) -> Result:
         return CliRunner().invoke(group, [*arguments(kafka, window, tmp_path), *flags])
