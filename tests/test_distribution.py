@@ -28,6 +28,7 @@ INCLUDED = (
     "connectors/event_loop",
     "connectors/reliable_channel",
     "connectors/sync_tcp",
+    "connectors/sockets",
 )
 
 QUICK_START = sorted((ROOT / "examples/quick_start").glob("[a-z]*.py"))

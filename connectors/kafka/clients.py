@@ -29,7 +29,7 @@ from connectors.kafka.settings import (
     RecordRefused,
     SecurityUnusable,
 )
-from connectors.tls import reason_of
+from connectors.sockets.tls import reason_of
 
 _ABANDON_S = 5.0
 """Time limit for the thread of a stopped producer to end, seconds."""

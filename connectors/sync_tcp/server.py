@@ -12,10 +12,10 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
-from connectors.listener import Listener, listen
+from connectors.sockets.listener import Listener, listen
+from connectors.sockets.tls import NewestContext
 from connectors.sync_tcp.address import Address
 from connectors.sync_tcp.stream import DEFAULT_TIMEOUTS, FrameStream, Timeouts
-from connectors.tls import NewestContext
 from sds_core.audit.serving_figures import ServingFigures
 from sds_core.prolly.batched.server import BatchedServer
 from sds_core.prolly.document import DocumentServer

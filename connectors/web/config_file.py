@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from connectors.tls import reason_of
+from connectors.sockets.tls import reason_of
 from connectors.web.access import WebConfig
 from sds_core.text import one_line, printable, shown
 
@@ -142,17 +142,12 @@ class WebConfigFile:
         _log.info("%s was read again", self._path)
         return config
 
-    def _stamped(self) -> list[tuple[int, ...]]:
-        """Return what changes with each file."""
-        stamps: list[tuple[int, ...]] = []
-        for file in self._files:
-            try:
-                status = file.stat()
-            except OSError:
-                stamps.append(())
-            else:
-                stamps.append((status.st_mtime_ns, status.st_size, status.st_ino))
-        return stamps
+    def _stamped(self) -> list[bytes | None]:
+        """Return the content of each file; None if it cannot be read.
+
+        A change soon after another leaves its time as it was.
+        """
+        return [_content(file) for file in self._files]
 
     def _read(self) -> WebConfig:
         try:
@@ -207,6 +202,13 @@ class WebConfigFile:
                 raise ValueError(message) from error
         context.verify_mode = mode
         return context
+
+
+def _content(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return None
 
 
 def _decoded(content: bytes) -> _File:

@@ -13,8 +13,8 @@ from typing import Any, Self
 import uvicorn
 from starlette.types import ASGIApp
 
-from connectors.listener import listen
-from connectors.tls import NewestContext
+from connectors.sockets.listener import listen
+from connectors.sockets.tls import NewestContext
 from connectors.web.access import OPEN, Access
 from connectors.web.connection import (
     DEFAULT_LIMITS,

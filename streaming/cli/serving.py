@@ -148,8 +148,8 @@ def status_server(
     `played`, see `current_snapshot`.
 
     Raises:
-        connectors.listener.AddressUnusable: This machine does not have the address.
-        connectors.listener.PortInUse: Another program listens on the port.
+        connectors.sockets.listener.AddressUnusable: The machine has no such address.
+        connectors.sockets.listener.PortInUse: Another program listens on the port.
     """
     current = CurrentSnapshot(job, played=played)
     registry = CollectorRegistry()

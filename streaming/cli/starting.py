@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from connectors.history.errors import DamagedHistory, NoHistory
 from connectors.kafka.settings import KafkaUnreachable
-from connectors.listener import AddressUnusable, PortInUse
+from connectors.sockets.listener import AddressUnusable, PortInUse
 from sds_core import compiled
 from sds_core.observer.blob import UnknownBlobVersion
 from sds_core.observer.kinds import UnknownKind

@@ -19,10 +19,10 @@ from connectors.kafka.settings import (
     RecordsLost,
     TopicMissing,
 )
-from connectors.listener import AddressUnusable, PortInUse
+from connectors.sockets.listener import AddressUnusable, PortInUse
+from connectors.sockets.tls import reason_of
 from connectors.sync_tcp.address import Address, PeerUnreachable
 from connectors.sync_tcp.client import Peer
-from connectors.tls import reason_of
 from connectors.waku_rest.connection import BadSettings
 from connectors.waku_rest.errors import BadAnswer, NodeError, NodeRefused
 from connectors.waku_rest.pacing import Ending

@@ -22,7 +22,7 @@ from connectors.kafka.settings import (
     RecordsLost,
     TopicReplaced,
 )
-from connectors.listener import AddressUnusable, PortInUse
+from connectors.sockets.listener import AddressUnusable, PortInUse
 from connectors.storage.errors import StorageError
 from connectors.storage.prolly import SqliteTree
 from connectors.sync_tcp.address import Address

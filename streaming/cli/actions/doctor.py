@@ -9,7 +9,7 @@ from functools import partial
 import click
 
 from connectors.java import find_java
-from connectors.listener import listen
+from connectors.sockets.listener import listen
 from streaming.cli import FINDING
 from streaming.cli.output import print_json, wall_ms
 from streaming.cli.run_options import RunSettings

@@ -11,7 +11,7 @@ import click
 
 from connectors.kafka.handshake import check_admission
 from connectors.kafka.settings import InvalidTopic, KafkaSettings, KafkaUnreachable
-from connectors.listener import AddressUnusable, PortInUse
+from connectors.sockets.listener import AddressUnusable, PortInUse
 from connectors.waku_rest.connection import BadSettings, NodeSettings
 from connectors.waku_rest.mirror import Mirror
 from connectors.waku_rest.pacing import Ending

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from connectors.listener import PortInUse
+from connectors.sockets.listener import PortInUse
 from connectors.sync_tcp import client as client_module
 from connectors.sync_tcp import server as server_module
 from connectors.sync_tcp.address import (

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from connectors.listener import PortInUse
+from connectors.sockets.listener import PortInUse
 from connectors.web.server import WebServer
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import resource
 
-from connectors.listener import are_scarce
+from connectors.sockets.listener import are_scarce
 
 
 def test_descriptors_are_scarce_once_only_the_reserve_is_left() -> None:
