@@ -6,7 +6,9 @@ MessagePack.
 
 from __future__ import annotations
 
+import math
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -91,7 +93,8 @@ class Workers:
             if self._has_ended:
                 worker.kill()
         try:
-            answer, log = worker.communicate(msgspec.msgpack.encode(order), limit_s)
+            content = msgspec.msgpack.encode((limit_s, order))
+            answer, log = worker.communicate(content, limit_s)
             return msgspec.msgpack.decode(answer, type=kind)
         except subprocess.TimeoutExpired as error:
             raise WorkFailed("took too long, and was ended") from error
@@ -114,5 +117,8 @@ def work(kind: type[Order], answer: Callable[[Order], Any]) -> None:
     # Without memory, Linux ends this process before the driver.
     with suppress(OSError):
         _OOM_SCORE.write_text("1000", encoding="ascii")
-    order = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=kind)
+    content = sys.stdin.buffer.read()
+    limit_s, order = msgspec.msgpack.decode(content, type=tuple[float, kind])  # type: ignore[valid-type]
+    # A monitor that was killed cannot end it.
+    signal.alarm(math.ceil(limit_s))
     sys.stdout.buffer.write(msgspec.msgpack.encode(answer(order)))

@@ -26,7 +26,7 @@ from connectors.web.pages import (
     trace,
     view,
 )
-from connectors.web.pages.layout import Layout
+from connectors.web.pages.layout import POLL_S, Layout
 from connectors.web.refusals import Refusal
 from connectors.web.sources import Sources
 
@@ -55,7 +55,11 @@ def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
         if is_api(request):
             answer = refusal(status, why, values)
         else:
-            answer = layout.problem(request, sources.current(), status, _sentence(why))
+            # A refused trace that asked again would be made again.
+            poll_s = trace.POLL_S if request.url.path.endswith("/trace") else POLL_S
+            answer = layout.problem(
+                request, sources.current(), status, _sentence(why), poll_s
+            )
         answer.headers.update(getattr(error, "headers", None) or {})
         return answer
 

@@ -80,8 +80,9 @@ class Lanes:
         None stands closer to another than `_TICK_APART` at that zoom.
         """
         shown: list[float] = []
+        ticks = list(zip(self.places, self.ticks, strict=True))
         for zoom in self.ZOOMS:
-            for place, text in zip(self.places, self.ticks, strict=True):
+            for place, text in ticks:
                 if all(abs(place - one) * zoom >= _TICK_APART for one in shown):
                     shown.append(place)
                     yield place, text, zoom

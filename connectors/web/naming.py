@@ -11,6 +11,7 @@ from sds_core.observer.channel_table import DEFAULT_SETTINGS, ChannelSettings
 from sds_core.observer.incidents import IncidentKind
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.snapshot import Snapshot
+from sds_core.text import visible
 
 
 def called(snapshot: Snapshot, name: str, kind: AnyKind) -> str:
@@ -109,9 +110,16 @@ def view_query(view: str, label: str = "id") -> str:
 
 
 def is_long(text: str) -> bool:
-    """Whether untrusted text is too long to be part of an address."""
+    """Whether untrusted text is too long to be part of an address, or of a form.
+
+    A form would send the escapes of hidden characters in place of them.
+    """
     # Most long texts are recognised without quoting them.
-    return len(text) > words.LONGEST or len(_quoted(text)) > words.LONGEST
+    return (
+        len(text) > words.LONGEST
+        or len(_quoted(text)) > words.LONGEST
+        or visible(text) != text
+    )
 
 
 def short_key(text: str) -> str:

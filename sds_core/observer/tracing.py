@@ -159,7 +159,7 @@ class Evidence(msgspec.Struct, frozen=True):
         facts: Facts of its first copy, by name; what is unknown is absent.
         appeared_ms: When it appeared: its first copy or the first frame that names it.
             None if nothing concerned it.
-        steps: In order of time, at most about `MOST_STEPS`.
+        steps: In order of time, at most about twice `MOST_STEPS`.
         omitted: Number of steps beyond.
         people: Participants, in order of appearance, the sender first.
         incidents: Incidents of the message, each as it is now.
@@ -257,9 +257,18 @@ class StepLog:
         self._notes.setdefault(note.what, []).append(note)
         self.add(Step(note.time_ms, note.what, rule.text, note.who, names=names))
 
-    def steps(self, more: Iterable[Step] = ()) -> list[Step]:
-        """Return all steps in order of time."""
-        return sorted([*self._steps, *more], key=lambda one: one.at_ms)
+    def steps(self, more: Sequence[Step] = ()) -> tuple[list[Step], int]:
+        """Return all steps in order of time, and the number of those beyond.
+
+        Args:
+            more: Further steps, of which as many are kept as of the others.
+        """
+        steps = sorted([*self._steps, *more[:MOST_STEPS]], key=lambda one: one.at_ms)
+        return steps, self.omitted + len(more[MOST_STEPS:])
+
+    def has_step(self, prefix: str) -> bool:
+        """Whether a step is of a sort that begins so."""
+        return any(step.what.startswith(prefix) for step in self._steps)
 
     def conclusions(
         self, undone: Mapping[str, Sequence[str]]

@@ -38,6 +38,9 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 
+POLL_S = 2
+"""Time between two updates of an open page, in seconds."""
+
 
 def page_environment() -> Environment:
     """Return the templates of pages and reports: they escape all values."""
@@ -67,7 +70,7 @@ class Layout:
         *,
         title: str,
         status: int = 200,
-        poll_s: int = 2,
+        poll_s: int = POLL_S,
         light: str = "",
         **values: Any,
     ) -> Response:
@@ -96,7 +99,12 @@ class Layout:
         return self.page(request, snapshot, "unread.html", title=title)
 
     def problem(
-        self, request: Request, snapshot: Snapshot, status: int, sentence: str
+        self,
+        request: Request,
+        snapshot: Snapshot,
+        status: int,
+        sentence: str,
+        poll_s: int = POLL_S,
     ) -> Response:
         """Return a page that only explains a failed request and links back."""
         return self.page(
@@ -105,6 +113,7 @@ class Layout:
             "problem.html",
             title="Not found" if status == 404 else "Problem",
             status=status,
+            poll_s=poll_s,
             sentence=sentence,
         )
 

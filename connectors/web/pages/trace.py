@@ -28,7 +28,7 @@ from sds_core.trace.document import trace_object
 MOST_AT_ONCE = 2
 """Traces under way, of all clients: each takes one of the threads of requests."""
 
-_POLL_S = 86_400
+POLL_S = 86_400
 """A page that asked for its trace again would use up the budget of its address."""
 
 
@@ -58,23 +58,23 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
         )
         with turns.turn(request.client.host if request.client else ""):
             made = sources.trace(question)
-        path = request.url.path
-        if path.startswith("/api/"):
-            return answer(trace_object(made))
-        blocks = blocks_of(made, "event-1")
-        return layout.page(
-            request,
-            snapshot,
-            "trace.html",
-            title=f"Message {words.short(made.message_id)}",
-            poll_s=_POLL_S,
-            names=kind.names,
-            channel=words.short(made.channel),
-            channel_href=view_href(kind, made.channel),
-            sections=[Section("What happened", blocks, summary_of(made))],
-            pictured=pictured,
-            json=f"api/v1{path}?{request.url.query}",
-        )
+            path = request.url.path
+            if path.startswith("/api/"):
+                return answer(trace_object(made))
+            blocks = blocks_of(made, "event-1")
+            return layout.page(
+                request,
+                snapshot,
+                "trace.html",
+                title=f"Message {words.short(made.message_id)}",
+                poll_s=POLL_S,
+                names=kind.names,
+                channel=words.short(made.channel),
+                channel_href=view_href(kind, made.channel),
+                sections=[Section("What happened", blocks, summary_of(made))],
+                pictured=pictured,
+                json=f"api/v1{path}?{request.url.query}",
+            )
 
     paths = ("/trace", "/views/{prefix}/trace")
     return [Route(f"{api}{path}", trace) for api in ("", "/api/v1") for path in paths]

@@ -311,8 +311,7 @@ class _Message:
             self.subject,
             facts,
             self._appeared_ms,
-            self._log.steps(self._late_steps()),
-            self._log.omitted,
+            *self._log.steps(list(self._late_steps())),
             people,
             list(self.incidents.values()),
             conclusions,
@@ -366,7 +365,7 @@ class _Message:
                 "later frames are evidence here, and change no figure"
             )
             yield text, ()
-        if any(one.what.startswith("repair_") for one in self._log.steps()):
+        if self._log.has_step("repair_"):
             yield "no frame says who answered a repair request", ()
 
     def _appear(self, time_ms: int) -> None:

@@ -69,9 +69,11 @@ def trace(
     with closing(TopicOffsets(kafka)) as offsets, end_requested() as ending:
         searched = search(kafka, offsets, begin_search(source, request), wall_ms())
         reading = _Reading(kafka, offsets, searched, follow)
-        for traces in reading.traces(ending):
-            output.show(traces)
-        output.finish(html)
+        try:
+            for traces in reading.traces(ending):
+                output.show(traces)
+        finally:
+            output.finish(html)
 
 
 def traces_of(kafka: KafkaSettings, begun: Search) -> list[Trace]:
@@ -213,7 +215,7 @@ class _Output:
             printer = self._printers.get(one.message_id)
             if printer is not None:
                 printer.print_end(one)
-        if html is not None:
+        if html is not None and self._shown:
             write_page(report_html(trace_report(self._shown)), html)
 
     def _print(self, trace: Trace, before: Trace | None) -> None:

@@ -53,6 +53,7 @@ class Search:
         subjects: Messages that were found, the one that appeared first at first.
         protocol: Their protocol.
         partitions: Partitions in which they were found.
+        remedy: How to search at another time.
     """
 
     request: TraceRequest
@@ -65,6 +66,7 @@ class Search:
     subjects: dict[Subject, int] = field(default_factory=dict)
     protocol: AnyProtocol | None = None
     partitions: set[int] = field(default_factory=set)
+    remedy: str = "give another --from or --to"
 
     @property
     def has_all(self) -> bool:
@@ -310,7 +312,7 @@ def _not_found(begun: Search, span: _Span, channels: set[str]) -> str:
     request = begun.request
     since_ms = begun.since_ms
     if (begun.window.last_ms if since_ms is None else since_ms) < span.held_ms:
-        known = f", and has an incident of {iso_time(since_ms)}" if since_ms else ""
+        known = f" ({iso_time(since_ms)})" if since_ms else ""
         return (
             f"Kafka holds nothing before {iso_time(span.held_ms)} any more: "
             f"{request.what} is older{known}"
@@ -320,7 +322,7 @@ def _not_found(begun: Search, span: _Span, channels: set[str]) -> str:
         of = f" of channel {printable(request.channel)}"
         if request.channel not in channels:
             of += did_you_mean(request.channel, channels)
-    remedy = "give another --from or --to"
+    remedy = begun.remedy
     if span.first_ms == span.held_ms and span.last_ms < begun.window.last_ms:
         remedy = "Kafka holds nothing before, so check the id"
     return (

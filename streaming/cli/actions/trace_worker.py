@@ -15,7 +15,13 @@ from typing import NamedTuple
 import click
 import msgspec
 
-from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, TopicMissing
+from connectors.kafka.settings import (
+    KafkaSettings,
+    KafkaUnreachable,
+    RecordsLost,
+    TopicMissing,
+    TopicReplaced,
+)
 from connectors.web.refusals import NoTrace, TraceFailed
 from connectors.web.sources import TraceQuestion
 from sds_core.observer.protocols import PROTOCOLS
@@ -66,7 +72,7 @@ def _made(workers: Workers, kafka: KafkaSettings, question: TraceQuestion) -> Tr
     try:
         answer = workers.answer(_COMMAND, order, MadeTrace, LIMIT_S)
     except WorkFailed as error:
-        message = f"the trace {error}"
+        message = f"the trace {error}: the command sds-monitor trace has no limit"
         raise TraceFailed(message) from error
     if answer.trace is None:
         raise (TraceFailed if answer.is_unreachable else NoTrace)(answer.problem)
@@ -86,6 +92,7 @@ def make(order: TraceOrder) -> MadeTrace:
         ALL_TIMES,
         {one.name: one for one in PROTOCOLS if one.kind.prefix == question.prefix},
         question.channel,
+        remedy="give since, or use the command sds-monitor trace",
     )
     if question.since_ms is not None:
         set_since(begun, [question.since_ms])
@@ -94,7 +101,9 @@ def make(order: TraceOrder) -> MadeTrace:
         return MadeTrace(traces_of(order.kafka, begun)[0])
     except click.UsageError as error:
         return MadeTrace(problem=error.message)
-    except (KafkaUnreachable, TopicMissing) as error:
+    except RecordsLost:
+        return MadeTrace(problem="Kafka deleted records of it meanwhile: ask again")
+    except (KafkaUnreachable, TopicMissing, TopicReplaced) as error:
         return MadeTrace(problem=str(error), is_unreachable=True)
 
 

@@ -111,3 +111,29 @@ def test_list_of_participants_is_limited(
     assert len(found["lacking"]) == 20_000
     incident: Incident = stage.incidents[0].incident
     assert incident.named_by == names
+
+
+def test_form_keeps_the_channel_whose_name_has_hidden_characters(
+    client: httpx.Client,
+    stage: Any,
+    snapshot: MakeSnapshot,
+    totals: MakeTotals,
+) -> None:
+    """A page shows their escapes, which name no channel."""
+    stage.snapshot = snapshot({(name := "a\u202eb"): totals(Verdict.FAILING)})
+    stage.incidents = [lost(name)]
+    links = [
+        str(attrs["href"])
+        for tag, attrs in Tags(client.get("/").text).found
+        if tag == "a" and str(attrs.get("href")).startswith("channel?")
+    ]
+    assert client.get(f"/{links[0]}").status_code == 200
+    answer = client.get(f"/incidents?{links[0].partition('?')[2]}")
+    fields = {
+        str(attrs["name"]): str(attrs.get("value") or "")
+        for tag, attrs in Tags(answer.text).found
+        if tag == "input" and "name" in attrs and attrs.get("type") != "checkbox"
+    }
+    stage.asked.clear()
+    client.get("/incidents", params={k: v for k, v in fields.items() if v})
+    assert {query.channel for query in stage.asked} == {name}

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from connectors.web.pages.trace import MOST_AT_ONCE
+from connectors.web.pages.trace import MOST_AT_ONCE, POLL_S
 from connectors.web.refusals import NoTrace, TraceFailed
 from connectors.web.sources import TraceQuestion
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
@@ -86,7 +86,11 @@ def test_reason_without_a_trace_is_one_line(
     stage.trace = fail
     answer = client.get(f"/api/v1{TRACE}")
     assert (answer.status_code, answer.json()) == (status, {"error": str(error)})
-    assert str(error).capitalize() in client.get(TRACE).text
+    page = client.get(TRACE).text
+    assert str(error).capitalize() in page
+    # It would be traced again every two seconds.
+    assert f'data-poll-s="{POLL_S}"' in page
+    assert POLL_S > 3_600
     assert client.get("/trace?message=m1").status_code == 400
     assert client.get("/trace?channel=town").status_code == 400
     assert client.get("/views/none/trace?id=a&message=m").status_code == 404
