@@ -8,6 +8,7 @@ like any other query that failed.
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from typing import Any
 
@@ -21,6 +22,8 @@ STALL_S = 300.0
 waits for Kafka by default, and far longer than a batch takes; one that takes longer is
 planned again in smaller parts (`streaming.unfinished`)."""
 
+_PAUSE_S = 30.0
+"""Time between two checks, each of which is due every second, in seconds."""
 
 PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 """Module that Spark runs to plan batches."""
@@ -35,11 +38,12 @@ class Watchdog:
 
     def __init__(self, limit_s: float = STALL_S) -> None:
         self.limit_s = limit_s
-        self._idle_since_s: float | None = None
+        self.begin()
 
     def begin(self) -> None:
         """Take notice that a query starts."""
-        self._idle_since_s = None
+        self._idle_since_s: float | None = None
+        self._checked_s = float("-inf")
 
     def check(self, works: bool, knows_topic: bool, now_s: float) -> None:
         """Take notice of a query, now and then.
@@ -53,7 +57,10 @@ class Watchdog:
         Raises:
             JobFailed: The query has stalled; it can be started again.
         """
-        if works or not knows_topic:
+        # After a pause of the process, as of a backup, the query has its time again.
+        is_resumed = now_s - self._checked_s > _PAUSE_S
+        self._checked_s = now_s
+        if works or not knows_topic or is_resumed:
             self._idle_since_s = None
         elif self._idle_since_s is None:
             self._idle_since_s = now_s
@@ -71,10 +78,12 @@ def end_planning() -> None:
     Spark starts another for each query.
     """
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - Spark has no other name for it
-    if gateway is None or gateway.proc is None:
+    if gateway is None:
         return
+    # With spark-submit, the JVM has started this process.
+    jvm = os.getppid() if gateway.proc is None else gateway.proc.pid
     with suppress(psutil.NoSuchProcess):
-        for process in psutil.Process(gateway.proc.pid).children(recursive=True):
+        for process in psutil.Process(jvm).children(recursive=True):
             with suppress(psutil.NoSuchProcess):
                 if PLANNER in process.cmdline():
                     process.kill()

@@ -67,7 +67,7 @@ def survey(
             request_timeout_ms=int(settings.timeout_s * 1000),
         )
         with closing(admin):
-            cluster = admin.describe_cluster()["authorized_operations"]
+            cluster = admin.describe_cluster().get("authorized_operations") or ()
             return Survey(
                 {
                     topic["name"]: _facts(admin, topic)
@@ -84,14 +84,15 @@ def _facts(admin: KafkaAdminClient, topic: Mapping[str, Any]) -> TopicFacts:
     return TopicFacts(
         bool(topic["partitions"]),
         for_code(topic["error_code"]) is TopicAuthorizationFailedError,
-        frozenset(topic["authorized_operations"] or ()),
+        frozenset(topic.get("authorized_operations") or ()),
         read_configuration(admin, topic["name"]),
     )
 
 
 def _may_commit(admin: KafkaAdminClient, group: str) -> bool:
     try:
-        operations = admin.describe_groups([group])[group]["authorized_operations"]
+        group_facts = admin.describe_groups([group])[group]
+        operations = group_facts.get("authorized_operations")
     except GroupAuthorizationFailedError:
         return False
     except BrokerResponseError:

@@ -28,9 +28,12 @@ def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
         parent = next(one for one in directory.absolute().parents if one.exists())
         if not directory.exists() and not os.access(parent, os.W_OK | os.X_OK):
             raise DirectoryUnwritable(what, directory, f"{parent} does not allow it")
-    if not checkpoint.exists():
+    if not checkpoint.exists() or not any(checkpoint.iterdir()):
         return
-    yield from _foreign_files(checkpoint)
+    if foreign := [*_foreign_files(checkpoint)]:
+        # A lock of this user would shut the owner out.
+        yield from foreign
+        return
     if history is not None and not history.directory.exists():
         history = None
     check_all(replace(settings, history=history))

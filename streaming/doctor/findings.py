@@ -50,4 +50,6 @@ def checked(check: str, look: Callable[[], Iterable[str]]) -> Checked:
         findings.extend(look())
     except _FORESEEN as error:
         findings.append(str(error))
+    except Exception as error:  # any: `run` must start, and other checks be made
+        findings.append(f"the check failed ({error!r}): report it as a defect")
     return Checked(check, tuple(printable(one_line(one)) for one in findings))

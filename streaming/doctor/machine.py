@@ -49,7 +49,7 @@ def check_machine(settings: JobSettings, is_cluster: bool) -> Iterator[Checked]:
     places = {"--checkpoint": settings.checkpoint}
     if history is not None and settings.checkpoint not in history.directory.parents:
         places["--history"] = history.directory
-    yield checked("disk", partial(find_full_disks, places, Path(tempfile.gettempdir())))
+    yield checked("disk", partial(find_full_disks, places))
     yield checked("file descriptors", find_few_descriptors)
 
 
@@ -70,15 +70,21 @@ def find_short_memory(cgroup: Path = _CGROUP) -> Iterator[str]:
         )
 
 
-def find_full_disks(places: Mapping[str, Path], scratch: Path) -> Iterator[str]:
+def find_full_disks(
+    places: Mapping[str, Path], scratch: Path | None = None
+) -> Iterator[str]:
     """Yield a finding for each place without space.
 
     Args:
         places: Option -> the directory that it names, which need not exist.
-        scratch: Directory of temporary files.
+        scratch: Directory of temporary files, by default Python's.
+
+    Raises:
+        OSError: No directory can hold a temporary file.
     """
     for option, place in places.items():
         yield from _full_disk(place, option, _STATE_BYTES)
+    scratch = scratch or Path(tempfile.gettempdir())
     yield from _full_disk(scratch, "TMPDIR", _SCRATCH_BYTES)
     if os.statvfs(scratch).f_flag & os.ST_NOEXEC:
         yield (

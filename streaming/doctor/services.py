@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import httpx
 from cryptography.x509 import load_pem_x509_certificates
 
+from connectors.http_client import get
 from connectors.prometheus import firing
 
 _TIMEOUT_S = 5.0
@@ -26,7 +28,7 @@ def find_in_prometheus(url: str) -> Iterator[str]:
 def find_in_alertmanager(url: str) -> Iterator[str]:
     """Yield a finding if no Alertmanager answers at a URL."""
     try:
-        answer = httpx.get(f"{url.rstrip('/')}/api/v2/status", timeout=_TIMEOUT_S)
+        answer = get(f"{url.rstrip('/')}/api/v2/status", timeout=_TIMEOUT_S)
         if "versionInfo" in answer.raise_for_status().json():
             return
         problem = "what answers is no Alertmanager"
@@ -49,8 +51,14 @@ def find_expiring(files: Mapping[str, str | None], now_ms: int) -> Iterator[str]
     for option, file in files.items():
         if file is None:
             continue
-        certificates = load_pem_x509_certificates(Path(file).read_bytes())
-        until = min(one.not_valid_after_utc for one in certificates)
+        try:
+            certificates = load_pem_x509_certificates(Path(file).read_bytes())
+        except ValueError:
+            yield f"{file} cannot be read as certificates: check {option}"
+            continue
+        # A list of authorities may have old ones; a chain needs all that it has.
+        pick = max if "ca" in re.split("[-_]", option) else min
+        until = pick(one.not_valid_after_utc for one in certificates)
         if until - now < _SOON:
             verb = "expired" if until < now else "expires"
             yield (

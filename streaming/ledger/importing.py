@@ -16,15 +16,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from sds_core.observer.blob import check_version
 from sds_core.observer.kinds import Kinds
 from sds_core.observer.protocols import ROOT_KIND
 from streaming.checkpoint import CheckpointIdentity, own_files, record_start
 from streaming.damage import LEDGER, do_without, read_file, wrong_content
+from streaming.ledger import schema
 from streaming.ledger.ledger import Ledger, check_database, told_damage
-
-_VERSION = 1
-"""``user_version`` of a ledger that has what older files had, or that had none."""
 
 _SEQUENCE = "SELECT seq FROM sqlite_sequence WHERE name = 'outbox'"
 
@@ -112,12 +109,10 @@ def open_ledger(
         _remove(directory / LEDGER)
     ledger = Ledger(directory / LEDGER, expected=LEDGER in identity.files)
     with ledger.transaction() as connection:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        check_version(version, _VERSION)
-        if not version:
+        if not schema.stored_version(connection):
             files = _OlderFiles(directory, identity.files, kinds, connection)
             files.copy(-1 if committed is None else committed, first_sequence)
-            connection.execute(f"PRAGMA user_version = {_VERSION}")
+            connection.execute(f"PRAGMA user_version = {schema.VERSION}")
     started = record_start(checkpoint, identity, [LEDGER])
     for path in older:
         _remove(path)

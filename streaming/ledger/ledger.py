@@ -66,6 +66,7 @@ class Ledger:
         DirectoryUnwritable: The file or its directory cannot be written to.
         DamagedCheckpoint: The file is damaged. Methods raise it too, where they find
             damage.
+        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote it.
     """
 
     def __init__(self, path: Path, expected: bool = False) -> None:
@@ -78,6 +79,8 @@ class Ledger:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with self.transaction() as connection:
+                # A newer release's must stay as it is.
+                schema.stored_version(connection)
                 if expected:
                     check_database(connection, path)
                 # With a write-ahead log, readers do not block a batch.
@@ -233,9 +236,11 @@ class Ledger:
         try:
             with self.transaction() as connection:
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        except DirectoryUnwritable:
+            raise
         except (sqlite3.OperationalError, OSError) as error:
             if not self._has_failed:
-                _log.warning("%s: %s: free space on its disk", self._path, error)
+                _log.warning("%s: free space on the disk of %s", error, self._path)
             self._has_failed = True
             return
         self._has_grown = self._has_failed = False
@@ -344,8 +349,10 @@ def check_ledger(path: Path) -> None:
     Raises:
         DirectoryUnwritable: It cannot be written to.
         DamagedCheckpoint: It is damaged.
+        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote it.
     """
     with told_damage(path), closing(sqlite3.connect(path)) as connection:
+        schema.stored_version(connection)
         check_database(connection, path)
 
 

@@ -7,6 +7,11 @@ from __future__ import annotations
 
 import sqlite3
 
+from sds_core.observer.blob import check_version
+
+VERSION = 1
+"""``user_version`` of a ledger that has what older files had, or that had none."""
+
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS batch (number INTEGER NOT NULL, position TEXT NOT NULL);
 
@@ -177,6 +182,17 @@ def undo(connection: sqlite3.Connection) -> None:
             f"SELECT {columns} FROM undo_{table} WHERE existed"
         )
     keep(connection)
+
+
+def stored_version(connection: sqlite3.Connection) -> int:
+    """Return the version of a ledger; 0 for a new one.
+
+    Raises:
+        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote it.
+    """
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    check_version(version, VERSION)
+    return version
 
 
 def has_forgotten(connection: sqlite3.Connection) -> bool:

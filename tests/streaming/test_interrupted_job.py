@@ -45,7 +45,7 @@ def test_job_that_ends_within_a_commit_finds_all_the_same(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Three times, each time at a later step: as one to which nothing happened."""
+    """At each of three steps: as one to which nothing happened."""
     kafka = topic(partitions=0)
     records = load_recording()
     ensure_frames_topic(kafka, partitions_of(records))
@@ -68,11 +68,11 @@ def test_job_that_ends_within_a_commit_finds_all_the_same(
         steps = Steps(step)
         with monkeypatch.context() as patches:
             steps.watch_ledger(patches)
-            with live(kafka, **options("interrupted")) as job, pytest.raises(JobFailed):
+            with live(kafka, **options(step)) as job, pytest.raises(JobFailed):
                 wait_for_end(job)
         assert steps.ended
-    with live(kafka, **options("interrupted")) as job:
-        wait_for_end(job)
-        assert stored(job) == expected
-        found = compare(load_truth(), job.report(0))
-    assert [one for one in found if not one.same] == []
+        with live(kafka, **options(step)) as job:
+            wait_for_end(job)
+            assert stored(job) == expected
+            found = compare(load_truth(), job.report(0))
+        assert [one for one in found if not one.same] == []

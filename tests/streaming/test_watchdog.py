@@ -40,6 +40,13 @@ def test_only_time_without_work_and_with_kafka_counts(
     watchdog.check(False, True, last_s + 62)
 
 
+def test_time_in_which_the_process_stood_still_does_not_count() -> None:
+    """A backup stops it."""
+    watchdog = Watchdog(60)
+    for now_s in (0.0, 1.0, 400.0, 401.0, 430.0):
+        watchdog.check(False, True, now_s)
+
+
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_query_that_hangs_is_ended_and_started_again(

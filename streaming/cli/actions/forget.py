@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from sds_core.observer.blob import UnknownBlobVersion
 from sds_core.observer.kinds import AnyKind
 from sds_core.text import did_you_mean, printable, shown
 from streaming.checkpoint import own_files
@@ -43,7 +44,7 @@ def forget(checkpoint: Path, channels: Sequence[str], kind: AnyKind) -> None:
                 message = f"no such channel: {shown(channel)}{similar}"
                 raise click.UsageError(message)
         register.request((kind.key(channel), FORGET) for channel in channels)
-    except (DamagedCheckpoint, DirectoryUnwritable) as error:
+    except (DamagedCheckpoint, DirectoryUnwritable, UnknownBlobVersion) as error:
         raise click.UsageError(str(error)) from error
     for channel in channels:
         click.echo(f"channel {printable(channel)} is forgotten with the next batch")

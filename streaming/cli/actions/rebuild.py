@@ -18,6 +18,7 @@ from streaming.cli.starting import (
     started_job,
     write_report,
 )
+from streaming.settings import EARLIEST
 
 
 def rebuild(settings: RunSettings) -> None:
@@ -39,6 +40,7 @@ def rebuild(settings: RunSettings) -> None:
         # The live job has written to Kafka what these would write.
         alone = replace(
             job,
+            source=replace(job.source, start=EARLIEST),
             until_caught_up=True,
             dead_letter_topic=None,
             group=None,
@@ -49,7 +51,9 @@ def rebuild(settings: RunSettings) -> None:
                 for _ in every_second(running, ending):
                     display(running.board.snapshot)
             if running.query.isActive:
-                message = f"ended before all was read: `run` continues {checkpoint}"
+                message = (
+                    f"ended before all was read: delete {checkpoint}, and rebuild again"
+                )
                 raise click.ClickException(message)
             if settings.report is not None:
                 write_report(running, settings.report)

@@ -5,17 +5,24 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from sds_core.observer.blob import UnknownBlobVersion
 from streaming.checkpoint import check_identity, locked_checkpoint, record_start
 from streaming.cli import group
+from streaming.damage import LEDGER
+from streaming.doctor.findings import checked
 from streaming.doctor.machine import find_full_disks, find_short_memory
+from streaming.doctor.services import find_expiring
+from streaming.ledger.ledger import Ledger
 from tests.support.cli.command import sds_monitor
 from tests.support.small_disk import needs_root, small_disk
 from tests.support.tls import Authority
@@ -154,6 +161,58 @@ def test_checkpoint_of_a_newer_release_is_refused(tmp_path: Path) -> None:
     result = sds_monitor("run", *flags)
     assert result.returncode == 2
     assert result.stderr.splitlines() == [f"sds-monitor: {finding}"]
+
+
+def test_ledger_of_a_newer_release_is_refused_and_stays(tmp_path: Path) -> None:
+    """Not a byte of it changes."""
+    with locked_checkpoint(tmp_path):
+        identity = check_identity(tmp_path, "sds.frames", False, False)
+        record_start(tmp_path, identity, [LEDGER])
+    path = tmp_path / "monitor" / LEDGER
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE of_tomorrow (x)")
+        connection.execute("PRAGMA user_version = 2")
+    before = path.read_bytes()
+    (finding,) = doctor(tmp_path)["checkpoint"]
+    assert "version 2" in finding
+    with pytest.raises(UnknownBlobVersion):
+        Ledger(path, expected=True)
+    assert path.read_bytes() == before
+
+
+def test_empty_directory_of_another_user_stays_empty(tmp_path: Path) -> None:
+    """A lock of this user would shut its owner out."""
+    state = tmp_path / "state"
+    state.mkdir()
+    assert not doctor(state)["checkpoint"]
+    assert not list(state.iterdir())
+
+
+def test_check_that_fails_is_a_finding() -> None:
+    """The others are made, and `run` starts."""
+
+    def fail() -> list[str]:
+        return [{}["authorized_operations"]]
+
+    (finding,) = checked("topics", fail).findings
+    assert "the check failed (KeyError('authorized_operations'))" in finding
+
+
+def test_list_of_authorities_may_have_old_ones(tmp_path: Path) -> None:
+    """As those of a system have; a file that is none is a finding."""
+    now = datetime.now(UTC)  # noqa: TID251 - as certificates have
+    old = Authority(tmp_path).issue("old", until=now + timedelta(days=1))
+    new = Authority(tmp_path).issue("new")
+    both = tmp_path / "both.pem"
+    both.write_bytes(
+        old.certificate_file.read_bytes() + new.certificate_file.read_bytes()
+    )
+    now_ms = int(now.timestamp() * 1000)
+    assert not list(find_expiring({"--kafka-ca-file": str(both)}, now_ms))
+    assert list(find_expiring({"--kafka-certificate-file": str(both)}, now_ms))
+    both.write_text("-----BEGIN CERTIFICATE-----")
+    (finding,) = find_expiring({"--kafka-ca-file": str(both)}, now_ms)
+    assert finding.endswith("check --kafka-ca-file")
 
 
 def test_table_of_run_holds_for_the_doctor(tmp_path: Path) -> None:
