@@ -6,6 +6,7 @@ import asyncio
 import errno
 import resource
 import socket
+from collections import Counter
 from contextlib import suppress
 from typing import Any
 
@@ -58,14 +59,15 @@ class Listener(socket.socket):
     """A listening socket that refuses connections if descriptors are scarce.
 
     The event loop has no connection before its TLS handshake, so the number of those
-    that are not made yet is limited here; one more ends the oldest.
+    that are not made yet is limited here; one more ends the oldest of the address that
+    has most.
 
     Attributes:
         limit: The limit.
     """
 
     limit: int
-    _unmade: dict[int, socket.socket]
+    _unmade: dict[int, tuple[socket.socket, str]]
 
     def accept(self) -> tuple[socket.socket, Any]:
         """Accept a connection, or refuse it as if its client had left."""
@@ -76,17 +78,25 @@ class Listener(socket.socket):
             raise ConnectionAbortedError
         # A closed socket may have had the same descriptor.
         self._unmade.pop(connection.fileno(), None)
-        self._unmade[connection.fileno()] = connection
+        self._unmade[connection.fileno()] = connection, address[0]
         if len(self._unmade) > self.limit:
-            oldest = self._unmade.pop(next(iter(self._unmade)))
-            # It may be closed already.
-            with suppress(OSError):
-                oldest.shutdown(socket.SHUT_RDWR)
+            self._end_oldest()
         return connection, address
+
+    def _end_oldest(self) -> None:
+        of_address = Counter(address for _, address in self._unmade.values())
+        busiest = max(of_address, key=of_address.__getitem__)
+        oldest = next(n for n, (_, a) in self._unmade.items() if a == busiest)
+        connection, _ = self._unmade.pop(oldest)
+        # It may be closed already.
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
 
     def made(self, transport: asyncio.BaseTransport) -> None:
         """Note that a connection is made."""
-        self._unmade.pop(transport.get_extra_info("socket").fileno(), None)
+        # A connection with TLS that has just broken has no socket any more.
+        if (connection := transport.get_extra_info("socket")) is not None:
+            self._unmade.pop(connection.fileno(), None)
 
 
 def listen(host: str, port: int, limit: int) -> Listener:

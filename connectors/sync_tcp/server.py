@@ -34,6 +34,9 @@ MAX_CONNECTIONS = 16
 MAX_PER_ADDRESS = 4
 """Peers of one address at the same time, so that it cannot keep out the others."""
 
+_MAX_HANDSHAKES = 100
+"""Connections without a peer yet: more than peers, since strangers can hold these."""
+
 _MAX_RECORDS = 1_000
 """Records that one request may ask for."""
 
@@ -80,7 +83,7 @@ class SyncServer:
             PortInUse: Another program listens on the port.
             AddressUnusable: The address cannot be listened on for another reason.
         """
-        self._listener = listen(*address, MAX_CONNECTIONS)
+        self._listener = listen(*address, _MAX_HANDSHAKES)
         has_tls = self._tls is not None
         server = await asyncio.start_server(
             self._connected,
@@ -112,7 +115,8 @@ class SyncServer:
         assert self._listener is not None  # noqa: S101 - it has accepted this
         self._listener.made(writer.transport)
         self.figures.connections += 1
-        address = str(writer.get_extra_info("peername")[0])
+        # A connection with TLS that has just broken has no name any more.
+        address, *_ = writer.get_extra_info("peername") or ("",)
         if reason := self._crowd_of(address):
             # Without waiting for the peer, which could hold memory for so long.
             writer.write(bytes(self._refusal(LimitExceeded(reason))))
@@ -130,7 +134,8 @@ class SyncServer:
                 await stream.write([self._refusal(error)])
         except (OSError, TimeoutError) as error:
             self.figures.refused += 1
-            _log.info("a peer's connection broke: %s", error or type(error).__name__)
+            why = str(error) or type(error).__name__
+            _log.info("a peer's connection broke: %s", why)
         finally:
             await stream.close()
             del self._sessions[session]
@@ -150,8 +155,7 @@ class SyncServer:
             frame = await stream.read()
         while frame is not None:
             if frame.kind is Kind.RECORDS_REQUEST:
-                found = await asyncio.to_thread(self._found, frame)
-                await stream.write(self._record_frames(found))
+                await stream.write(await asyncio.to_thread(self._found, frame))
             else:
                 if frame.kind in _OPENING:
                     server = self._opened(frame.kind)
@@ -164,8 +168,15 @@ class SyncServer:
                     self.figures.differing_roots += bool(server.client_differs)
             frame = await stream.read()
 
-    def _found(self, frame: Frame) -> Iterable[pb.Record]:
-        return self._records(_hashes_in(frame))
+    def _found(self, frame: Frame) -> Iterable[Frame]:
+        hashes = _hashes_in(frame)
+        try:
+            records = self._records(hashes)
+        except OSError as error:
+            # No fault of the peer, which must not learn the names of brokers.
+            _log.warning("records for a peer cannot be read: %s", error)
+            return [frame_of(pb.Refusal(reason="its records cannot be read now"))]
+        return self._record_frames(records)
 
     def _opened(self, kind: Kind) -> Server:
         self.figures.sessions += 1

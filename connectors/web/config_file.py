@@ -10,7 +10,7 @@ import logging
 import re
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -28,8 +28,11 @@ _UNSUPPORTED = (
 )
 """Options of the format that this program does not have."""
 
-_BCRYPT = re.compile(r"\$2[aby]\$(0[4-9]|1[0-5])\$[./A-Za-z0-9]{53}")
-"""Cost 15 takes seconds; a higher one would let one login stop all others."""
+_BCRYPT = re.compile(
+    r"\$2[aby]\$(0[4-9]|1[0-5])\$[./A-Za-z0-9]{21}[.Oeu][./A-Za-z0-9]{31}"
+)
+"""Cost 15 takes seconds; a higher one would let one login stop all others. The last
+character of the 16 bytes of salt has two bits."""
 _PRINTABLE = re.compile("[ -~]*")
 _SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -60,6 +63,10 @@ class _Tls(msgspec.Struct, forbid_unknown_fields=True):
     client_ca_file: str = ""
     min_version: _Version = "TLS12"
     max_version: _Version = "TLS13"
+
+    def __post_init__(self) -> None:
+        if _VERSIONS[self.min_version] > _VERSIONS[self.max_version]:
+            raise ValueError("min_version is above max_version: lower it")
 
 
 class _Http(msgspec.Struct, forbid_unknown_fields=True):
@@ -114,11 +121,9 @@ class WebConfigFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._files = [path]
+        self._stamp: dict[Path, bytes | None] = {}
         self._certificates: dict[str, Path] = {}
-        self._stamp = self._stamped()
         self._config = self._read()
-        self._stamp = self._stamped()
 
     def __call__(self) -> WebConfig:
         """Return the settings as of now; looks whether a file has changed."""
@@ -126,32 +131,45 @@ class WebConfigFile:
             return self._newest()
 
     def _newest(self) -> WebConfig:
-        stamp = self._stamped()
-        if stamp == self._stamp:
+        # A change soon after another leaves the time of a file as it was.
+        if _contents(self._stamp) == self._stamp:
             return self._config
-        self._stamp = stamp
         try:
             config = self._read()
-            if (config.tls is None) != (self._config.tls is None):
-                message = f"{self._path}: TLS can only begin or end with a restart"
-                raise BadWebConfig(message)
+            self._check_change(config)
         except BadWebConfig as error:
             _log.error("%s; the settings before this change hold", error)
             return self._config
-        self._config, self._stamp = config, self._stamped()
+        self._config = config
         _log.info("%s was read again", self._path)
         return config
 
-    def _stamped(self) -> list[bytes | None]:
-        """Return the content of each file; None if it cannot be read.
+    def _check_change(self, new: WebConfig) -> None:
+        """Check that a change opens nothing: an editor may empty a file for a moment.
 
-        A change soon after another leaves its time as it was.
+        Raises:
+            BadWebConfig: It needs a restart, which checks who can read.
         """
-        return [_content(file) for file in self._files]
+        old = self._config
+        if (new.tls is None) != (old.tls is None):
+            message = f"{self._path}: TLS can only begin or end with a restart"
+            raise BadWebConfig(message)
+        if (old.needs_login and not new.needs_login) or (
+            old.needs_certificate and not new.needs_certificate
+        ):
+            message = (
+                f"{self._path}: the last login, or the need of a client certificate, "
+                "can only be removed with a restart"
+            )
+            raise BadWebConfig(message)
 
     def _read(self) -> WebConfig:
+        # The stamp precedes the use of each file, so no later change is missed.
+        self._stamp = {self._path: None}
         try:
-            file = _decoded(self._path.read_bytes())
+            content = self._path.read_bytes()
+            self._stamp = {self._path: content}
+            file = _decoded(content)
             return WebConfig(
                 None if file.tls_server_config is None else self._tls(file),
                 file.basic_auth_users,
@@ -173,7 +191,7 @@ class WebConfigFile:
         directory = self._path.parent
         names = (tls.cert_file, tls.key_file, tls.client_ca_file)
         certificate, key, authority = (directory / name for name in names)
-        self._files = [self._path, certificate, key]
+        self._stamp |= _contents((certificate, key))
         self._certificates = {"cert_file": certificate}
         mode = _VERIFY_MODES[tls.client_auth_type]
         if bool(tls.client_ca_file) != (mode is not ssl.CERT_NONE):
@@ -193,7 +211,7 @@ class WebConfigFile:
             )
             raise ValueError(message) from error
         if tls.client_ca_file:
-            self._files.append(authority)
+            self._stamp |= _contents((authority,))
             self._certificates["client_ca_file"] = authority
             try:
                 context.load_verify_locations(authority)
@@ -202,6 +220,11 @@ class WebConfigFile:
                 raise ValueError(message) from error
         context.verify_mode = mode
         return context
+
+
+def _contents(files: Iterable[Path]) -> dict[Path, bytes | None]:
+    """Return the content of each file; None if it cannot be read."""
+    return {file: _content(file) for file in files}
 
 
 def _content(file: Path) -> bytes | None:
@@ -229,6 +252,9 @@ def _decoded(content: bytes) -> _File:
         return msgspec.convert(raw, _File)
     except msgspec.DecodeError as error:
         raise ValueError(str(error)) from error
+    except (AttributeError, LookupError) as error:
+        # PyYAML's way to say it.
+        raise ValueError("a value does not fit its tag (!!): remove the tag") from error
 
 
 def _check(

@@ -11,6 +11,7 @@ import asyncio
 import socket
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -180,7 +181,10 @@ class LimitedConnection(H11Protocol):
         self.is_aborted = True
         # Otherwise the system would go on to send what it has buffered.
         connection = self.transport.get_extra_info("socket")
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        # A connection with TLS that the client has just ended has no socket.
+        if connection is not None:
+            with suppress(OSError):
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         self.transport.abort()
 
 

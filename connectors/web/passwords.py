@@ -2,7 +2,8 @@
 
 A bcrypt hash takes a good part of a second of one processor. So it is computed outside
 the event loop, once for a pair of user and password that is right, one at a time, and
-of each address at most once a second.
+of each address at most once a second. Few requests wait for it, since each of them
+keeps its connection.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import secrets
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,6 +19,13 @@ import bcrypt
 
 MOST_CHECKS = 8
 """Passwords that are verified, or wait for it, at once."""
+
+MOST_WAITING = 20
+"""Requests that wait for a password at once. With those under way
+(`connectors.web.crowding`), they are fewer than the connections that a server keeps."""
+
+MOST_WAITING_OF_ADDRESS = 8
+"""Those of one address: a browser sends six."""
 
 _FAILURE_S = 1.0
 """Time after a wrong password in which its address can try no other, in seconds."""
@@ -48,6 +57,7 @@ class Passwords:
         self._thread = ThreadPoolExecutor(1, "passwords")
         self._secret = secrets.token_bytes(32)
         self._right: dict[str, bytes] = {}
+        self._waiting: Counter[str] = Counter()
         self._checks: dict[str, tuple[bytes, asyncio.Future[bool]]] = {}
 
     async def verify(
@@ -71,18 +81,26 @@ class Passwords:
         if hmac.compare_digest(self._right.get(user, b""), digest):
             return True
         known, check = self._checks.get(address, (digest, None))
-        if known != digest:
+        if known != digest or self._waiting[address] >= MOST_WAITING_OF_ADDRESS:
             raise TooManyLogins(429)
+        if self._waiting.total() >= MOST_WAITING:
+            raise TooManyLogins(503)
         if check is None:
-            if len(self._checks) >= MOST_CHECKS:
+            running = [c for _, c in self._checks.values() if not c.done()]
+            if len(running) >= MOST_CHECKS:
                 raise TooManyLogins(503)
             check = asyncio.get_running_loop().run_in_executor(
                 self._thread, _is_password, password, hashed
             )
             self._checks[address] = digest, check
             check.add_done_callback(lambda done: self._ended(address, done))
-        # A client that leaves ends nothing that others wait for.
-        is_right = await asyncio.shield(check) and user in users
+        self._waiting[address] += 1
+        try:
+            # A client that leaves ends nothing that others wait for.
+            is_right = await asyncio.shield(check) and user in users
+        finally:
+            # Unlike `-= 1`, this removes an address of which no request waits.
+            self._waiting -= Counter((address,))
         if is_right:
             self._right[user] = digest
         return is_right

@@ -113,6 +113,8 @@ class WebServer:
                 log_config=None,
                 log_level="error",
                 access_log=False,
+                # Any program of this machine could choose its address.
+                proxy_headers=False,
                 timeout_graceful_shutdown=_STOP_SECONDS,
                 timeout_keep_alive=self._limits.idle_s,
                 ssl_context_factory=tls and (lambda *_: NewestContext(tls)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
@@ -11,9 +12,13 @@ from typing import NamedTuple
 import click
 
 from connectors.web.access import OPEN, UNPROTECTED, Access, WebConfig
+from sds_core.text import shown
 from streaming.cli.settings import Decorator, option_group, setting
 
 LOOPBACK = "127.0.0.1"
+
+_NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
+"""Some names of containers have an underscore."""
 
 
 class Address(NamedTuple):
@@ -82,7 +87,15 @@ def _address(
     allowed_hosts: tuple[str, ...],
     insecure_web: bool,
 ) -> Address:
-    access = Access(_config(web_config), allowed_hosts)
+    names = tuple(name.removesuffix(".") for name in allowed_hosts)
+    for name in names:
+        if not _NAME.fullmatch(name):
+            message = (
+                f"--allowed-host {shown(name)} is no host name: give it without "
+                "scheme, port and wildcard, as in monitor.example.org"
+            )
+            raise click.UsageError(message)
+    access = Access(_config(web_config), names)
     config = access.config()
     check_exposure(
         "--host",

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import resource
+import socket
+from contextlib import ExitStack
 
-from connectors.sockets.listener import are_scarce
+from connectors.sockets.listener import are_scarce, listen
+from tests.support.web.connections import is_closed
 
 
 def test_descriptors_are_scarce_once_only_the_reserve_is_left() -> None:
@@ -15,3 +18,22 @@ def test_descriptors_are_scarce_once_only_the_reserve_is_left() -> None:
         assert not are_scarce(file.fileno(), 1)
     assert not are_scarce(soft - 33, 32)
     assert are_scarce(soft - 32, 32)
+
+
+def test_handshakes_of_an_address_end_none_of_another() -> None:
+    """It is the busiest address whose oldest connection makes room."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(listen("127.0.0.1", 0, 3))
+
+        def connect(source: str) -> socket.socket:
+            made = socket.create_connection(
+                listener.getsockname(), timeout=30, source_address=(source, 0)
+            )
+            stack.enter_context(made)
+            stack.enter_context(listener.accept()[0])
+            return made
+
+        honest = connect("127.0.0.2")
+        crowd = [connect("127.0.0.1") for _ in range(6)]
+        assert not is_closed(honest)
+        assert [is_closed(one) for one in crowd] == [True] * 4 + [False] * 2

@@ -7,6 +7,7 @@ import logging
 import re
 import ssl
 from pathlib import Path
+from typing import Any
 
 import bcrypt
 import pytest
@@ -15,7 +16,7 @@ from connectors.web.config_file import BadWebConfig, WebConfigFile
 from tests.support.deployment import ROOT
 from tests.support.tls import Authority
 
-HASH = "$2b$04$" + "a" * 53
+HASH = "$2b$04$" + "a" * 21 + "O" + "a" * 31
 TLS = "tls_server_config:\n  cert_file: localhost.pem\n  key_file: localhost.key\n"
 
 
@@ -73,16 +74,23 @@ def test_empty_file_protects_nothing(tmp_path: Path) -> None:
     ("text", "why"),
     [
         ("a: [", "web.yml: while parsing"),
+        ("a: !!timestamp secret", "a value does not fit its tag"),
+        ("a: !!bool secret", "a value does not fit its tag"),
         ("- a", "Expected `object`, got `array`"),
         ("basic_auth_user: {}", "unknown field `basic_auth_user`"),
         ("basic_auth_users: {alice: secret}", "'alice' must be a bcrypt hash of cost"),
         (f"basic_auth_users: {{alice: {HASH.replace('04', '18')}}}", "of cost 4 to 15"),
+        (f"basic_auth_users: {{alice: {HASH.replace('O', 'a')}}}", "a bcrypt hash"),
         ("bearer_tokens: {prometheus: secret}", "must be a SHA-256 hash"),
         ("rate_limit: {burst: 20}", "rate_limit is not supported: remove it"),
         (f"{TLS}  cipher_suites: [a]", "cipher_suites is not supported: remove it"),
         (f"{TLS}  client_auth_type: RequestClientCert", "Invalid enum value"),
         (f"{TLS}  client_ca_file: ca.pem", "client_ca_file belongs together with"),
         (f"{TLS}  min_version: TLS10", "Invalid enum value 'TLS10'"),
+        (
+            f"{TLS}  min_version: TLS13\n  max_version: TLS12",
+            "min_version is above max_version",
+        ),
         (TLS.replace(".key", ".pem"), "check that they are PEM and belong together"),
         (TLS.replace(".key", ".none"), "cannot be used (No such file"),
         ("http_server_config: {http2: true}", "HTTP/2 is not supported"),
@@ -131,3 +139,68 @@ def test_changed_file_is_read_again(
     assert "TLS can only begin or end with a restart" in caplog.text
     (tmp_path / "web.yml").write_text(f"{TLS}basic_auth_users: {{alice: {HASH}}}\n")
     assert file().needs_login
+
+
+VERIFYING = (
+    f"{TLS}  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (f"basic_auth_users: {{alice: {HASH}}}", ""),
+        (f"bearer_tokens: {{prometheus: {'a' * 64}}}", "bearer_tokens: {}"),
+        (VERIFYING, TLS),
+        (
+            VERIFYING,
+            VERIFYING.replace("RequireAndVerify", "Verify").replace(
+                "ClientCert\n", "ClientCertIfGiven\n"
+            ),
+        ),
+    ],
+    ids=["emptied", "no-token", "no-certificate", "optional-certificate"],
+)
+def test_change_of_the_file_removes_no_protection(
+    tmp_path: Path, before: str, after: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An editor empties a file before it writes it; only a restart opens a server."""
+    Authority(tmp_path).issue("localhost")
+    file = read(tmp_path, before)
+    first = file()
+    (tmp_path / "web.yml").write_text(after)
+    assert file() is first
+    assert "can only be removed with a restart" in caplog.text
+
+
+def test_change_while_files_are_read_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A certificate that is replaced after its use is used by the next call."""
+    Authority(tmp_path).issue("localhost")
+    load = ssl.SSLContext.load_cert_chain
+
+    def load_and_replace(context: ssl.SSLContext, *files: Any) -> None:
+        load(context, *files)
+        monkeypatch.undo()
+        Authority(tmp_path).issue("localhost")
+
+    monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", load_and_replace)
+    file = read(tmp_path, TLS)
+    first = file._config  # noqa: SLF001 - a call would read the files
+    assert file() is not first
+    assert file() is file()
+
+
+def test_change_that_names_a_missing_certificate_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The certificate that it names is watched from then."""
+    Authority(tmp_path).issue("localhost")
+    file = read(tmp_path, TLS)
+    first = file()
+    (tmp_path / "web.yml").write_text(TLS.replace("localhost", "renewed"))
+    assert file() is file() is first
+    assert caplog.text.count("before this change") == 1
+    Authority(tmp_path).issue("renewed")
+    assert file() is not first

@@ -12,10 +12,18 @@ from typing import Any
 import bcrypt
 import httpx
 import pytest
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from connectors.web.access import OPEN, Access, WebConfig
 from connectors.web.door import Door
-from connectors.web.passwords import MOST_CHECKS, Passwords, TooManyLogins
+from connectors.web.passwords import (
+    MOST_CHECKS,
+    MOST_WAITING,
+    MOST_WAITING_OF_ADDRESS,
+    Passwords,
+    TooManyLogins,
+)
 from connectors.web.server import WebServer
 
 USERS = {"alice": bcrypt.hashpw(b"secret", bcrypt.gensalt(4)).decode()}
@@ -216,6 +224,57 @@ def test_strangers_cannot_choose_what_passwords_cost(slow_hash: SlowHash) -> Non
         assert slow_hash.count == count
 
     asyncio.run(run())
+
+
+def test_few_requests_wait_for_a_password(slow_hash: SlowHash) -> None:
+    """Of an address and of all together, since each keeps its connection."""
+
+    async def run() -> None:
+        passwords = Passwords()
+        tasks = asyncio.get_running_loop()
+
+        def ask(address: int) -> asyncio.Task[bool]:
+            asking = passwords.verify(USERS, "alice", "wrong", f"10.0.0.{address}")
+            return tasks.create_task(asking)
+
+        each = MOST_WAITING_OF_ADDRESS
+        waiting = [ask(n // each) for n in range(MOST_WAITING)]
+        await asyncio.sleep(0)
+        for address, status in ((0, 429), (99, 503)):
+            with pytest.raises(TooManyLogins) as caught:
+                await ask(address)
+            assert caught.value.status == status
+        # Who has left waits no more.
+        waiting.pop().cancel()
+        await asyncio.sleep(0)
+        waiting.append(ask(99))
+        slow_hash.may_end.set()
+        assert not any(await asyncio.gather(*waiting))
+
+    asyncio.run(run())
+
+
+def test_addresses_in_their_pause_keep_no_other_out() -> None:
+    """Only passwords that are being verified count."""
+
+    async def run() -> None:
+        passwords = Passwords(failure_s=60.0)
+        for n in range(MOST_CHECKS):
+            assert not await passwords.verify(USERS, "alice", "wrong", f"10.0.0.{n}")
+        assert await passwords.verify(USERS, "alice", "secret", "10.0.0.99")
+
+    asyncio.run(run())
+
+
+def test_address_of_a_client_is_that_of_its_connection() -> None:
+    """Any program of this machine could write `X-Forwarded-For`."""
+
+    async def client(scope: Scope, receive: Receive, send: Send) -> None:
+        await Response(scope["client"][0])(scope, receive, send)
+
+    with WebServer(client, port=0) as server:
+        headers = {"X-Forwarded-For": "10.0.0.1"}
+        assert httpx.get(server.url, headers=headers).text == "127.0.0.1"
 
 
 def test_event_loop_answers_while_a_password_is_checked(slow_hash: SlowHash) -> None:

@@ -12,14 +12,16 @@ from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+from uvicorn.server import ServerState
 
-from connectors.web.connection import DEFAULT_LIMITS
+from connectors.web.connection import DEFAULT_LIMITS, LimitedConnection
 from connectors.web.crowding import MOST_REQUESTS, LimitedRequests
 from connectors.web.metrics import Metrics
 from sds_core.observer.snapshot import Snapshot
@@ -130,9 +132,11 @@ def test_client_that_reads_too_slowly_is_cut_off() -> None:
 
 def test_answers_that_nobody_reads_take_no_share_of_the_requests() -> None:
     """What is made and waits for its client refuses nobody else."""
+    # More than the system buffers; the transport copies what it cannot send.
+    body = 10_000_000 * b"x"
 
     async def page(scope: Scope, receive: Receive, send: Send) -> None:
-        await Response(300_000 * b"x")(scope, receive, send)
+        await Response(body)(scope, receive, send)
 
     with served(LimitedRequests(page), DEFAULT_LIMITS) as connect:
         for _ in range(MOST_REQUESTS + 10):
@@ -164,6 +168,30 @@ def connect_and_ask(connect: Connect, path: bytes) -> bytes:
     fresh = connect()
     fresh.sendall(REQUEST.replace(b"/healthz", path))
     return fresh.recv(1_000)
+
+
+def test_connection_that_its_client_has_just_ended_makes_room() -> None:
+    """With TLS, it has no socket from then until it is lost."""
+
+    class Ended(asyncio.Transport):
+        is_aborted = False
+
+        def abort(self) -> None:
+            self.is_aborted = True
+
+    async def run() -> None:
+        connection = LimitedConnection(
+            config=uvicorn.Config(small, ws="none", lifespan="off", log_config=None),
+            server_state=ServerState(),
+            app_state={},
+            limits=SHORT,
+            made=lambda _: None,
+        )
+        connection.transport = ended = Ended()
+        connection.abort()
+        assert ended.is_aborted
+
+    asyncio.run(run())
 
 
 def test_clients_that_wait_keep_nobody_out() -> None:

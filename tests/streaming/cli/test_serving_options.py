@@ -61,11 +61,22 @@ def test_login_opens_other_addresses(tmp_path: Path) -> None:
     _, address = parse(
         *ANYWHERE,
         *("--web-config", str(tmp_path / "web.yml")),
-        *("--allowed-host", "a.example", "--allowed-host", "b.example"),
+        *("--allowed-host", "a.example", "--allowed-host", "b.example."),
     )
     assert address is not None
     assert address.access.config().needs_login
     assert address.access.hosts == ("a.example", "b.example")
+
+
+@pytest.mark.parametrize(
+    "name", ["monitor:9108", "*.example.org", "https://m", "m/a", "", "a..b", "ü.org"]
+)
+def test_name_that_no_request_can_have_is_wrong_use(name: str) -> None:
+    """It would be ignored in silence."""
+    result, _ = parse("--allowed-host", name)
+    assert result.exit_code == 2
+    line = result.stderr.splitlines()[-1]
+    assert line.startswith(f"Error: --allowed-host {name!r} is no host name: give it")
 
 
 def test_bad_file_is_wrong_use(tmp_path: Path) -> None:
