@@ -125,6 +125,8 @@ def _in_checkpoint(
             path.write_bytes(data)
             try:
                 check(checkpoint, path)
+            except UnknownBlobVersion:
+                return False
             except (DamagedCheckpoint, CheckpointMismatch) as error:
                 check_text(str(error), checkpoint)
                 return False
