@@ -120,7 +120,7 @@ class Admission:
 
         Raises:
             RecordsLost: Kafka deleted unread records, and `skip_lost` is not set.
-            TopicReplaced: The topic was made anew, and `skip_lost` is not set.
+            TopicReplaced: The topic was deleted and created again, without `skip_lost`.
         """
         topic = self.offsets.describe()
         self._placed(start, topic, self.offsets.latest(topic.partitions))

@@ -23,7 +23,7 @@ waits for Kafka by default, and far longer than a batch takes; one that takes lo
 planned again in smaller parts (`streaming.unfinished`)."""
 
 _PAUSE_S = 30.0
-"""Time between two checks, each of which is due every second, in seconds."""
+"""A longer time between two checks, due every second, is a pause; seconds."""
 
 PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 """Module that Spark runs to plan batches."""

@@ -74,7 +74,7 @@ class Listener(socket.socket):
         connection, address = super().accept()
         if are_scarce(connection.fileno(), _RESERVED_DESCRIPTORS):
             connection.close()
-            # The event loop then goes on, as if the client had given up.
+            # The event loop then continues, as if the client had left.
             raise ConnectionAbortedError
         # A closed socket may have had the same descriptor.
         self._unmade.pop(connection.fileno(), None)

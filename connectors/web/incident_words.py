@@ -12,7 +12,7 @@ from connectors.web import words
 from connectors.web.naming import (
     called,
     href_if_known,
-    is_long,
+    needs_key,
     short_key,
     trace_href,
 )
@@ -177,7 +177,7 @@ def _hash(incident: Incident) -> str:
 def _trace_href(found: ChannelIncident, kind: AnyKind) -> str:
     incident = found.incident
     # An address has no room for a long id.
-    message = _hash(incident) if is_long(incident.message_id) else incident.message_id
+    message = _hash(incident) if needs_key(incident.message_id) else incident.message_id
     if not message or kind.prefix not in _TRACED:
         return ""
     return trace_href(kind, found.channel, message, incident.since_ms)

@@ -12,7 +12,7 @@ from connectors.web.incident_words import KINDS, follows
 from connectors.web.naming import (
     called,
     href_if_known,
-    is_long,
+    needs_key,
     short_key,
     unresolved_href,
 )
@@ -160,6 +160,6 @@ def _words(snapshot: Snapshot, lack: Lack, kind: AnyKind) -> LackWords:
         else "",
         channel=called(snapshot, lack.channel, kind),
         channel_href=channel_href,
-        href="" if is_long(lack.channel) and not channel_href else href,
+        href="" if needs_key(lack.channel) and not channel_href else href,
         runbook=kind.runbooks.get(lack.kind, ""),
     )

@@ -106,13 +106,13 @@ def view_query(view: str, label: str = "id") -> str:
 
     `label` is the name of the parameter for an own name.
     """
-    return f"key={short_key(view)}" if is_long(view) else f"{label}={_quoted(view)}"
+    return f"key={short_key(view)}" if needs_key(view) else f"{label}={_quoted(view)}"
 
 
-def is_long(text: str) -> bool:
-    """Whether untrusted text is too long to be part of an address, or of a form.
+def needs_key(text: str) -> bool:
+    """Whether untrusted text is no part of an address or a form, but its key is.
 
-    A form would send the escapes of hidden characters in place of them.
+    It is too long, or has hidden characters: a form would send their escapes.
     """
     # Most long texts are recognised without quoting them.
     return (
@@ -124,7 +124,7 @@ def is_long(text: str) -> bool:
 
 def short_key(text: str) -> str:
     """Return the text itself, or 16 hexadecimal digits instead of a long text."""
-    if not is_long(text):
+    if not needs_key(text):
         return text
     return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple, Self, TypeVar
 
 import msgspec
 
-from connectors.web.naming import is_long, short_key
+from connectors.web.naming import needs_key, short_key
 from connectors.web.parameters import number
 from connectors.web.refusals import WrongParameter
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentPlace
@@ -113,7 +113,7 @@ class Reference(NamedTuple):
     @classmethod
     def to(cls, name: str) -> Reference:
         """Return the reference to an id."""
-        return cls(short_key(name), is_long(name))
+        return cls(short_key(name), needs_key(name))
 
     def find(self, names: Iterable[str]) -> str:
         """Return the id; one with a key is among the names.
@@ -124,7 +124,7 @@ class Reference(NamedTuple):
         if not self.is_key:
             return self.text
         for name in names:
-            if is_long(name) and short_key(name) == self.text:
+            if needs_key(name) and short_key(name) == self.text:
                 return name
         expected = "the next of an answer of this monitor"
         raise WrongParameter("after", expected, self.text)
@@ -150,7 +150,7 @@ class ListedIncident(NamedTuple):
         """Return the place of an incident."""
         incident = found.incident
         message_id = incident.message_id
-        if is_long(message_id):
+        if needs_key(message_id):
             message_id = _begin(message_id)
         channel = Reference.to(found.channel)
         begin = _begin(found.channel) if channel.is_key else ""

@@ -13,7 +13,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from connectors.web.naming import is_long, short_key
+from connectors.web.naming import needs_key, short_key
 from connectors.web.refusals import NoChannel, WrongParameter
 from connectors.web.trends import DEFAULT_HOURS, HOURS
 from sds_core.observer.incidents import IncidentKind, IncidentQuery
@@ -67,7 +67,7 @@ def view(given: Mapping[str, str], label: str, names: Iterable[str]) -> str | No
         return given.get(label)
     key = given["key"]
     for name in names:
-        if is_long(name) and short_key(name) == key:
+        if needs_key(name) and short_key(name) == key:
             return name
     raise NoChannel("key", key)
 

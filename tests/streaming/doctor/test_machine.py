@@ -180,8 +180,8 @@ def test_ledger_of_a_newer_release_is_refused_and_stays(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_empty_directory_of_another_user_stays_empty(tmp_path: Path) -> None:
-    """A lock of this user would shut its owner out."""
+def test_empty_directory_stays_empty(tmp_path: Path) -> None:
+    """If it is another user's, a lock of this one would shut the owner out."""
     state = tmp_path / "state"
     state.mkdir()
     assert not doctor(state)["checkpoint"]
