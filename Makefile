@@ -32,7 +32,7 @@ demo: $(VENV)/installed ## Real traffic through the whole product, truth beside 
 	$(VENV)/bin/sds-monitor demo
 
 # The quick tests need no program beside Python.
-UNIT := not (kafka or spark or browser or node or needs or slow)
+UNIT := not (kafka or spark or browser or node or needs or slow or long)
 # More than cores: most of these tests wait for another program most of their time.
 WORKERS := 5
 report = $(if $(REPORTS),--junitxml=$(REPORTS)/$@.xml)
@@ -54,11 +54,16 @@ test-core: test-unit core
 test-rest: test-core
 	@tools/install-test-programs || true
 	@$(VENV)/bin/sds-monitor prepare || true
-	$(PYTEST) -n $(WORKERS) -m "not ($(UNIT)) and not alone" $(report) $(PYTEST_OPTIONS)
+	$(PYTEST) -n $(WORKERS) -m "not ($(UNIT)) and not alone and not long" $(report) $(PYTEST_OPTIONS)
 
 .PHONY: test-alone
 test-alone: test-rest
 	$(PYTEST) -n 2 -m alone $(report) $(PYTEST_OPTIONS)
+
+.PHONY: test-long
+test-long: install ## Tests that take minutes each: kills, outages, hostile traffic, a cluster (10 min)
+	@tools/install-test-programs || true
+	$(PYTEST) -n 2 -m long $(report) $(PYTEST_OPTIONS)
 
 .PHONY: check
 check: install lint type ## What CI checks beside the tests

@@ -20,7 +20,7 @@ from sds_core.wire import decode
 from tests.support.kafka import TopicMaker
 from tests.support.monitor import report_of
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
 
 START_MS = 1_760_000_000_000
 EARLY_MS = 120_000

@@ -70,6 +70,9 @@ _POLL_S = 0.05
 _LOG_TAIL_LINES = 20
 _LOG_TAIL_BYTES = 16 * 1024
 
+_PORT_ATTEMPTS = 5
+_PORT_IS_TAKEN = "java.net.BindException: Address already in use"
+
 _LOG = "broker.log"
 """File in the data directory, beside the configuration files."""
 
@@ -161,7 +164,17 @@ class EmbeddedBroker:
         java = find_java()
         jars = ensure_broker_jars(self._cache_dir, java)
         end_left_over_brokers()
-        ports = _choose_ports(self._given_port, self._security)
+        for left in reversed(range(_PORT_ATTEMPTS)):
+            try:
+                self._start_on_free_ports(java, jars)
+            except _PortTaken:
+                if not left:
+                    raise
+            else:
+                return
+
+    def _start_on_free_ports(self, java: Path, jars: Path) -> None:
+        ports = choose_ports(self._given_port, self._security)
         temporary = self._given_data_dir is None
         data_dir = _make_data_dir(self._given_data_dir)
         with _setting_up(data_dir, temporary):
@@ -225,13 +238,19 @@ class EmbeddedBroker:
         while time.monotonic() < deadline:
             code = running.process.poll()
             if code is not None:
+                log = _log_tail(running.data_dir)
+                failure = _PortTaken if _PORT_IS_TAKEN in log else BrokerStartFailed
                 reason = f"ended with exit code {code} instead of starting"
-                raise BrokerStartFailed(reason, _log_tail(running.data_dir))
+                raise failure(reason, log)
             if _answers(running.ports.own, cluster_id):
                 return
             time.sleep(_POLL_S)
         reason = f"answered no client within {_START_TIMEOUT_S:g} s"
         raise BrokerStartFailed(reason, _log_tail(running.data_dir))
+
+
+class _PortTaken(BrokerStartFailed):
+    """Another program took a port after the choice, before the JVM listened on it."""
 
 
 @dataclass(frozen=True)
@@ -245,8 +264,16 @@ class _Running:
     owner_pid: int
 
 
-def _choose_ports(wanted: int | None, security: BrokerSecurity | None) -> Ports:
-    """Return ports that are free right now."""
+def choose_ports(wanted: int | None, security: BrokerSecurity | None) -> Ports:
+    """Return ports that are free right now.
+
+    Args:
+        wanted: Clients' port; None: a free one is chosen.
+        security: Of the clients' listener.
+
+    Raises:
+        PortUnavailable: The wanted port is taken or forbidden.
+    """
     with socket.socket() as clients, socket.socket() as own, socket.socket() as control:
         # As Java does: lingering connections of an earlier broker do not block a port.
         clients.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -23,7 +23,7 @@ SEED = 11
 
 @pytest.mark.kafka
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1_800)
 def test_report_survives_the_kill_of_every_process(tmp_path: Path) -> None:
     """It equals that of a job that nobody disturbed, and the truth."""

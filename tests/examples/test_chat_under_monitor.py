@@ -29,6 +29,7 @@ OF_FILTERS = (
     "deliveries.first_pass",
     "deliveries.recovered",
     "delivery_recovery_ms",
+    "repair.requests_for_received",
 )
 """Their truth is when a process took a message in; the network knows when it wrote it
 to the process, which is moments earlier, and never is if the process was killed."""
@@ -149,3 +150,6 @@ def test_monitor_reports_the_chat_as_the_network_knows_it(
     ]
     assert {"repair.answered", "messages"} < {one.figure for one in compared}
     assert [one for one in compared if not one.same] == []
+    # A busy process asks for what lies unread in its socket.
+    for_received = truth["totals"]["repair"]["requests_for_received"]
+    assert figure(report, "repair.requests_for_received") <= for_received

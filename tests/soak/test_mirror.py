@@ -24,9 +24,9 @@ from tests.support.soak.stage import Stage, missing_numbers, tap_records
 from tests.support.waiting import wait_for
 from tests.support.waku_node import Cause, ConformanceNode
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
 
-DURATION_S = float(os.environ.get("SDS_MONITOR_SOAK_SECONDS", "110"))
+DURATION_S = float(os.environ.get("SDS_MONITOR_SOAK_SECONDS", "160"))
 CACHE = 3_000
 """Messages in the node's relay cache: a quarter of a minute of the traffic."""
 

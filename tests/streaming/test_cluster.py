@@ -136,6 +136,7 @@ def refusal(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, told[0]
 
 
+@pytest.mark.long
 def test_cluster_reports_the_same_as_one_machine_also_if_an_executor_is_killed(
     cluster: Cluster, recorded: KafkaSettings, tmp_path: Path
 ) -> None:

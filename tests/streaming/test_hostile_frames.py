@@ -16,10 +16,10 @@ from sds_core.simulation.truth import Truth
 from tests.support.hostile.mixture import healthy, mixed
 from tests.support.hostile.shapes import CHANNEL
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
 
 START_MS = 1_768_478_400_000
-DURATION_S = 40
+DURATION_S = 60
 
 PATIENCE_S = 120.0
 """Other tests may keep both cores busy while 12,000 records are written."""

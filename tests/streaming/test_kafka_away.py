@@ -105,6 +105,7 @@ class Sender:
         self.written += count
 
 
+@pytest.mark.long
 def test_kafka_that_is_away_is_said_everywhere_until_it_is_back(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import itertools
+import secrets
 import socket
 import threading
 import time
@@ -273,10 +275,15 @@ def records(kafka: KafkaSettings) -> list[RawRecord]:
 
 
 def free_port() -> int:
-    """Return a port that a broker can use, also again after a restart."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port that a program can use, also again after a restart.
+
+    It lies below the ports that systems give to outgoing connections: tests beside this
+    one cannot take it by connecting somewhere.
+    """
+    while True:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port := secrets.choice(range(15_000, 32_000))))
+            return port
 
 
 def refused_sockets_stay_open(test: Callable[P, None]) -> Callable[P, None]:

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -18,7 +19,9 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.errors import KafkaError
 
+from connectors.broker import broker as broker_module
 from connectors.broker.broker import EmbeddedBroker
+from connectors.broker.configuration import Ports
 from connectors.broker.errors import BrokerStartFailed, DataDirInUse, PortUnavailable
 from connectors.broker.jars import (
     BrokerJarsUnavailable,
@@ -253,6 +256,27 @@ def test_port_in_use_is_named(tmp_path: Path) -> None:
         with pytest.raises(PortUnavailable, match=f"port {port} .* already in use"):
             EmbeddedBroker(tmp_path / "data", port=port).start()
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("listener", ["clients", "controller"])
+def test_port_that_is_taken_before_the_broker_listens_is_replaced(
+    listener: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The JVM listens seconds after the choice; other programs take ports meanwhile."""
+    choose = broker_module.choose_ports
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = [other.getsockname()[1]]
+
+        def choose_the_taken_one_first(*arguments: Any) -> Ports:
+            ports = choose(*arguments)._asdict()
+            if taken:
+                ports[listener] = taken.pop()
+            return Ports(ports["clients"], ports["clients"], ports["controller"])
+
+        monkeypatch.setattr(broker_module, "choose_ports", choose_the_taken_one_first)
+        with EmbeddedBroker() as broker:
+            assert not taken
+            create_topic(broker.bootstrap, "served")
 
 
 def test_hint_for_a_port_in_use_works(tmp_path: Path) -> None:

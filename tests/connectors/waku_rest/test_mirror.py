@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -27,7 +26,13 @@ from connectors.waku_rest.spool import open_spool
 from connectors.waku_rest.writer import FrameWriter
 from sds_core.mirror.figures import Loss, MirrorFigures, Source
 from sds_core.waku import autosharded_topic
-from tests.support.kafka import NOBODY, TopicMaker, records, refused_sockets_stay_open
+from tests.support.kafka import (
+    NOBODY,
+    TopicMaker,
+    free_port,
+    records,
+    refused_sockets_stay_open,
+)
 from tests.support.tls import Authority
 from tests.support.waku_node import ConformanceNode, Endpoint, Fault
 from tests.support.waku_rest.rig import (
@@ -244,9 +249,7 @@ def test_messages_wait_in_order_while_kafka_is_unreachable(
     caplog.set_level("INFO", "sds-monitor")
     # Otherwise it might take long until Kafka is tried again.
     monkeypatch.setattr("connectors.waku_rest.pacing.persist.__defaults__", (0.2,))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     broker = EmbeddedBroker(tmp_path / "kafka", port=port)
     kafka = KafkaSettings(f"127.0.0.1:{port}", timeout_s=2.0)
     heard_ms = 0
