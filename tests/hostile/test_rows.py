@@ -148,7 +148,7 @@ def test_record_of_any_shape_adds_a_limited_number_of_entries(name: str) -> None
     assert max(added_by((name,))) <= MOST_ENTRIES
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_record_of_any_two_shapes_adds_a_limited_number_of_entries() -> None:
     """And one of the three that are known to be the dearest together."""
     added = {names: max(added_by(names)) for names in [TRIPLE, *pairs()]}

@@ -198,6 +198,7 @@ def page_text(page: Page) -> str:
     return httpx.get(page.url).text
 
 
+@pytest.mark.long
 def test_query_that_is_restarted_reads_every_record_once(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:

@@ -129,7 +129,7 @@ def test_changed_file_is_read_again(
     Authority(tmp_path).issue("localhost")
     second = file()
     assert second is not first
-    with caplog.at_level(logging.ERROR):
+    with caplog.at_level(logging.ERROR, "sds-monitor"):
         for text in ("basic_auth_users: {alice: secret}", ""):
             (tmp_path / "web.yml").write_text(text)
             assert file() is second

@@ -98,6 +98,7 @@ def serving(topic: KafkaTopic, state: Path) -> Iterator[str]:
             one.kill()
 
 
+@pytest.mark.long
 def test_a_store_shows_exactly_what_a_mirror_of_many_messages_lacks(
     mirror: Mirror,
 ) -> None:
@@ -132,6 +133,7 @@ def test_a_store_shows_exactly_what_a_mirror_of_many_messages_lacks(
         assert (code, found["missing_here"]) == (0, [])
 
 
+@pytest.mark.long
 def test_another_mirror_shows_exactly_what_a_mirror_of_many_messages_lacks(
     mirror: Mirror, tmp_path: Path
 ) -> None:
