@@ -229,6 +229,7 @@ spark.stop()
 """
 
 
+@pytest.mark.long
 def test_executors_that_cannot_work_are_found_before_the_query_starts(
     cluster: Cluster, recorded: KafkaSettings, tmp_path: Path
 ) -> None:
@@ -290,6 +291,7 @@ spark.stop()
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["compiled", "interpreted"])
 def test_executors_run_the_rules_in_the_form_that_they_can_load(
     cluster: Cluster, recorded: KafkaSettings, tmp_path: Path, form: str
