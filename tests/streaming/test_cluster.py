@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tomllib
 import venv
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -191,6 +192,37 @@ def test_sweep_has_the_same_table_on_a_cluster_as_in_one_process(
     )
     assert done.returncode == 0, done.stderr
     simulated_here(tmp_path / "here")
+    expected = (tmp_path / "here" / TABLE).read_bytes()
+    assert (tmp_path / "out" / TABLE).read_bytes() == expected
+
+
+@pytest.mark.long
+def test_killed_sweep_of_200_runs_has_the_same_table_on_a_cluster(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """It continues with the runs that it lacks."""
+    text = TEXT.replace("seeds = 2", "seeds = 50")
+    (tmp_path / "grid.toml").write_text(text)
+    command = [
+        *(*COMMAND, "plan", "sweep", "grid.toml"),
+        *("--out", "out", "--master", cluster.master),
+    ]
+    environment = {**os.environ, **cluster.environment, "PYTHONPATH": str(ROOT)}
+    journal = tmp_path / "out" / "runs.jsonl"
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, start_new_session=True
+    ) as process:
+        try:
+            wait_for(lambda: journal.exists() and journal.read_text().count("\n"), 60)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert 0 < journal.read_bytes().count(b"\n") < 200
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert journal.read_bytes().count(b"\n") == 200
+    simulated_here(tmp_path / "here", grid=tomllib.loads(text))
     expected = (tmp_path / "here" / TABLE).read_bytes()
     assert (tmp_path / "out" / TABLE).read_bytes() == expected
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from connectors.sweep_results import Finished, opened_sweep
 from sds_core.planning.experiment import run as simulated
@@ -26,10 +28,12 @@ causal_history = [2, 20]
 GRID = tomllib.loads(TEXT)
 
 
-def simulated_here(directory: Path, runs: int | None = None) -> None:
-    """Simulate the runs in this process, the first ones or all with their table."""
-    with opened_sweep(directory, GRID, version("sds-monitor")) as writer:
-        for run in list(Grid.from_mapping(GRID).runs())[:runs]:
+def simulated_here(
+    directory: Path, runs: int | None = None, grid: Mapping[str, Any] = GRID
+) -> None:
+    """Simulate runs in this process, the first ones or all with their table."""
+    with opened_sweep(directory, grid, version("sds-monitor")) as writer:
+        for run in list(Grid.from_mapping(grid).runs())[:runs]:
             outcome = simulated(
                 run.plan, run.seed, receptions=run.receptions, target_s=run.target_s
             )
