@@ -8,12 +8,17 @@ it reads them all, and T is the least of the partitions' newest record times.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from connectors.kafka.offsets import TimedOffset, Topic
-from connectors.kafka.settings import RecordsLost, TopicReplaced
+from connectors.kafka.offsets import TimedOffset, Topic, find_replaced
+from connectors.kafka.settings import (
+    KafkaSettings,
+    RecordsLost,
+    TopicReplaced,
+    topic_index,
+)
 from sds_core.observer.ahead import LOOKAHEAD
 from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.batch_cut import aligned_end, part_of
@@ -73,16 +78,19 @@ class Target:
 
         Of a partition or a topic that was made after the target, nothing is read.
         """
-        own = {} if _differ(self.topic_id, topic.id) else self.ends
-        return {p: min(end, own.get(p, 0)) for p, end in ends.items()}
+        replaced = find_replaced(self.topic_id, topic.id)
+        return {
+            p: 0 if topic_index(p) in replaced else min(end, self.ends.get(p, 0))
+            for p, end in ends.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Plans batches over a topic's offsets.
+    """Plans batches over the offsets of the topics of frames.
 
     Attributes:
-        topic: Name of the topic, for errors.
+        kafka: The topics, for errors.
         scan_times: Reads record times where the index cannot be trusted.
         mean_bytes: Samples the size of the records that come next.
         skip_lost: Whether to count records that Kafka deleted before they were read,
@@ -91,7 +99,7 @@ class Admission:
         window: Record times to drain; None for all.
     """
 
-    topic: str
+    kafka: KafkaSettings
     offsets: Offsets
     scan_times: ReadTimes
     mean_bytes: MeanBytes
@@ -107,13 +115,13 @@ class Admission:
             ends = ends_of_window(self.offsets, ends, self.window, self.is_record)
         return Target(ends, topic.id)
 
-    def holds(self, planned: Position) -> bool:
-        """Whether the topic is still the one for which a batch was planned.
+    def lost_topics(self, planned: Position) -> Collection[int]:
+        """Return which topics were made anew since a batch was planned, by index.
 
         Raises:
-            TopicReplaced: It is not, and `skip_lost` is not set.
+            TopicReplaced: There is one, and `skip_lost` is not set.
         """
-        return not self._is_replaced(planned, self.offsets.describe())
+        return self._replaced(planned, self.offsets.describe())
 
     def check(self, start: Position) -> None:
         """Check that the topic still holds what is unread at a position.
@@ -290,8 +298,8 @@ class Admission:
     ) -> Position:
         """Return the start with added partitions, after records that Kafka deleted."""
         earliest = self.offsets.earliest(topic.partitions)
-        if self._is_replaced(start, topic):
-            return _moved_to(start, topic, earliest)
+        if replaced := self._replaced(start, topic):
+            start = _moved_to(start, topic, earliest, replaced)
         placed = {}
         skipped = start.skipped
         for partition in start.partitions.keys() - set(topic.partitions):
@@ -317,36 +325,40 @@ class Admission:
         topic_id = topic.id or start.topic_id
         return replace(start, partitions=placed, skipped=skipped, topic_id=topic_id)
 
-    def _is_replaced(self, position: Position, topic: Topic) -> bool:
-        """Whether a position is of an earlier topic; raises that unless `skip_lost`."""
-        if not _differ(position.topic_id, topic.id):
-            return False
-        if not self.skip_lost:
-            raise TopicReplaced(self.topic, str(position.topic_id), str(topic.id))
-        return True
+    def _replaced(self, position: Position, topic: Topic) -> Collection[int]:
+        """Topics made anew since a position was read; raises unless `skip_lost`."""
+        replaced = find_replaced(position.topic_id, topic.id)
+        for index, ids in replaced.items():
+            if not self.skip_lost:
+                raise TopicReplaced(self.kafka.topics[index], *ids)
+        return replaced
 
     def _lose(self, partition: int, first: int, end: int) -> None:
         if not self.skip_lost:
-            raise RecordsLost(self.topic, partition, first, end)
+            raise RecordsLost(*self.kafka.place_of(partition), first, end)
 
 
-def _differ(one: str | None, other: str | None) -> bool:
-    return None not in (one, other) and one != other
-
-
-def _moved_to(start: Position, topic: Topic, earliest: Mapping[int, int]) -> Position:
-    """The start of a topic that was made anew, with the records lost on the way.
+def _moved_to(
+    start: Position,
+    topic: Topic,
+    earliest: Mapping[int, int],
+    replaced: Collection[int],
+) -> Position:
+    """The start of topics that were made anew, with the records lost on the way.
 
     At least these are lost: unread records of the old topic that it held when the last
     batch was planned, and records of the new one that Kafka has deleted already.
     """
+    old = {p: one for p, one in start.partitions.items() if topic_index(p) in replaced}
+    new = [p for p in topic.partitions if topic_index(p) in replaced]
     unread = sum(
         max(0, start.ends.get(partition, 0) - here.next_offset)
-        for partition, here in start.partitions.items()
+        for partition, here in old.items()
     )
+    kept = {p: one for p, one in start.partitions.items() if p not in old}
     return replace(
         start,
-        partitions={p: PartitionPosition(earliest[p]) for p in topic.partitions},
-        skipped=start.skipped + unread + sum(earliest.values()),
+        partitions=kept | {p: PartitionPosition(earliest[p]) for p in new},
+        skipped=start.skipped + unread + sum(earliest[p] for p in new),
         topic_id=topic.id,
     )

@@ -113,6 +113,9 @@ def check_identity(
         DamagedCheckpoint: A file is missing or has the wrong content.
     """
     identity = _read_identity(checkpoint, topic, report_detail, has_batches)
+    if topic.startswith(f"{identity.topic},"):
+        # Further topics are read from their start, as added partitions are.
+        identity.topic = topic
     if identity.topic != topic:
         begun_on = printable(identity.topic)[:_LONGEST_TOPIC]
         message = (

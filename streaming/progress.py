@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from connectors.kafka.offsets import find_replaced
 from streaming.board import Board
 from streaming.position import Position
 from streaming.topic_watch import TopicWatch
@@ -124,7 +125,7 @@ def _waits_for_records(query: StreamingQuery) -> bool:
 
 
 def _warn_of_another_topic(before: Position | None, after: Position) -> None:
-    if before is None or before.topic_id in (None, after.topic_id):
+    if before is None or not find_replaced(before.topic_id, after.topic_id):
         return
     _log.warning(
         "the topic was deleted and made anew: the job goes on at its start, and at "

@@ -21,6 +21,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 
 from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
+from connectors.kafka.settings import topic_index
 from sds_core.observer.ahead import LOOKAHEAD, Foresight, Look
 from sds_core.observer.kinds import AnyProtocol, without_figures
 from sds_core.observer.protocols import PROTOCOLS, by_name
@@ -205,9 +206,12 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         planned = Position.from_json(end)
         ranges = _ranges(Position.from_json(start), planned)
-        if not self._admission().holds(planned):
-            self._unreadable += sum(map(_size, ranges))
-            ranges = []
+        if lost := self._admission().lost_topics(planned):
+            held = [
+                one for one in ranges if topic_index(one.offsets.partition) not in lost
+            ]
+            self._unreadable += sum(map(_size, ranges)) - sum(map(_size, held))
+            ranges = held
         is_small = sum(map(_size, ranges)) <= _SMALL_BATCH_RECORDS
         shares = _balanced(ranges, 1 if is_small else self._settings.tasks)
         requests = self._requests(Position.from_json(start).requests, planned.requests)
@@ -322,7 +326,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._offsets is None:
             self._offsets = TopicOffsets(settings.kafka)
         return Admission(
-            settings.kafka.topic,
+            settings.kafka,
             self._offsets,
             scan_times=self._scan_times,
             mean_bytes=self._mean_bytes,

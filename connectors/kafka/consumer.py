@@ -86,8 +86,9 @@ def _fetch_confluent(
 
     consumer = _confluent_consumer(settings)
     open_ranges = {wanted.partition: wanted for wanted in ranges}
+    number_of = _numbers_of(settings)
     consumer.assign(
-        [TopicPartition(settings.topic, r.partition, r.start) for r in ranges]
+        [TopicPartition(*settings.place_of(r.partition), r.start) for r in ranges]
     )
     patience = _Patience(settings)
     with ExitStack() as stack:
@@ -101,9 +102,9 @@ def _fetch_confluent(
             events = [one for one in messages if one.error() is not None]
             if events:
                 messages = [one for one in messages if one.error() is None]
-            records, reached = _records_of(messages, open_ranges)
+            records, reached = _records_of(messages, open_ranges, number_of)
             for event in events:
-                wanted = open_ranges.get(event.partition())
+                wanted = open_ranges.get(number_of(event))
                 if wanted is not None and _is_end_of_partition(settings, wanted, event):
                     before = reached.get(wanted.partition, 0)
                     reached[wanted.partition] = max(before, event.offset())
@@ -112,7 +113,7 @@ def _fetch_confluent(
                     del open_ranges[partition]
                     # Not `pause`: the next assignment would still be paused.
                     consumer.incremental_unassign(
-                        [TopicPartition(settings.topic, partition)]
+                        [TopicPartition(*settings.place_of(partition))]
                     )
             nameless = [
                 index
@@ -129,8 +130,17 @@ def _fetch_confluent(
             patience.check()
 
 
+def _numbers_of(settings: KafkaSettings) -> Callable[[Any], int]:
+    """Return what gives the number of a message's partition."""
+    if len(settings.topics) == 1:
+        return _PARTITION
+    return lambda message: settings.number_of(message.topic(), message.partition())
+
+
 def _records_of(
-    messages: Sequence[Any], open_ranges: Mapping[int, OffsetRange]
+    messages: Sequence[Any],
+    open_ranges: Mapping[int, OffsetRange],
+    number_of: Callable[[Any], int],
 ) -> tuple[list[RawRecord], dict[int, int]]:
     """Return the records of messages that lie in the ranges.
 
@@ -141,7 +151,7 @@ def _records_of(
         The records, with `_UNKNOWN_HEADERS` if a name is not UTF-8; and the next offset
         of each of their partitions.
     """
-    partitions = list(map(_PARTITION, messages))
+    partitions = list(map(number_of, messages))
     offsets = list(map(_OFFSET, messages))
     columns = (
         partitions,
@@ -222,13 +232,13 @@ def _is_end_of_partition(
         return True
     if code == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - as above
         first = max(wanted.start, message.offset())
-        raise RecordsLost(settings.topic, wanted.partition, first, wanted.end)
+        raise RecordsLost(*settings.place_of(wanted.partition), first, wanted.end)
     if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
-        raise TopicMissing(settings.topic, settings.bootstrap)
+        raise TopicMissing(message.topic(), settings.bootstrap)
     if error.retriable():
         return False
     if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-        raise failure(settings, TopicAuthorizationFailedError(settings.topic))
+        raise failure(settings, TopicAuthorizationFailedError(message.topic()))
     raise KafkaUnreachable(settings.bootstrap, error.str())
 
 
@@ -311,7 +321,7 @@ def read_kafka_python(
     from kafka import TopicPartition
     from kafka.errors import AuthorizationError, OffsetOutOfRangeError
 
-    open_ranges = {TopicPartition(settings.topic, r.partition): r for r in ranges}
+    open_ranges = {TopicPartition(*settings.place_of(r.partition)): r for r in ranges}
     consumer.assign(list(open_ranges))
     for partition, wanted in open_ranges.items():
         consumer.seek(partition, wanted.start)
@@ -326,13 +336,13 @@ def read_kafka_python(
             ((partition, offset), *_) = error.args[0].items()
             wanted = open_ranges[partition]
             raise RecordsLost(
-                settings.topic, wanted.partition, offset, wanted.end
+                partition.topic, partition.partition, offset, wanted.end
             ) from error
         except AuthorizationError as error:
             raise failure(settings, error) from error
         records = [
             RawRecord(
-                partition.partition,
+                open_ranges[partition].partition,
                 record.offset,
                 record.timestamp,
                 record.key,

@@ -138,7 +138,8 @@ class DeadLetterWriter:
         letter: DeadLetter,
         limit_bytes: int,
     ) -> _Sent:
-        source = RecordSource(self._settings.topic, record.partition, record.offset)
+        place = self._settings.place_of(record.partition)
+        source = RecordSource(*place, record.offset)
         fitted = fit(record, limit_bytes)
         headers = [
             *fitted.headers,
@@ -182,8 +183,7 @@ class DeadLetterWriter:
                 _log.error(
                     "the dead letter of %s:%d:%d cannot be written and is only "
                     "counted, like further ones: %s",
-                    self._settings.topic,
-                    one.record.partition,
+                    *self._settings.place_of(one.record.partition),
                     one.record.offset,
                     refusal,
                 )

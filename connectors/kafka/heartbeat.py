@@ -47,7 +47,8 @@ def _beat(settings: KafkaSettings, interval_s: float, stop: threading.Event) -> 
             producer = KafkaProducer(**kafka_python_options(settings))
             try:
                 while not stop.is_set():
-                    _write(producer, settings.topic, interval_s)
+                    for topic in settings.topics:
+                        _write(producer, topic, interval_s)
                     stop.wait(interval_s)
             finally:
                 abandon(producer)

@@ -44,16 +44,30 @@ _NO_ID = "0" * 32
 
 
 class Topic(NamedTuple):
-    """A topic as the brokers describe it now.
+    """The topics of some settings as the brokers describe them now.
 
     Attributes:
-        id: Kafka's id, printed as Kafka's tools print it. A topic that is deleted and
-            made anew gets another one. None if the broker gives none: before 2.8.
+        id: Kafka's id, printed as Kafka's tools print it; those of several topics are
+            separated by commas. A topic that is deleted and made anew gets another one.
+            None if the broker gives none: before 2.8.
         partitions: Numbers of the partitions, ascending.
     """
 
     id: str | None
     partitions: list[int]
+
+
+def find_replaced(known: str | None, found: str | None) -> dict[int, tuple[str, str]]:
+    """Return the topics with another id, by index, with both ids; see `Topic`.
+
+    An id that a broker does not give is no evidence of another topic.
+    """
+    pairs = zip((known or "").split(","), (found or "").split(","), strict=False)
+    return {
+        index: pair
+        for index, pair in enumerate(pairs)
+        if all(pair) and pair[0] != pair[1]
+    }
 
 
 class TimedOffset(NamedTuple):
@@ -64,7 +78,7 @@ class TimedOffset(NamedTuple):
 
 
 class TopicOffsets:
-    """Looks up offsets of one topic; waits for a broker that restarts.
+    """Looks up offsets of the topics of frames; waits for a broker that restarts.
 
     All methods raise `KafkaUnreachable` if no broker answers within the settings'
     timeout, `KafkaRefused` immediately if a broker refuses us, and `TopicMissing`.
@@ -76,14 +90,25 @@ class TopicOffsets:
 
     def describe(self) -> Topic:
         """Return the topic's id and the partitions that it has now."""
+        settings = self._settings
 
         def ask(admin: KafkaAdminClient) -> Topic:
-            (topic,) = admin.describe_topics([self._settings.topic])
-            error = for_code(topic["error_code"])
-            if error is not NoError:
-                raise error(self._settings.topic)
-            partitions = sorted(p["partition_index"] for p in topic["partitions"])
-            return Topic(_printed(topic.get("topic_id")), partitions)
+            described = {
+                topic["name"]: topic
+                for topic in admin.describe_topics(list(settings.topics))
+            }
+            ids, partitions = [], []
+            for name in settings.topics:
+                topic = described[name]
+                error = for_code(topic["error_code"])
+                if error is not NoError:
+                    raise error(name)
+                ids.append(_printed(topic.get("topic_id")))
+                partitions += [
+                    settings.number_of(name, one["partition_index"])
+                    for one in topic["partitions"]
+                ]
+            return Topic(",".join(ids) or None, sorted(partitions))
 
         return self._retried(ask)
 
@@ -120,16 +145,13 @@ class TopicOffsets:
 
     def commit(self, group: str, offsets: Mapping[int, int]) -> None:
         """Commit offsets to a consumer group without members, for lag tools."""
-        topic = self._settings.topic
+        committed = {
+            self._place_of(number): OffsetAndMetadata(offset, "", -1)
+            for number, offset in offsets.items()
+        }
 
         def ask(admin: KafkaAdminClient) -> None:
-            errors = admin.alter_group_offsets(
-                group,
-                {
-                    TopicPartition(topic, partition): OffsetAndMetadata(offset, "", -1)
-                    for partition, offset in offsets.items()
-                },
-            )
+            errors = admin.alter_group_offsets(group, committed)
             for error in errors.values():
                 # Other errors, such as a group with members, are raised.
                 if error.retriable:
@@ -148,18 +170,20 @@ class TopicOffsets:
             self._admin = None
 
     def _list(self, specs: Mapping[int, OffsetSpec | int]) -> dict[int, TimedOffset]:
-        topic = self._settings.topic
+        asked = {self._place_of(number): spec for number, spec in specs.items()}
         found = self._retried(
             lambda admin: admin.list_partition_offsets(
-                {TopicPartition(topic, p): spec for p, spec in specs.items()},
-                isolation_level=IsolationLevel.READ_COMMITTED,
+                asked, isolation_level=IsolationLevel.READ_COMMITTED
             )
         )
         return {
-            partition.partition: TimedOffset(at.offset, at.timestamp)
-            for partition, at in found.items()
+            self._settings.number_of(*place): TimedOffset(at.offset, at.timestamp)
+            for place, at in found.items()
             if at.offset >= 0
         }
+
+    def _place_of(self, number: int) -> TopicPartition:
+        return TopicPartition(*self._settings.place_of(number))
 
     def _retried(self, ask: Callable[[KafkaAdminClient], _Result]) -> _Result:
         retrying = Retrying(
@@ -172,7 +196,9 @@ class TopicOffsets:
             return retrying(lambda: self._query(ask))
         except _TOPIC_MISSING as error:
             settings = self._settings
-            raise TopicMissing(settings.topic, settings.bootstrap) from error
+            named = (one for one in settings.topics if one in error.args)
+            topic = next(named, settings.topic)
+            raise TopicMissing(topic, settings.bootstrap) from error
         except KafkaError as error:
             raise failure(self._settings, error) from error
 
@@ -193,11 +219,11 @@ class TopicOffsets:
             raise
 
 
-def _printed(topic_id: str | None) -> str | None:
-    """An id as Kafka's tools print it; None for no id."""
+def _printed(topic_id: str | None) -> str:
+    """An id as Kafka's tools print it; empty for no id."""
     number = uuid.UUID(topic_id or _NO_ID)
     if not number.int:
-        return None
+        return ""
     return base64.urlsafe_b64encode(number.bytes).decode().rstrip("=")
 
 

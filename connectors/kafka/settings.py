@@ -18,6 +18,9 @@ MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 MAX_PARTITIONS = 1_000
 """Most partitions of a topic that these tools create."""
 
+_NUMBERS_OF_A_TOPIC = 1_000_000
+"""Numbers for the partitions of each topic: more than a cluster can have."""
+
 
 class Client(enum.StrEnum):
     """Library that reads records from Kafka."""
@@ -75,11 +78,14 @@ class KafkaSecurity:
 
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
-    """One cluster and the topic of frames.
+    """One cluster and the topics of frames.
+
+    Several topics are read as one: their partitions are numbered as if they were one
+    topic's. Those of a first or only topic have their own numbers.
 
     Attributes:
         bootstrap: ``host:port``, several separated by commas.
-        topic: The topic of frames.
+        topic: The topic of frames, several separated by commas.
         timeout_s: Time limit for an unreachable broker, seconds. Two minutes are
             longer than the restart of a broker.
         security: Encryption and identity.
@@ -89,6 +95,25 @@ class KafkaSettings:
     topic: str = FRAMES_TOPIC
     timeout_s: float = 120.0
     security: KafkaSecurity = KafkaSecurity()
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics of frames, in order."""
+        return tuple(self.topic.split(","))
+
+    def place_of(self, number: int) -> tuple[str, int]:
+        """Return the topic of a numbered partition, and its own number there."""
+        index, partition = divmod(number, _NUMBERS_OF_A_TOPIC)
+        return self.topics[index], partition
+
+    def number_of(self, topic: str, partition: int) -> int:
+        """Return the number of a topic's partition."""
+        return self.topics.index(topic) * _NUMBERS_OF_A_TOPIC + partition
+
+
+def topic_index(number: int) -> int:
+    """Return which topic of the settings has a numbered partition, from 0."""
+    return number // _NUMBERS_OF_A_TOPIC
 
 
 def _restored(

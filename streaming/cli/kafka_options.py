@@ -40,7 +40,10 @@ partitions_option = setting(
 
 
 def kafka_options(
-    *, required: bool = True, topic_help: str | None = "Topic of frames."
+    *,
+    required: bool = True,
+    topic_help: str | None = "Topic of frames.",
+    several: bool = False,
 ) -> Decorator:
     """Add the options of a cluster; the command gets ``kafka``, a `KafkaSettings`.
 
@@ -48,6 +51,7 @@ def kafka_options(
         required: Whether the command needs Kafka; else ``kafka`` is None if no
             ``--bootstrap`` is given.
         topic_help: Help text of ``--topic``; None for a command without this option.
+        several: Whether the command reads several topics as one.
     """
     bootstrap = setting(
         "--bootstrap",
@@ -61,7 +65,11 @@ def kafka_options(
             setting(
                 "--topic",
                 default=FRAMES_TOPIC,
-                type=Parsed("text", _checked_topic),
+                type=(
+                    Parsed("text,...", _checked_topics)
+                    if several
+                    else Parsed("text", _checked_topic)
+                ),
                 help=topic_help,
             )
         )
@@ -87,6 +95,22 @@ def _kafka_settings(
 def _checked_topic(topic: str) -> str:
     check_topic(topic)
     return topic
+
+
+def _checked_topics(topics: str) -> str:
+    names = topics.split(",")
+    for name in names:
+        check_topic(name)
+    if len(set(names)) < len(names):
+        message = f"{topics} names a topic twice"
+        raise ValueError(message)
+    return topics
+
+
+def kafka_reading_options() -> Decorator:
+    """Add the options of a cluster for commands that can read several topics as one."""
+    help_text = "Topic of frames; several that are read as one, separated by commas."
+    return kafka_options(topic_help=help_text, several=True)
 
 
 def _checked_bootstrap(brokers: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from connectors.kafka.settings import KafkaSettings
-from streaming.cli.kafka_options import kafka_options
+from streaming.cli.kafka_options import kafka_reading_options
 from streaming.cli.reading_options import ReadingSettings, reading_options
 from streaming.cli.settings import config_option, log_option, setting
 from streaming.cli.window_options import window_options
@@ -20,7 +20,7 @@ from streaming.settings import Window
     "--from 2026-11-21T08:00:00Z --to 2026-11-21T09:00:00Z --report report.json",
 )
 @config_option
-@kafka_options()
+@kafka_reading_options()
 @window_options(required=True)
 @setting(
     "--report",

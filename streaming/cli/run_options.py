@@ -17,7 +17,7 @@ from connectors.kafka.settings import (
 )
 from sds_core.text import shown
 from streaming.cli.channels import channel_table, channels_option
-from streaming.cli.kafka_options import kafka_options
+from streaming.cli.kafka_options import kafka_reading_options
 from streaming.cli.log import LogFormat
 from streaming.cli.reading_options import ReadingSettings, reading_options
 from streaming.cli.serving_options import Address, serving_options
@@ -49,7 +49,8 @@ def _history_settings(
 ) -> HistorySettings:
     """Build the settings; the history is in the checkpoint unless the user moves it."""
     flags = {"topic": kafka.topic, **dict(sorted(topics.items()))}
-    if len(set(flags.values())) < len(flags):
+    names = [*kafka.topics, *topics.values()]
+    if len(set(names)) < len(names):
         *first, last = (
             f"--{name.replace('_', '-')} {topic}" for name, topic in flags.items()
         )
@@ -235,7 +236,7 @@ class RunSettings:
 run_options = option_group(
     "settings",
     (
-        kafka_options(),
+        kafka_reading_options(),
         setting(
             "--checkpoint",
             required=True,

@@ -8,7 +8,7 @@ import click
 
 from connectors.kafka.settings import KafkaSettings
 from streaming.cli.incident_options import IncidentSource, source_options
-from streaming.cli.kafka_options import kafka_options
+from streaming.cli.kafka_options import kafka_reading_options
 from streaming.cli.plan_options import html_option
 from streaming.cli.settings import config_option, log_option, setting
 from streaming.cli.trace_options import TraceForm, TraceRequest
@@ -22,7 +22,7 @@ from streaming.settings import Window
     "--bootstrap localhost:9092",
 )
 @config_option
-@kafka_options()
+@kafka_reading_options()
 @source_options
 @setting("--channel", help="Channel of the message; of another protocol its group.")
 @setting("--sender", help="Trace the newest messages of this participant.")

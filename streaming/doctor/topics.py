@@ -42,11 +42,12 @@ def find_in_topics(settings: JobSettings, *, writes_heartbeats: bool) -> Iterato
             f"{user} may not commit offsets of group {settings.group}, so lag tools do "
             "not work: give it the right Read on the group"
         )
-    frames = facts.topics[kafka.topic].configuration
-    yield from _wrong_settings(kafka.topic, frames)
-    if settings.dead_letter_topic is not None:
-        letters = facts.topics[settings.dead_letter_topic].configuration
-        yield from _cut_letters(settings.dead_letter_topic, letters, frames)
+    for topic in kafka.topics:
+        frames = facts.topics[topic].configuration
+        yield from _wrong_settings(topic, frames)
+        if settings.dead_letter_topic is not None:
+            letters = facts.topics[settings.dead_letter_topic].configuration
+            yield from _cut_letters(settings.dead_letter_topic, letters, frames)
 
 
 def find_short_retention(
@@ -59,20 +60,21 @@ def find_short_retention(
         clock_ms: Event time up to which the checkpoint has read, Unix ms.
         now_ms: Unix ms.
     """
-    frames = survey(kafka, [kafka.topic], None).topics[kafka.topic].configuration
-    retention_ms = int(frames.get("retention.ms", -1))
-    if 0 <= retention_ms < 2 * (now_ms - clock_ms):
-        behind_hours = (now_ms - clock_ms) / 3_600_000
-        yield (
-            f"the checkpoint is {behind_hours:,.1f} h behind, and topic {kafka.topic} "
-            f"keeps records for {retention_ms / 3_600_000:,.1f} h: start the job soon, "
-            "or raise retention.ms"
-        )
+    for topic, facts in survey(kafka, kafka.topics, None).topics.items():
+        retention_ms = int(facts.configuration.get("retention.ms", -1))
+        if 0 <= retention_ms < 2 * (now_ms - clock_ms):
+            behind_hours = (now_ms - clock_ms) / 3_600_000
+            yield (
+                f"the checkpoint is {behind_hours:,.1f} h behind, and topic {topic} "
+                f"keeps records for {retention_ms / 3_600_000:,.1f} h: start the job "
+                "soon, or raise retention.ms"
+            )
 
 
 def _uses(settings: JobSettings, writes_heartbeats: bool) -> Iterator[_Use]:
     beats = ("WRITE",) if writes_heartbeats else ()
-    yield _Use(settings.source.kafka.topic, ("DESCRIBE", "READ", *beats), False)
+    for topic in settings.source.kafka.topics:
+        yield _Use(topic, ("DESCRIBE", "READ", *beats), False)
     written = [settings.dead_letter_topic]
     if settings.history is not None:
         for kind in kinds_of(PROTOCOLS):

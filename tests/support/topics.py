@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from connectors.kafka.offsets import TimedOffset, Topic
+from connectors.kafka.settings import KafkaSettings
 from streaming.admission import Admission
 from streaming.settings import BatchLimits
 
@@ -80,7 +81,12 @@ class ListedTopic:
         if isinstance(limits, int):
             limits = BatchLimits(rows=limits)
         return Admission(
-            "frames", self, self.scan_times, self.mean_bytes, limits, skip_lost
+            KafkaSettings("", "frames"),
+            self,
+            self.scan_times,
+            self.mean_bytes,
+            limits,
+            skip_lost,
         )
 
     def partitions(self) -> list[int]:

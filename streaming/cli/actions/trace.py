@@ -113,7 +113,9 @@ class _Reading:
         self._follow = follow
         all_partitions = offsets.partitions()
         is_keyed = searched.protocol.tracing.is_keyed
-        self._partitions = sorted(searched.partitions) if is_keyed else all_partitions
+        # In another topic the channel may have frames without these messages.
+        knows_all = is_keyed and len(kafka.topics) == 1
+        self._partitions = sorted(searched.partitions) if knows_all else all_partitions
         subjects = list(searched.subjects)
         reader = TraceReader(
             searched.protocol,
@@ -169,8 +171,10 @@ class _Reading:
         held = self._offsets.first_at_or_after(self._partitions, 0)
         for partition, at in sorted(held.items()):
             if at.offset > 0 and at.timestamp_ms > self._window.first_ms:
+                topic, number = self._kafka.place_of(partition)
+                of = f" of topic {topic}" if len(self._kafka.topics) > 1 else ""
                 yield (
-                    f"Kafka holds nothing of partition {partition} before "
+                    f"Kafka holds nothing of partition {number}{of} before "
                     f"{iso_time(at.timestamp_ms)} any more"
                 )
 

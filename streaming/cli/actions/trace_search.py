@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ import click
 from connectors.kafka.backward import slices_backward
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.producer import partition_of
-from connectors.kafka.settings import KafkaSettings
+from connectors.kafka.settings import KafkaSettings, topic_index
 from sds_core.observer.judgement import FrameRecord, judge
 from sds_core.observer.kinds import AnyProtocol
 from sds_core.observer.protocols import PROTOCOLS
@@ -253,15 +254,16 @@ def _is_meant(incident: Incident, request: TraceRequest) -> bool:
 
 
 def _in_turn(partitions: Sequence[int], begun: Search) -> Iterator[list[int]]:
-    """Yield the partition in which the channel's key puts it, then the others."""
+    """Yield the partitions in which the channel's key puts it, then the others."""
     channel = begun.channel
     keyed = [one for one in begun.protocols.values() if one.tracing.is_keyed]  # type: ignore[union-attr]
     if channel is None or len(keyed) < len(begun.protocols) == 1:
         yield [*partitions]
         return
-    own = partition_of(channel.encode(), len(partitions))
-    yield [own]
-    if others := [one for one in partitions if one != own]:
+    topics = [list(numbers) for _, numbers in groupby(partitions, topic_index)]
+    own = [numbers[partition_of(channel.encode(), len(numbers))] for numbers in topics]
+    yield own
+    if others := [one for one in partitions if one not in own]:
         yield others
 
 

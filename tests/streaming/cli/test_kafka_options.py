@@ -150,3 +150,28 @@ def test_every_command_with_kafka_has_these_flags() -> None:
             assert command is not None
             flags = {parameter.name for parameter in command.params}
             assert "bootstrap" not in flags or ours <= flags, name
+
+
+@pytest.mark.parametrize(
+    ("topics", "error"),
+    [
+        ("sds.eu,sds.eu", "sds.eu,sds.eu names a topic twice"),
+        ("sds.eu,", "'' is no name for a topic"),
+        ("sds.eu, sds.us", "' sds.us' is no name for a topic"),
+    ],
+)
+def test_invalid_list_of_topics_is_refused(topics: str, error: str) -> None:
+    """A space belongs to no name."""
+    words = ["replay", "--bootstrap", "b:1", "--topic", topics]
+    result = CliRunner().invoke(group, words)
+    assert result.exit_code == 2
+    assert error in result.output
+
+
+def test_partitions_of_several_topics_have_numbers() -> None:
+    """Those of the first topic their own."""
+    kafka = KafkaSettings("b:1", "sds.eu,sds.us")
+    assert kafka.topics == ("sds.eu", "sds.us")
+    for place in (("sds.eu", 0), ("sds.eu", 3), ("sds.us", 0), ("sds.us", 199_999)):
+        assert kafka.place_of(kafka.number_of(*place)) == place
+    assert kafka.number_of("sds.eu", 3) == 3
