@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import active_children, get_context
 from typing import Final
 
@@ -44,7 +45,9 @@ def run_all(
     context, workers = get_context("spawn"), min(os.cpu_count() or 1, number)
     with ProcessPoolExecutor(workers, context, _begin) as pool:
         try:
-            for future in as_completed([pool.submit(_run, task) for task in tasks]):
+            with _interrupts_held():
+                futures = [pool.submit(_run, task) for task in tasks]
+            for future in as_completed(futures):
                 name, seed, outcome = future.result()
                 outcomes[name][seed] = outcome
                 done(1)
@@ -63,9 +66,20 @@ def run_all(
     return {name: [by[seed] for seed in seeds] for name, by in outcomes.items()}
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back; processes that start in the block never get it.
+
+    The parent ends them. One that starts would print a traceback.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
 def _begin() -> None:
-    """Leave Ctrl-C to the parent, which ends the pool."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Participants' data is almost never garbage.
     gc.set_threshold(100_000, 50, 1_000)
 
