@@ -8,8 +8,8 @@ change and monitored too. The table has the error of each prediction, and in bra
 half the width of its 95 % interval, both as shares of the figure.
 
 Limits of the result: everything is simulated, and what the history does not store, such
-as intervals and delays, is assumed as it is. What happens is one simulation of a day,
-so it has a deviation of its own.
+as intervals and delays, is assumed as it is. What happens is one simulation of
+four days, so it has a deviation of its own.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def _cell(one: Prediction) -> str:
 
 
 @click.command(help=__doc__)
-@click.option("--hours", default=24, help="Length of each monitored simulation.")
-@click.option("--seeds", default=10, help="Runs of what-if for each change.")
+@click.option("--hours", default=96, help="Length of each monitored simulation.")
+@click.option("--seeds", default=24, help="Runs of what-if for each change.")
 def main(hours: int, seeds: int) -> None:
     """Print a table of errors, and the greatest of them."""
     before = {
