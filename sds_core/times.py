@@ -13,7 +13,7 @@ from sds_core.text import iso_time
 
 SUFFIX = "_utc"
 
-_TIMES = frozenset(
+TIMES = frozenset(
     {
         "appeared_ms",
         "at_ms",
@@ -63,7 +63,7 @@ def with_utc(document: Any) -> Any:
     if isinstance(document, dict):
         found: dict[str, Any] = {}
         for name, value in document.items():
-            if name in _TIMES:
+            if name in TIMES:
                 found[name] = value
                 found[utc_name(name)] = _printed(value, name.endswith("_ns"))
             elif name in _BY_ID and isinstance(value, dict):

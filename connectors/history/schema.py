@@ -93,7 +93,7 @@ def incident_row(
     kind: AnyKind = ROOT_KIND,
 ) -> Row:
     """Return an incident as a row of its table: the report's object, and ``told``."""
-    row = incident_object(numbered.found, settings, kind.explain)
+    row = {**incident_object(numbered.found, settings, kind.explain)}
     return {kind.names.label: row.pop("channel")} | row | {"told": numbered.sequence}
 
 

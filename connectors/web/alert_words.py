@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict
+
+from msgspec import Meta
 
 from connectors.prometheus.firing import FiringAlert, FiringAlerts
 from connectors.web import words
@@ -127,7 +129,20 @@ def held_words(
     )
 
 
-def held_object(channel: str, one: ExcusedFindings) -> dict[str, Any]:
+HeldObject = TypedDict(
+    "HeldObject",
+    {
+        "alert": str,
+        "channel": str,
+        "reason": str,
+        "findings": Annotated[int, Meta(description="Those that do not count.")],
+        "from": Annotated[int, Meta(description="Event time, Unix ms.")],
+        "to": Annotated[int, Meta(description="Event time, Unix ms, inclusive.")],
+    },
+)
+
+
+def held_object(channel: str, one: ExcusedFindings) -> HeldObject:
     """Return an alert that is held back as the API gives it."""
     return {
         "alert": one.alert,

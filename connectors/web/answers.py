@@ -15,15 +15,19 @@ from sds_core.observer.figures import Unit
 from sds_core.times import with_utc
 
 _NONE: Mapping[str, str] = MappingProxyType({})
-_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+HEADERS: Mapping[str, str] = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+}
+"""No cache stores an answer, and no browser takes it for a page."""
 
 
-def answer(content: dict[str, Any], status: int = 200) -> Response:
+def answer(content: Mapping[str, Any], status: int = 200) -> Response:
     """Return an object as JSON, which no cache stores.
 
     Times stand in it as numbers and as RFC 3339, see `sds_core.times`.
     """
-    return JSONResponse(with_utc(content), status_code=status, headers=_HEADERS)
+    return JSONResponse(with_utc(content), status_code=status, headers=HEADERS)
 
 
 def refusal(status: int, message: str, values: Mapping[str, str]) -> Response:

@@ -11,23 +11,46 @@ a `next`, which is the parameter `after` of the request for these.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import msgspec
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 
-from connectors.web import parameters
 from connectors.web.alert_words import held_object
-from connectors.web.answers import answer, growth_object
+from connectors.web.answer_types import (
+    FleetPage,
+    IncidentsPage,
+    JobObject,
+    VerdictsPage,
+    fleet_type,
+    minutes_type,
+    taps_type,
+    view_type,
+    views_type,
+)
+from connectors.web.answers import growth_object
 from connectors.web.extras import EXTRAS
 from connectors.web.lookups import Lookups, read_figures
-from connectors.web.naming import display_name, label_of
-from connectors.web.paging import ListedIncident, PageRequest, Reference, next_after
-from connectors.web.parameters import existing, hours, incident_query, views_of
-from connectors.web.refusals import NoChannel
+from connectors.web.naming import display_name
+from connectors.web.operations import KINDS, NoQuery, json_operation, of_views
+from connectors.web.paging import (
+    PAGE_LIMIT,
+    ListedIncident,
+    PageQuery,
+    Reference,
+    next_after,
+)
+from connectors.web.parameters import (
+    HoursQuery,
+    IncidentSelection,
+    ViewQuery,
+    Whole,
+    views_of,
+)
+from connectors.web.refusals import HistoryBusy, HistoryUnreadable, NoChannel, NoRecord
 from connectors.web.sources import Sources, shown_until_ms
 from connectors.web.summary import (
     Trouble,
@@ -37,11 +60,13 @@ from connectors.web.summary import (
     views_by_tap,
 )
 from sds_core.observer.blindness import causes_of
+from sds_core.observer.causes import CauseObject
 from sds_core.observer.incidents import ChannelIncident, incident_object
 from sds_core.observer.minutes import MINUTE_MS
+from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.settings_table import changed
 from sds_core.observer.shown_verdicts import DAY_MS, minutes_by_verdict
-from sds_core.observer.snapshot import JobFigures, Snapshot, Views
+from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.tap_kind import TAP_FIGURES
 
 
@@ -59,6 +84,29 @@ class _SpanPlace(NamedTuple):
     begin_ms: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class ViewsQuery(ViewQuery, PageQuery):
+    """Selects a page of views, or one of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IncidentsQuery(IncidentSelection, PageQuery):
+    """Selects a page of incidents."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictsQuery(ViewQuery, PageQuery):
+    """Selects a page of the verdicts that were shown of a view.
+
+    Attributes:
+        begin: Begin, wall time, Unix ms; by default 24 hours before the end.
+        end: End, wall time, Unix ms; by default now.
+    """
+
+    begin: Whole | None = field(default=None, metadata={"name": "from"})
+    end: Whole | None = field(default=None, metadata={"name": "to"})
+
+
 class _AnyText(PathConvertor):
     """Any text: Starlette's own `path` stops at a line end, in the middle of an id."""
 
@@ -71,193 +119,161 @@ register_url_convertor("anytext", _AnyText())
 def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     """The routes of the API; a request that cannot be answered raises a `Refusal`."""
 
-    # These functions are synchronous, so Starlette runs them in its thread pool: they
-    # go through all views, or read files.
-    def all_views(request: Request) -> Response:
-        """Views of a kind; those at the root the most troubled first, with the job.
+    def all_views(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
+        """Return a page of the views of a kind, or one of them.
 
-        Query parameters: `limit` and `after`, see `PageRequest`; `id` or `key` to
-        select one view.
+        Channels come with the state of the job, and the most troubled ones first;
+        views of any kind come by name.
         """
-        page = PageRequest.of(request.query_params)
-        place = page.place(_ViewPlace)
-        is_root = _is_at_root(request)
+        place = query.place(_ViewPlace)
+        is_root = "prefix" not in request.path_params
         snapshot = sources.current() if is_root else read_figures(sources)
         views = views_of(request, snapshot)
         names = names_by_trouble(views) if is_root else sorted(views.totals)
         place_of = trouble_of(views) if is_root else _by_name
-        head = _fleet_object if is_root else _count
-        name = None
-        if snapshot.primed:
-            name = parameters.view(request.query_params, "id", views.totals)
+        many = len(views.totals)
+        head: Mapping[str, Any] = {"clock": snapshot.clock_ms or None, "count": many}
+        if is_root:
+            head = {**_fleet(snapshot, views), f"{views.kind.names.one}_count": many}
+        name = query.find(views.totals) if snapshot.primed else None
         if name is not None:
             names, place = [_known(views, name)], None
         begin = place and (*place[:2], place.view.find(views.totals))
-        shown, more = page.cut(names, begin, place_of)
-        return answer(
-            {
-                **head(snapshot, views),
-                views.kind.names.many: [
-                    _view_object(snapshot, views, each) for each in shown
-                ],
-                "next": next_after(
-                    shown,
-                    more,
-                    lambda name: (*place_of(name)[:2], Reference.to(name)),
-                ),
-            }
-        )
+        shown, more = query.cut(names, begin, place_of)
+        return {
+            **head,
+            views.kind.names.many: [
+                _view_object(snapshot, views, each) for each in shown
+            ],
+            "next": next_after(
+                shown, more, lambda name: (*place_of(name)[:2], Reference.to(name))
+            ),
+        }
 
-    def single_view(request: Request) -> Response:
-        """One view by its percent-encoded id."""
+    def single_view(request: Request, query: NoQuery) -> Mapping[str, Any]:
+        """Return one channel by its percent-encoded id."""
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
         name = _known(views, request.path_params["id"])
-        return answer(_view_object(snapshot, views, name))
+        return _view_object(snapshot, views, name)
 
-    def incidents(request: Request) -> Response:
-        """Incidents, the latest found first.
-
-        Query parameters: the name of a view, or `key`; `kind`; `since`, Unix ms, for
-        incidents found then or later and incidents that have not ended;
-        `standing=true`, for incidents that have not ended; `limit` and `after`, see
-        `PageRequest`.
-        """
-        page = PageRequest.of(request.query_params)
-        place = page.place(ListedIncident)
+    def incidents(request: Request, query: IncidentsQuery) -> IncidentsPage:
+        """Return a page of incidents, the latest found first."""
+        place = query.place(ListedIncident)
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
-        query = msgspec.structs.replace(
-            incident_query(request.query_params, _label(request, views), views.totals),
-            after=None if place is None else place.find(views.totals),
-            # One more than the limit, to know whether there are more.
-            limit=page.limit + 1,
+        listed = lookups.incidents(
+            views.kind.prefix,
+            msgspec.structs.replace(
+                query.query(views.totals),
+                after=None if place is None else place.find(views.totals),
+                # One more than the limit, to know whether there are more.
+                limit=query.length + 1,
+            ),
         )
-        listed = lookups.incidents(views.kind.prefix, query)
-        shown, more = listed[: page.limit], len(listed) > page.limit
-        return answer(
-            {
-                "incidents": [
-                    incident_object(one, snapshot.observer, views.kind.explain)
-                    | {"channel_name": _name(snapshot, views, one.channel)}
-                    for one in shown
-                ],
-                "causes": _causes(snapshot, views, shown),
-                "observer": changed(snapshot.observer),
-                "clock": snapshot.clock_ms or None,
-                "more": more,
-                "next": next_after(shown, more, ListedIncident.of),
-            }
-        )
+        shown, more = listed[: query.length], len(listed) > query.length
+        return {
+            "incidents": [
+                {
+                    **incident_object(one, snapshot.observer, views.kind.explain),
+                    "channel_name": _name(snapshot, views, one.channel),
+                }
+                for one in shown
+            ],
+            "causes": _causes(snapshot, views, shown),
+            "observer": changed(snapshot.observer),
+            "clock": snapshot.clock_ms or None,
+            "more": more,
+            "next": next_after(shown, more, ListedIncident.of),
+        }
 
-    def taps(request: Request) -> Response:
-        """Taps by id; query parameters: `limit` and `after`, see `PageRequest`."""
-        page = PageRequest.of(request.query_params)
-        place = page.place(Reference)
+    def taps(request: Request, query: PageQuery) -> Mapping[str, Any]:
+        """Return a page of taps, by id."""
+        place = query.place(Reference)
         snapshot = read_figures(sources)
         channels = views_by_tap(views_of(request, snapshot))
-        shown, more = page.cut(
+        shown, more = query.cut(
             sorted(snapshot.taps),
             None if place is None else place.find(snapshot.taps),
             lambda observer: observer,
         )
-        return answer(
-            {
-                "clock": snapshot.clock_ms or None,
-                "taps": [
-                    _tap_object(snapshot, observer, channels[observer])
-                    for observer in shown
-                ],
-                "wrong_clocks": dict(snapshot.job.clock.skewed_taps),
-                "next": next_after(shown, more, Reference.to),
-            }
-        )
+        return {
+            "clock": snapshot.clock_ms or None,
+            "taps": [
+                _tap_object(snapshot, observer, channels[observer])
+                for observer in shown
+            ],
+            "wrong_clocks": dict(snapshot.job.clock.skewed_taps),
+            "next": next_after(shown, more, Reference.to),
+        }
 
-    def minutes(request: Request) -> Response:
-        """Growth of a view's figures, interval by interval.
+    def minutes(request: Request, query: HoursQuery) -> Mapping[str, Any]:
+        """Return the growth of a view's figures, interval by interval.
 
-        Query parameters: the name of the view, or `key`; `hours`, up to now.
+        A minute appears once it has ended.
         """
-        given = request.query_params
-        chosen_hours = hours(given)
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
-        label = _label(request, views)
-        name = existing(given, label, views.totals)
-        trend = lookups.trend(snapshot, views, name, chosen_hours)
+        name = query.existing(views.totals)
+        trend = lookups.trend(snapshot, views, name, query.hours)
         growths = zip(trend.begins_ms, trend.growth, strict=True)
-        return answer(
-            {
-                label: name,
-                "hours": chosen_hours,
-                "interval_ms": trend.step_ms,
-                "intervals": [
-                    {
-                        "begin": begin_ms,
-                        "figures": growth_object(views.figures, growth),
-                    }
-                    for begin_ms, growth in growths
-                ],
-            }
-        )
+        return {
+            "id": name,
+            "hours": query.hours,
+            "interval_ms": trend.step_ms,
+            "intervals": [
+                {"begin": begin_ms, "figures": growth_object(views.figures, growth)}
+                for begin_ms, growth in growths
+            ],
+        }
 
-    def verdicts(request: Request) -> Response:
-        """What was shown of a view in each minute between two times, oldest first.
-
-        Query parameters: the name of the view, or `key`; `from` and `to`, Unix ms of
-        wall time, by default the last 24 hours; `limit` and `after`, see `PageRequest`.
-        """
-        given = request.query_params
-        page = PageRequest.of(given)
-        place = page.place(_SpanPlace)
+    def verdicts(request: Request, query: VerdictsQuery) -> VerdictsPage:
+        """Return a page of what was shown of a view between two times, oldest first."""
+        place = query.place(_SpanPlace)
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
-        prefix, label = views.kind.prefix, _label(request, views)
-        since_ms, until_ms = _times(given, shown_until_ms(sources.of(prefix)) or 0)
-        name = existing(given, label, views.totals)
+        prefix = views.kind.prefix
+        since_ms, until_ms = _times(query, shown_until_ms(sources.of(prefix)) or 0)
+        name = query.existing(views.totals)
         spans = lookups.verdicts(prefix, name, since_ms, until_ms)
-        shown, more = page.cut(spans, place, lambda span: _SpanPlace(span.begin_ms))
-        return answer(
-            {
-                label: name,
-                "from": since_ms,
-                "to": until_ms,
-                "minutes": minutes_by_verdict(spans),
-                "verdicts": [
-                    {
-                        "from": span.begin_ms,
-                        "to": span.end_ms,
-                        "verdict": span.verdict,
-                        "reason": span.reason,
-                    }
-                    for span in shown
-                ],
-                "next": next_after(shown, more, lambda span: _SpanPlace(span.begin_ms)),
-            }
-        )
+        shown, more = query.cut(spans, place, lambda span: _SpanPlace(span.begin_ms))
+        return {
+            "id": name,
+            "from": since_ms,
+            "to": until_ms,
+            "minutes": minutes_by_verdict(spans),
+            "verdicts": [
+                {
+                    "from": span.begin_ms,
+                    "to": span.end_ms,
+                    "verdict": span.verdict,
+                    "reason": span.reason,
+                }
+                for span in shown
+            ],
+            "next": next_after(shown, more, lambda span: _SpanPlace(span.begin_ms)),
+        }
 
-    lists = {"incidents": incidents, "minutes": minutes, "verdicts": verdicts}
+    history = (HistoryBusy, HistoryUnreadable)
     return [
-        *(Route(f"/api/v1/{name}", handler) for name, handler in lists.items()),
-        Route("/api/v1/taps", taps),
-        Route("/api/v1/channels", all_views),
-        Route("/api/v1/channels/{id:anytext}", single_view),
-        Route("/api/v1/views/{prefix}", all_views),
-        *(
-            Route(f"/api/v1/views/{{prefix}}/{name}", handler)
-            for name, handler in lists.items()
+        json_operation("/api/v1/channels", all_views, answers=[fleet_type(ROOT_KIND)]),
+        json_operation(
+            "/api/v1/channels/{id:anytext}",
+            single_view,
+            NoChannel,
+            answers=[view_type(ROOT_KIND)],
         ),
+        json_operation(
+            "/api/v1/views/{prefix}",
+            all_views,
+            answers=[views_type(kind) for kind in KINDS],
+        ),
+        json_operation("/api/v1/taps", taps, answers=[taps_type()]),
+        *of_views("incidents", incidents, *history),
+        *of_views("minutes", minutes, NoRecord, *history, answer_of=minutes_type),
+        *of_views("verdicts", verdicts, *history),
         *(route for extras in EXTRAS.values() for route in extras.routes(sources)),
     ]
-
-
-def _is_at_root(request: Request) -> bool:
-    return "prefix" not in request.path_params
-
-
-def _label(request: Request, views: Views[Any]) -> str:
-    """Return the parameter, and the key of answers, that names a view."""
-    return label_of(views.kind) if _is_at_root(request) else "id"
 
 
 def _known(views: Views[Any], name: str) -> str:
@@ -270,22 +286,17 @@ def _by_name(name: str) -> Trouble:
     return False, 0, name
 
 
-def _fleet_object(snapshot: Snapshot, views: Views[Any]) -> dict[str, Any]:
+def _fleet(snapshot: Snapshot, views: Views[Any]) -> FleetPage:
     summary = summarise(snapshot)
     return {
         "ok": snapshot.ok,
-        "level": summary.level.value,
+        "level": summary.level,
         "summary": summary.sentence,
         "clock": snapshot.clock_ms or None,
-        "job": {"primed": snapshot.primed} | _job_object(snapshot.job),
+        "job": _job_object(snapshot),
         "undecodable": dict(snapshot.undecodable),
-        "held_back": [held_object(*one) for one in views.held_back],
-        f"{views.kind.names.one}_count": len(views.totals),
+        "held_back": [held_object(*one) for one in views.held_back[:PAGE_LIMIT]],
     }
-
-
-def _count(snapshot: Snapshot, views: Views[Any]) -> dict[str, Any]:
-    return {"clock": snapshot.clock_ms or None, "count": len(views.totals)}
 
 
 def _view_object(snapshot: Snapshot, views: Views[Any], name: str) -> dict[str, Any]:
@@ -311,7 +322,7 @@ def _name(snapshot: Snapshot, views: Views[Any], name: str) -> str | None:
 
 def _causes(
     snapshot: Snapshot, views: Views[Any], listed: Iterable[ChannelIncident]
-) -> dict[str, Any]:
+) -> dict[str, list[CauseObject]]:
     """Return the likely causes of the views that have these incidents, by name.
 
     Views without a likely cause are left out, and those that have ended.
@@ -326,22 +337,22 @@ def _causes(
     }
 
 
-def _times(given: Mapping[str, str], known_ms: int) -> tuple[int, int]:
+def _times(query: VerdictsQuery, known_ms: int) -> tuple[int, int]:
     """Return the requested begin and end, Unix ms, rounded to the minutes around them.
 
     Of the minutes after `known_ms`, Unix ms, nothing is known.
     """
-    to_ms = parameters.number(given, "to")
     until_ms = known_ms
-    if to_ms is not None:
-        until_ms = min(-(-to_ms // MINUTE_MS) * MINUTE_MS, known_ms)
-    from_ms = parameters.number(given, "from")
-    since_ms = until_ms - DAY_MS if from_ms is None else from_ms
+    if query.end is not None:
+        until_ms = min(-(-query.end // MINUTE_MS) * MINUTE_MS, known_ms)
+    since_ms = until_ms - DAY_MS if query.begin is None else query.begin
     return max(since_ms // MINUTE_MS * MINUTE_MS, 0), until_ms
 
 
-def _job_object(job: JobFigures) -> dict[str, Any]:
+def _job_object(snapshot: Snapshot) -> JobObject:
+    job = snapshot.job
     return {
+        "primed": snapshot.primed,
         "running": job.running,
         "error": job.error,
         "retrying": job.retrying,

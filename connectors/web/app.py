@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute
 
 from connectors.web import api, hours_api, planning_api
 from connectors.web.answers import is_api, refusal
@@ -16,6 +16,7 @@ from connectors.web.crowding import LimitedRequests
 from connectors.web.health import obstacle_of, probes
 from connectors.web.lookups import Lookups
 from connectors.web.metrics import Metrics
+from connectors.web.openapi import description
 from connectors.web.pages import (
     fleet,
     incidents,
@@ -73,23 +74,24 @@ def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
         answer.headers["Connection"] = "close"
         return answer
 
+    every: list[BaseRoute] = [
+        Metrics(registry).route,
+        *probes(lambda: obstacle_of(sources.current())),
+        *api.routes(sources, lookups),
+        *hours_api.routes(sources, lookups),
+        *planning_api.routes(sources),
+        *fleet.routes(layout, sources),
+        *view.routes(layout, sources, lookups),
+        *incidents.routes(layout, sources, lookups),
+        *planning.routes(layout, sources),
+        *trace.routes(layout, sources),
+        *taps.routes(layout, sources),
+        *monitor.routes(layout, sources),
+        *runbooks.routes(layout, sources),
+        layout.assets(),
+    ]
     return Starlette(
-        routes=[
-            Route("/metrics", Metrics(registry).answer),
-            *api.routes(sources, lookups),
-            *hours_api.routes(sources, lookups),
-            *planning_api.routes(sources),
-            *probes(lambda: obstacle_of(sources.current())),
-            *fleet.routes(layout, sources),
-            *view.routes(layout, sources, lookups),
-            *incidents.routes(layout, sources, lookups),
-            *planning.routes(layout, sources),
-            *trace.routes(layout, sources),
-            *taps.routes(layout, sources),
-            *monitor.routes(layout, sources),
-            *runbooks.routes(layout, sources),
-            layout.assets(),
-        ],
+        routes=[*every, description(every)],
         middleware=[Middleware(LimitedRequests)],
         exception_handlers={Refusal: refuse, HTTPException: refuse, Exception: fail},
     )

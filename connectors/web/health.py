@@ -10,12 +10,15 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 
 from connectors.web import words
 from connectors.web.crowding import LimitedRequests
 from connectors.web.door import ANONYMOUS
 from connectors.web.metrics import Metrics
+from connectors.web.openapi import description
+from connectors.web.operations import Operation
+from connectors.web.refusals import NotReady
 from sds_core.observer.snapshot import Snapshot
 from sds_core.text import one_line
 
@@ -24,33 +27,36 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
     """`/healthz` and `/readyz`; `obstacle` says why it is not ready, or nothing."""
 
     async def healthz(request: Request) -> Response:
-        """200 as long as the process answers."""
+        """Answer as long as the process can: 200."""
         return PlainTextResponse("ok\n")
 
     # A thread of its own: pages may take all others.
     thread = CapacityLimiter(1)
 
     async def readyz(request: Request) -> Response:
-        """200 while there is no obstacle, else 503, and why if there is a login."""
+        """Answer 200 while figures are complete and fresh, else 503.
+
+        The reason follows if the request has a login, or none is needed.
+        """
         # It may read all channels.
         if why := await to_thread.run_sync(obstacle, limiter=thread):
             shown = "" if ANONYMOUS in request.scope else f": {why}"
             return PlainTextResponse(f"not ready{shown}\n", status_code=503)
         return PlainTextResponse("ready\n")
 
-    return [Route("/healthz", healthz), Route("/readyz", readyz)]
+    return [
+        Operation("/healthz", healthz, is_open=True),
+        Operation("/readyz", readyz, NotReady),
+    ]
 
 
 def metrics_app(
     registry: CollectorRegistry, obstacle: Callable[[], str], *routes: BaseRoute
 ) -> Starlette:
-    """An application with `/metrics`, the probes, and further routes."""
+    """An application with `/metrics`, probes, further routes, and their description."""
+    every = [Metrics(registry).route, *probes(obstacle), *routes]
     return Starlette(
-        routes=[
-            Route("/metrics", Metrics(registry).answer),
-            *probes(obstacle),
-            *routes,
-        ],
+        routes=[*every, description(every)],
         middleware=[Middleware(LimitedRequests)],
     )
 

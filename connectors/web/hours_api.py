@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple, TypedDict
 
-from connectors.web import parameters
-from connectors.web.answers import answer
+from msgspec import Meta
+from starlette.requests import Request
+from starlette.routing import BaseRoute
+
+from connectors.web.answer_types import Clock, Next, capital, extended, record
 from connectors.web.lookups import Lookups, read_figures
-from connectors.web.refusals import WrongParameter
+from connectors.web.operations import KINDS, json_operation
+from connectors.web.paging import PageQuery, next_after
+from connectors.web.parameters import ViewQuery, views_of
+from connectors.web.refusals import HistoryBusy, HistoryUnreadable
 from connectors.web.sources import Sources
+from sds_core.observer.kinds import AnyKind
 from sds_core.planning.hours import DAY_MS, hour_rows
 from sds_core.planning.measures import measures_of
 
@@ -18,40 +25,85 @@ DEFAULT_DAYS = 56
 MAX_DAYS = 365
 
 
+@dataclass(frozen=True, kw_only=True)
+class DaysQuery(ViewQuery, PageQuery):
+    """Selects a page of the hours of a view.
+
+    Attributes:
+        days: Days up to now.
+    """
+
+    days: Annotated[int, Meta(ge=1, le=MAX_DAYS)] = DEFAULT_DAYS
+
+
+class ViewHours(TypedDict):
+    """A page of the hours in which a figure of a view changed, oldest first."""
+
+    id: str
+    clock: Clock
+    next: Next
+
+
+class _HourPlace(NamedTuple):
+    """The place of an hour in the list: its last minute, Unix ms."""
+
+    minute: int
+
+
 def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     """The route; a request that cannot be answered raises a `Refusal`."""
 
-    # Synchronous, so Starlette runs it in its thread pool: it reads files.
-    def hours(request: Request) -> Response:
-        """A row for each hour in which a figure of a view changed.
+    def hours(request: Request, query: DaysQuery) -> Mapping[str, Any]:
+        """Return a page of the hours in which a figure of a view changed, oldest first.
 
-        Query parameters: `id` or `key`; `days`, up to now. A row has the last value of
-        each counter and the greatest of each gauge.
+        An hour has the last value of each counter and the greatest of each gauge.
         """
-        given = request.query_params
-        days = parameters.number(given, "days")
-        days = DEFAULT_DAYS if days is None else days
-        if not 1 <= days <= MAX_DAYS:
-            allowed = f"a whole number from 1 to {MAX_DAYS}"
-            raise WrongParameter("days", allowed, str(days))
+        place = query.place(_HourPlace)
         snapshot = read_figures(sources)
-        views = parameters.views_of(request, snapshot)
-        name = parameters.existing(given, "id", views.totals)
+        views = views_of(request, snapshot)
+        name = query.existing(views.totals)
         measures = measures_of(views.kind.published)
         end_ms = snapshot.clock_ms + 1
         rows = lookups.minutes(
-            views.kind.prefix, name, end_ms - days * DAY_MS, end_ms, measures.fields
-        )
-        columns = ("minute", *measures.fields)
-        return answer(
-            {
-                "id": name,
-                "clock": snapshot.clock_ms or None,
-                "hours": [
-                    {column: row.get(column) for column in columns}
-                    for row in hour_rows(rows, measures.gauges)
-                ],
-            }
+            views.kind.prefix,
+            name,
+            end_ms - query.days * DAY_MS,
+            end_ms,
+            measures.fields,
         )
 
-    return [Route("/api/v1/views/{prefix}/hours", hours)]
+        def place_of(row: Mapping[str, Any]) -> _HourPlace:
+            return _HourPlace(row["minute"])
+
+        shown, more = query.cut(hour_rows(rows, measures.gauges), place, place_of)
+        columns = ("minute", *measures.fields)
+        return {
+            "id": name,
+            "clock": snapshot.clock_ms or None,
+            "hours": [{column: row.get(column) for column in columns} for row in shown],
+            "next": next_after(shown, more, place_of),
+        }
+
+    return [
+        json_operation(
+            "/api/v1/views/{prefix}/hours",
+            hours,
+            HistoryBusy,
+            HistoryUnreadable,
+            answers=[_hours_type(kind) for kind in KINDS],
+        )
+    ]
+
+
+def _hours_type(kind: AnyKind) -> type:
+    name, table = capital(kind.names.one), kind.published
+    helps = {column.name: column.help for column in table.columns}
+    fields = {
+        field: Annotated[int | None, Meta(description=helps[field])]
+        for field in measures_of(table).fields
+    }
+    minute = Annotated[
+        int, Meta(description="Begin of the hour's last minute, event time, Unix ms.")
+    ]
+    hour = record(f"{name}Hour", {"minute": minute, **fields})
+    return extended(f"{name}Hours", ViewHours, {"hours": list[hour]})  # type: ignore[valid-type]

@@ -16,7 +16,7 @@ from connectors.web.refusals import (
     NoRecord,
 )
 from connectors.web.sources import Sources
-from connectors.web.trends import Trend, recent_trend
+from connectors.web.trends import Hours, Trend, recent_trend
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.shown_verdicts import Span, spans_of
 from sds_core.observer.snapshot import Snapshot, Views
@@ -51,11 +51,9 @@ class Lookups:
             return stored.find_incidents(query)
 
     def trend(
-        self, snapshot: Snapshot, views: Views[Any], name: str, hours: int
+        self, snapshot: Snapshot, views: Views[Any], name: str, hours: Hours
     ) -> Trend:
         """Growth of a view's figures in the last hours.
-
-        `hours` is a key of `connectors.web.trends.HOURS`.
 
         Raises:
             NoRecord: The monitor has not read any record yet, or stores nothing of this

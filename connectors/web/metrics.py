@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
@@ -17,9 +18,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from connectors.prometheus.exposition import encoder
+from connectors.web.operations import Operation
 
 _COMPRESSION = 3
 """Level of zlib. The highest takes ten times as long for a seventh less."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricsQuery:
+    """Selects metrics.
+
+    Attributes:
+        names: Names of metrics; by default all. It may be given several times.
+    """
+
+    names: list[str] = field(default_factory=list, metadata={"name": "name[]"})
 
 
 class _Wanted(NamedTuple):
@@ -52,8 +65,13 @@ class Metrics:
         self._thread = ThreadPoolExecutor(1, "metrics")
         self._newest: _Made | None = None
 
+    @property
+    def route(self) -> Operation:
+        """The route of scrapes."""
+        return Operation("/metrics", self.answer, form=MetricsQuery)
+
     async def answer(self, request: Request) -> Response:
-        """Answer one scrape."""
+        """Return the metrics as Prometheus text, or OpenMetrics if it is accepted."""
         wanted = _Wanted(
             ",".join(request.headers.getlist("accept")),
             tuple(request.query_params.getlist("name[]")),

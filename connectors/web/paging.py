@@ -11,13 +11,14 @@ import binascii
 import json
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, Self, TypeVar
 
 import msgspec
 
 from connectors.web.naming import needs_key, short_key
-from connectors.web.parameters import number
+from connectors.web.parameters import Whole
 from connectors.web.refusals import WrongParameter
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentPlace
 
@@ -35,28 +36,22 @@ Entry = TypeVar("Entry")
 Place = TypeVar("Place")
 
 
-class PageRequest(NamedTuple):
-    """Which page of a list to return.
+@dataclass(frozen=True, kw_only=True)
+class PageQuery:
+    """Selects a page of a list.
 
     Attributes:
-        limit: Greatest number of entries.
-        after: The `next` of the page before; None for the first page.
+        limit: Number of entries at most; more than 1,000 count as 1,000.
+        after: The `next` of the page before.
     """
 
-    limit: int
-    after: str | None
+    limit: Whole = PAGE_LIMIT
+    after: str | None = None
 
-    @classmethod
-    def of(cls, given: Mapping[str, str]) -> PageRequest:
-        """Return the page that the parameters `limit` and `after` select.
-
-        Raises:
-            WrongParameter: `limit` is not a number.
-        """
-        limit = number(given, "limit")
-        return cls(
-            PAGE_LIMIT if limit is None else min(limit, PAGE_LIMIT), given.get("after")
-        )
+    @property
+    def length(self) -> int:
+        """Number of entries of the page, at most."""
+        return min(self.limit, PAGE_LIMIT)
 
     def place(self, form: type[Place]) -> Place | None:
         """Return the place after which the page begins; None for the first page.
@@ -87,7 +82,7 @@ class PageRequest(NamedTuple):
         The entries are in the order of their places.
         """
         begin = 0 if place is None else bisect_right(entries, place, key=place_of)
-        end = begin + self.limit
+        end = begin + self.length
         return entries[begin:end], end < len(entries)
 
 

@@ -1,48 +1,213 @@
-"""Query parameters of pages and API, refused in one line if they make no sense.
+"""Query parameters of pages and API: dataclasses, whose fields they are.
 
-A value that is not allowed is a `WrongParameter`; a view that is named but does not
-exist, by name or by key, is a `NoChannel`.
+The types of the fields say what is allowed, in the API's description as well. A value
+that is not allowed is a `WrongParameter`, a name that the API does not know an
+`UnknownParameter`; a view that is named but does not exist is a `NoChannel`.
 """
 
 from __future__ import annotations
 
-import re
+import enum
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
+import msgspec
+from msgspec import Meta
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from connectors.web.naming import needs_key, short_key
-from connectors.web.refusals import NoChannel, WrongParameter
-from connectors.web.trends import DEFAULT_HOURS, HOURS
+from connectors.web.refusals import NoChannel, UnknownParameter, WrongParameter
+from connectors.web.trends import DEFAULT_HOURS, Hours
 from sds_core.observer.incidents import IncidentKind, IncidentQuery
 from sds_core.observer.snapshot import Snapshot, Views
 
+_GREATEST = 10**18 - 1
+"""64 bits hold every number of 18 digits."""
 
-def number(given: Mapping[str, str], name: str) -> int | None:
-    """Return a whole number from 0 on; None if the parameter is missing."""
-    text = given.get(name)
-    if text is None:
-        return None
-    # Greatest number of digits of a 64-bit integer.
-    if not re.fullmatch("[0-9]{1,18}", text):
-        raise WrongParameter(name, "a whole number, 0 or more", text)
-    return int(text)
+Whole = Annotated[int, Meta(ge=0, le=_GREATEST)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewQuery:
+    """Selects a view.
+
+    Attributes:
+        id: Id of the channel or group.
+        key: 16 hexadecimal digits in place of an id that is too long for an address.
+    """
+
+    id: str | None = None
+    key: str | None = None
+
+    def find(self, names: Iterable[str]) -> str | None:
+        """Return the name of the view; None if no parameter names one."""
+        if self.id is not None or self.key is None:
+            return self.id
+        for name in names:
+            if needs_key(name) and short_key(name) == self.key:
+                return name
+        raise NoChannel("key", self.key)
+
+    def chosen(self, names: Collection[str]) -> str | None:
+        """Return the name of the view, if one is given."""
+        return None if self.find(names) is None else self.existing(names)
+
+    def existing(self, names: Collection[str]) -> str:
+        """Return the name of the view, which must be given."""
+        name = self.find(names) or ""
+        if name not in names:
+            raise NoChannel("id", name)
+        return name
+
+
+@dataclass(frozen=True, kw_only=True)
+class IncidentSelection(ViewQuery):
+    """Selects incidents.
+
+    Attributes:
+        kind: Incidents of this kind.
+        since: Incidents found at this event time or later, Unix ms, and those that
+            have not ended.
+        standing: Whether only those that have not ended are selected.
+    """
+
+    kind: IncidentKind | None = None
+    since: Whole | None = None
+    standing: bool = False
+
+    def query(self, names: Iterable[str]) -> IncidentQuery:
+        """Return the query; `names` are those of all views."""
+        return IncidentQuery(
+            channel=self.find(names),
+            kind=self.kind,
+            since_ms=self.since,
+            standing=self.standing,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class HoursQuery(ViewQuery):
+    """Selects a view and a time.
+
+    Attributes:
+        hours: Hours up to now.
+    """
+
+    hours: Hours = DEFAULT_HOURS
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceQuery(ViewQuery):
+    """Selects a message.
+
+    Attributes:
+        message: Id of the message, or the Waku hash of a copy.
+        since: About when it appeared, Unix ms; by default within the last 24 hours.
+    """
+
+    message: Annotated[str, Meta(min_length=1)]
+    since: Whole | None = None
+
+
+class Parameter(NamedTuple):
+    """A query parameter.
+
+    Attributes:
+        name: Its name in an address.
+        field: Field of the dataclass that has it.
+        type: Type of its values.
+        default: Value without it; `dataclasses.MISSING` if it must be given.
+    """
+
+    name: str
+    field: str
+    type: Any
+    default: Any
+
+    @property
+    def is_required(self) -> bool:
+        """Whether it must be given."""
+        return self.default is MISSING
+
+    def read(self, text: str) -> Any:
+        """Return the value that a text means."""
+        try:
+            return msgspec.convert(text, self.type, strict=False)
+        except msgspec.ValidationError as error:
+            raise WrongParameter(self.name, _allowed(self.type), text) from error
+
+
+Query = TypeVar("Query")
+
+
+@cache
+def parameters_of(form: type, label: str = "id") -> Sequence[Parameter]:
+    """Return the parameters that a dataclass describes.
+
+    `label` is the name in addresses of the field `id`. A name in the metadata of a
+    field is that of its parameter.
+    """
+    types = get_type_hints(form, include_extras=True)
+    return [
+        Parameter(
+            label if one.name == "id" else one.metadata.get("name", one.name),
+            one.name,
+            _given(types[one.name]),
+            None if one.default_factory is not MISSING else one.default,
+        )
+        for one in fields(form)
+    ]
+
+
+def read_query(
+    form: type[Query],
+    given: Mapping[str, str],
+    label: str = "id",
+    *,
+    strict: bool = True,
+) -> Query:
+    """Return what the parameters of a request select.
+
+    Args:
+        form: A dataclass.
+        given: Names and values.
+        label: See `parameters_of`.
+        strict: Whether parameters that the dataclass does not have are refused.
+    """
+    known = {one.name: one for one in parameters_of(form, label)}
+    for name in given:
+        if strict and name not in known:
+            raise UnknownParameter(name, list(known))
+    for one in known.values():
+        if one.is_required and one.name not in given:
+            raise WrongParameter(one.name, _allowed(one.type), "")
+    return form(
+        **{
+            one.field: one.read(given[name])
+            for name, one in known.items()
+            if name in given
+        }
+    )
 
 
 def one_of(given: Mapping[str, str], name: str, allowed: Sequence[str]) -> str | None:
     """Return one of some words; None if the parameter is missing."""
     text = given.get(name)
     if text is not None and text not in allowed:
-        raise WrongParameter(name, f"one of {', '.join(allowed)}", text)
+        raise WrongParameter(name, _listed(allowed), text)
     return text
-
-
-def hours(given: Mapping[str, str]) -> int:
-    """Return the number of hours that charts cover."""
-    text = one_of(given, "hours", [str(choice) for choice in HOURS])
-    return DEFAULT_HOURS if text is None else int(text)
 
 
 def views_of(request: Request, snapshot: Snapshot) -> Views[Any]:
@@ -58,42 +223,31 @@ def views_of(request: Request, snapshot: Snapshot) -> Views[Any]:
     raise HTTPException(404)
 
 
-def view(given: Mapping[str, str], label: str, names: Iterable[str]) -> str | None:
-    """Return the name of the requested view or group; None if no parameter names one.
-
-    `label` is the parameter for a name; `key` may replace it if the name is long.
-    """
-    if label in given or "key" not in given:
-        return given.get(label)
-    key = given["key"]
-    for name in names:
-        if needs_key(name) and short_key(name) == key:
-            return name
-    raise NoChannel("key", key)
+def _given(kind: Any) -> Any:
+    """Return the type of the values of a parameter that may be missing."""
+    options = [one for one in get_args(kind) if one is not type(None)]
+    return options[0] if type(None) in get_args(kind) else kind
 
 
-def chosen(given: Mapping[str, str], label: str, names: Collection[str]) -> str | None:
-    """Return the name of the requested view, if one is given; see `view`."""
-    name = view(given, label, names)
-    return None if name is None else existing(given, label, names)
-
-
-def existing(given: Mapping[str, str], label: str, names: Collection[str]) -> str:
-    """Return the name of the requested view, which must be given; see `view`."""
-    name = view(given, label, names) or ""
-    if name not in names:
-        raise NoChannel("id", name)
-    return name
-
-
-def incident_query(
-    given: Mapping[str, str], label: str, names: Iterable[str]
-) -> IncidentQuery:
-    """Return the query that a view's name, `kind`, `since` and `standing` select."""
-    kind = one_of(given, "kind", list(IncidentKind))
-    return IncidentQuery(
-        channel=view(given, label, names),
-        kind=None if kind is None else IncidentKind(kind),
-        since_ms=number(given, "since"),
-        standing=one_of(given, "standing", ["true", "false"]) == "true",
+def _allowed(kind: Any) -> str:
+    """Return which values a type allows, in words."""
+    if kind is bool:
+        return _listed(["true", "false"])
+    if get_origin(kind) is Literal:
+        return _listed(get_args(kind))
+    if isinstance(kind, enum.EnumType):
+        return _listed(list(kind))
+    described = msgspec.json.schema(kind)
+    if described["type"] != "integer":
+        return "a text"
+    least, greatest = described["minimum"], described["maximum"]
+    limits = (
+        f", {least} or more"
+        if greatest == _GREATEST
+        else f" from {least} to {greatest}"
     )
+    return f"a whole number{limits}"
+
+
+def _listed(values: Sequence[object]) -> str:
+    return f"one of {', '.join(map(str, values))}"

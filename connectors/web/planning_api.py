@@ -2,18 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypedDict
 
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 
-from connectors.web import parameters
-from connectors.web.answers import answer
+from connectors.web.answer_types import Clock, Name, Next, capital, extended
 from connectors.web.lookups import read_figures
-from connectors.web.naming import display_name, label_of
+from connectors.web.naming import display_name
+from connectors.web.operations import of_views
+from connectors.web.paging import PageQuery, Reference, next_after
+from connectors.web.parameters import ViewQuery, views_of
 from connectors.web.sources import Sources
-from sds_core.planning.document import forecast_object
+from sds_core.observer.kinds import AnyKind
+from sds_core.planning.document import ForecastObject, forecast_object
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanningQuery(ViewQuery, PageQuery):
+    """Selects a page of forecasts, or all days of one."""
+
+
+class ViewForecast(ForecastObject):
+    """The forecast of a channel or group.
+
+    Attributes:
+        begin: Where it begins, event time, Unix ms.
+        history_days: Whole days of history that it follows from.
+        figures: By name.
+        limits: When each limit is reached.
+    """
+
+    id: str
+    name: Name
+    begin: int
+
+
+class Unforecast(TypedDict):
+    """A channel or group without a forecast, and why."""
+
+    id: str
+    why: str
+
+
+class Planning(TypedDict):
+    """The newest forecasts of a kind of view.
+
+    Attributes:
+        computed: When they were computed, wall time, Unix ms.
+        problem: Why the newest computation failed; empty if it did not.
+        days: Days that they look ahead.
+        interval: Probability of the intervals, percent.
+        total: Forecast of the sum of all.
+        without_forecast: Those without one, at most as many as are computed.
+        not_computed: Number of those beyond the limit of the computation.
+    """
+
+    clock: Clock
+    computed: int | None
+    problem: str
+    days: int
+    interval: int
+    total: ForecastObject | None
+    without_forecast: list[Unforecast]
+    not_computed: int
+    next: Next
 
 
 def routes(sources: Sources) -> list[BaseRoute]:
@@ -23,43 +79,46 @@ def routes(sources: Sources) -> list[BaseRoute]:
         sources: Source of the forecasts.
     """
 
-    # Synchronous, so Starlette runs it in its thread pool: it goes through all views.
-    def planning(request: Request) -> Response:
-        """Return the newest forecasts of a kind: of all views, the next seven days.
+    def planning(request: Request, query: PlanningQuery) -> Mapping[str, Any]:
+        """Return a page of the newest forecasts of a kind, by name.
 
-        Query parameter: the name of a view, or `key`, to get all its days.
+        A forecast has the next seven days; if one view is selected, all its days.
         """
+        place = query.place(Reference)
         snapshot = read_figures(sources)
-        kind = parameters.views_of(request, snapshot).kind
-        plan, label = sources.plan(kind.prefix), label_of(kind)
-        name = parameters.chosen(request.query_params, label, plan.views)
-        shown = plan.views if name is None else {name: plan.views[name]}
+        kind = views_of(request, snapshot).kind
+        plan = sources.plan(kind.prefix)
+        name = query.chosen(plan.views)
+        names = sorted(plan.views) if name is None else [name]
+        begin = None if place is None else place.find(plan.views)
+        shown, more = query.cut(names, begin, str)
         to_object = partial(forecast_object, is_whole=name is not None)
-        return answer(
-            {
-                "clock": snapshot.clock_ms or None,
-                "computed": plan.computed_ms,
-                "problem": plan.problem,
-                "days": plan.days,
-                "interval": plan.interval,
-                kind.names.many: [
-                    {
-                        "id": view,
-                        "name": display_name(snapshot, view, kind) or None,
-                        "begin": forecast.begin_ms,
-                        **to_object(forecast),
-                    }
-                    for view, forecast in shown.items()
-                ],
-                "total": None if plan.total is None else to_object(plan.total),
-                "without_forecast": [
-                    {"id": view, "why": why} for view, why in plan.without.items()
-                ],
-                "not_computed": plan.hidden,
-            }
-        )
+        return {
+            "clock": snapshot.clock_ms or None,
+            "computed": plan.computed_ms,
+            "problem": plan.problem,
+            "days": plan.days,
+            "interval": plan.interval,
+            kind.names.many: [
+                {
+                    "id": view,
+                    "name": display_name(snapshot, view, kind) or None,
+                    "begin": plan.views[view].begin_ms,
+                    **to_object(plan.views[view]),
+                }
+                for view in shown
+            ],
+            "total": None if plan.total is None else to_object(plan.total),
+            "without_forecast": [
+                {"id": view, "why": why} for view, why in plan.without.items()
+            ],
+            "not_computed": plan.hidden,
+            "next": next_after(shown, more, Reference.to),
+        }
 
-    return [
-        Route("/api/v1/planning", planning),
-        Route("/api/v1/views/{prefix}/planning", planning),
-    ]
+    return [*of_views("planning", planning, answer_of=_planning_type)]
+
+
+def _planning_type(kind: AnyKind) -> type:
+    name = f"{capital(kind.names.one)}Planning"
+    return extended(name, Planning, {kind.names.many: list[ViewForecast]})

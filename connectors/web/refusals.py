@@ -1,11 +1,13 @@
 """Why a request cannot be answered.
 
 Refusal
+├── UnknownParameter     400
 ├── WrongParameter       400
 ├── NoChannel            404
 ├── NoTrace              404
 ├── TracesBusy           429
 ├── TraceFailed          503
+├── NotReady             503
 ├── FiguresUnread        503
 ├── NoRecord             503
 ├── HistoryBusy          503
@@ -14,7 +16,7 @@ Refusal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -40,6 +42,16 @@ class Refusal(Exception):
     def __init__(self, why: str = "", values: Mapping[str, str] = _NO_VALUES) -> None:
         super().__init__(why or self.message)
         self.values = values
+
+
+class UnknownParameter(Refusal):
+    """No query parameter has this name; the message says which ones exist."""
+
+    status = 400
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        some = f"known are {', '.join(known)}" if known else "this address has none"
+        super().__init__(f"there is no parameter {words.short(name)}: {some}")
 
 
 class WrongParameter(Refusal):
@@ -77,6 +89,12 @@ class TracesBusy(Refusal):
 
 class TraceFailed(Refusal):
     """A trace took too long, or Kafka does not answer."""
+
+    status = 503
+
+
+class NotReady(Refusal):
+    """Figures are not complete and fresh."""
 
     status = 503
 

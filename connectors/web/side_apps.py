@@ -2,21 +2,56 @@
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
 from connectors.prometheus.collector import FiguresCollector, MirrorCollector
-from connectors.web.answers import answer
 from connectors.web.health import metrics_app
+from connectors.web.operations import NoQuery, json_operation
 from sds_core.audit.figures import AUDIT_METRICS, AuditFigures
 from sds_core.audit.serving_figures import SERVING_METRICS, ServingFigures
 from sds_core.mirror.figures import MirrorFigures
 
 NEWEST = "/api/v1/audit"
 """Path of the newest result; `sds-monitor run --audit` reads it."""
+
+
+class AuditObject(TypedDict):
+    """Result of an audit.
+
+    Attributes:
+        ended_ms: When it ended, wall time, Unix ms.
+        is_complete: Whether the mirror lacks no message.
+        missing_here: Messages that the mirror lacks, and did not get since.
+        missing_there: Messages of the mirror that the other side lacks.
+        missing_before_begin: Messages of `missing_here` before the mirror's first one.
+        mirror_begin_ms: Time of that one, Unix ms.
+        newest_missing_ms: By channel, time of its newest message that the mirror
+            lacks, Unix ms.
+    """
+
+    ended_ms: int | None
+    is_complete: bool
+    missing_here: int
+    missing_there: int
+    missing_before_begin: int
+    mirror_begin_ms: int | None
+    newest_missing_ms: dict[str, int]
+
+
+class AuditAnswer(TypedDict):
+    """The newest result of an audit.
+
+    Attributes:
+        audit: The result; null before there is one.
+        error: Why the newest audit failed; empty if it did not.
+    """
+
+    audit: AuditObject | None
+    error: str
 
 
 def create_mirror_app(figures: MirrorFigures) -> Starlette:
@@ -52,26 +87,24 @@ def create_audit_app(figures: AuditFigures) -> Starlette:
             return figures.error or "the first audit has not ended"
         return ""
 
-    async def newest(request: Request) -> Response:
-        """Return the newest result; null before there is one."""
+    def newest(request: Request, query: NoQuery) -> AuditAnswer:
+        """Return the newest result of the audit."""
         result = figures.result
         if result is None:
-            return answer({"audit": None, "error": figures.error})
-        return answer(
-            {
-                "audit": {
-                    "ended_ms": figures.result_ms,
-                    "is_complete": result.is_complete,
-                    "missing_here": len(result.missing_here) - result.remirrored,
-                    "missing_there": len(result.missing_there),
-                    "missing_before_begin": result.missing_before_begin,
-                    "mirror_begin_ms": result.mirror_begin_ms,
-                    "newest_missing_ms": dict(result.newest_missing_ms),
-                },
-                "error": figures.error,
-            }
-        )
+            return {"audit": None, "error": figures.error}
+        return {
+            "audit": {
+                "ended_ms": figures.result_ms,
+                "is_complete": result.is_complete,
+                "missing_here": len(result.missing_here) - result.remirrored,
+                "missing_there": len(result.missing_there),
+                "missing_before_begin": result.missing_before_begin,
+                "mirror_begin_ms": result.mirror_begin_ms,
+                "newest_missing_ms": dict(result.newest_missing_ms),
+            },
+            "error": figures.error,
+        }
 
     registry = CollectorRegistry()
     registry.register(FiguresCollector(AUDIT_METRICS, figures))
-    return metrics_app(registry, obstacle, Route(NEWEST, newest))
+    return metrics_app(registry, obstacle, json_operation(NEWEST, newest))

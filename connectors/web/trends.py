@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from connectors.history.schema import Row
 from sds_core.observer.figure_table import FigureTable
@@ -20,12 +20,15 @@ from sds_core.observer.histogram import BUCKETS_MS, Histogram
 _MINUTE_MS = 60_000
 _HOUR_MS = 60 * _MINUTE_MS
 
-HOURS: Mapping[int, int] = MappingProxyType(
+Hours = Literal[1, 3, 6, 24]
+"""Hours that a trend can cover."""
+
+HOURS: Mapping[Hours, int] = MappingProxyType(
     {1: _MINUTE_MS, 3: 3 * _MINUTE_MS, 6: 5 * _MINUTE_MS, 24: 15 * _MINUTE_MS}
 )
-"""Hours that a trend can cover, and the length of its intervals in milliseconds."""
+"""The length of the intervals of such a trend, milliseconds."""
 
-DEFAULT_HOURS = 3
+DEFAULT_HOURS: Hours = 3
 """Hours that a trend covers by default."""
 
 FindMinutes = Callable[[str, int, int, Collection[str]], Sequence[Row]]
@@ -100,13 +103,13 @@ def recent_trend(
     *,
     first_event_ms: int,
     clock_ms: int,
-    hours: int,
+    hours: Hours,
 ) -> Trend:
     """Return the trend of the last hours, up to the interval that the clock is in.
 
     It begins where figures begin to be known: a young view has fewer intervals, and
     shorter ones. Rows from before its first event on this checkpoint, Unix ms of event
-    time, are of another checkpoint. `hours` is a key of `HOURS`.
+    time, are of another checkpoint.
 
     Raises:
         NoHistory: The history does not exist.

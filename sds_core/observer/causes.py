@@ -9,10 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.view_totals import Excused
+
+
+class CauseObject(TypedDict):
+    """A likely cause of a bad verdict.
+
+    Attributes:
+        kind: One word for the rule that found it.
+        sentence: The cause.
+        evidence: Counts and ids that it rests on, by name.
+    """
+
+    kind: str
+    sentence: str
+    evidence: dict[str, int | str | Sequence[str]]
 
 
 class Cause(NamedTuple):
@@ -44,7 +58,7 @@ class Cause(NamedTuple):
         """Return the cause in a few words; see `sentence`."""
         return self.brief.format(*map(shown, self.names))
 
-    def as_object(self) -> dict[str, Any]:
+    def as_object(self) -> CauseObject:
         """Return the cause as a JSON object, for the report and the API."""
         return {
             "kind": self.kind,

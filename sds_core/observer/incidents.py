@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import msgspec
 
@@ -195,11 +195,47 @@ def _shortened(incident: Incident, limit: int) -> Incident:
     )
 
 
+class IncidentObject(TypedDict):
+    """One message with a problem. Times are event times, Unix ms.
+
+    Attributes:
+        channel: Id of its channel or group.
+        kind: The problem.
+        message_id: Id of the message.
+        sender: Participant id of its sender; null if it is unknown.
+        since: When it was first named, lacked or sent.
+        found: When the problem was found.
+        ended: When it ended; null if it has not.
+        lacking: Participants known to lack the message, and since when.
+        lacking_others: Number of further ones.
+        named_by: Participants whose causal history named a lost message.
+        waku_hash: Waku message hash of its first copy, `0x` and 64 digits, or null.
+        retrieval_hint: Hint of a causal history, in hexadecimal digits, or null.
+        tap_hole: Whether every tap of the channel had a capture gap during it.
+        why: The reason, with the limits of the rule, as one sentence.
+    """
+
+    channel: str
+    kind: str
+    message_id: str
+    sender: str | None
+    since: int
+    found: int
+    ended: int | None
+    lacking: dict[str, int]
+    lacking_others: int
+    named_by: list[str]
+    waku_hash: str | None
+    retrieval_hint: str | None
+    tap_hole: bool
+    why: str
+
+
 def incident_object(
     found: ChannelIncident,
     settings: ObserverSettings = DEFAULTS,
     why: Callable[[Incident, ObserverSettings], str] | None = None,
-) -> dict[str, Any]:
+) -> IncidentObject:
     """The incident as a JSON object, for the report and the API.
 
     Args:

@@ -3,13 +3,75 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from sds_core.planning.estimates import Estimate
 from sds_core.planning.forecast import Forecast, Interval, Outlook
 
 
-def forecast_object(forecast: Forecast, *, is_whole: bool = True) -> dict[str, Any]:
+class IntervalObject(TypedDict):
+    """Median and ends of the interval of a forecast figure."""
+
+    low: float | None
+    mid: float | None
+    high: float | None
+
+
+class OutlookObject(TypedDict):
+    """One figure.
+
+    Attributes:
+        past: Mean of the last seven days of the history, or their greatest value.
+        week: The same of the first seven days ahead.
+        before: Each of the last 28 days, or fewer, oldest first.
+        days: Each day ahead.
+    """
+
+    past: float | None
+    week: IntervalObject
+    before: NotRequired[list[float | None]]
+    days: NotRequired[list[IntervalObject]]
+
+
+class ReachedObject(TypedDict):
+    """When a limit is reached.
+
+    Attributes:
+        figure: Figure that has it.
+        limit: Its value.
+        now: The value at the end of the history.
+        headroom: Share of the limit that is not used.
+        reached: In half of the possible futures it is reached until then, Unix ms;
+            null if later than the days that were looked ahead, or never.
+        reached_earliest, reached_latest: The same at the ends of the interval.
+        note: Why there is no time although the figure grows; else empty.
+    """
+
+    figure: str
+    limit: float | None
+    now: float | None
+    headroom: float | None
+    reached: int | None
+    reached_earliest: int | None
+    reached_latest: int | None
+    note: str
+
+
+class ForecastObject(TypedDict):
+    """A forecast.
+
+    Attributes:
+        history_days: Whole days of history that it follows from.
+        figures: By name.
+        limits: When each limit is reached.
+    """
+
+    history_days: int
+    figures: dict[str, OutlookObject]
+    limits: list[ReachedObject]
+
+
+def forecast_object(forecast: Forecast, *, is_whole: bool = True) -> ForecastObject:
     """Return a forecast with all days of its figures, or with the weeks alone."""
     return {
         "history_days": forecast.history_days,
@@ -44,8 +106,11 @@ def rounded(value: float | None, digits: int = 6) -> float | None:
     return float(f"{value:.{digits}g}")
 
 
-def _outlook(outlook: Outlook, is_whole: bool) -> dict[str, Any]:
-    week = {"past": rounded(outlook.past), "week": _interval(outlook.week)}
+def _outlook(outlook: Outlook, is_whole: bool) -> OutlookObject:
+    week: OutlookObject = {
+        "past": rounded(outlook.past),
+        "week": _interval(outlook.week),
+    }
     if not is_whole:
         return week
     return {
@@ -55,5 +120,6 @@ def _outlook(outlook: Outlook, is_whole: bool) -> dict[str, Any]:
     }
 
 
-def _interval(value: Interval) -> dict[str, float | None]:
-    return {name: rounded(end) for name, end in value._asdict().items()}
+def _interval(value: Interval) -> IntervalObject:
+    low, mid, high = map(rounded, value)
+    return {"low": low, "mid": mid, "high": high}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
-from sds_core.observer.incidents import ChannelIncident, incident_object
+from sds_core.observer.incidents import ChannelIncident, IncidentObject, incident_object
 from sds_core.observer.protocols import PROTOCOLS, by_name
-from sds_core.observer.tracing import Conclusion, Step
+from sds_core.observer.tracing import Conclusion, Person, Step
 from sds_core.text import printable
 from sds_core.trace.trace import Trace
 
@@ -20,7 +20,85 @@ SCHEMA = 1
 _BY_NAME = by_name(PROTOCOLS)
 
 
-def trace_object(trace: Trace) -> dict[str, Any]:
+class ConclusionObject(TypedDict):
+    """What the monitor concluded.
+
+    Attributes:
+        at_ms: Event time, Unix ms.
+        figure: Figure that counts it; null if none does.
+        section: Section of docs/figures.md that has the rule.
+        text: The conclusion.
+        names: Participants that it is about.
+    """
+
+    at_ms: int
+    figure: str | None
+    section: str
+    text: str
+    names: list[str]
+
+
+class ReadObject(TypedDict):
+    """Records of the channel that were read; times in Unix ms, null without one."""
+
+    records: int
+    from_ms: int | None
+    to_ms: int | None
+
+
+class TraceTapObject(TypedDict):
+    """A tap of the records that were read, and spans in which it may have missed some.
+
+    Attributes:
+        name: Its id.
+        holes: From and to, event time, Unix ms.
+    """
+
+    name: str
+    holes: list[list[int]]
+
+
+class TraceObject(TypedDict):
+    """What happened to a message (docs/trace.md).
+
+    Attributes:
+        schema: Raised if a field changes its meaning or is removed.
+        protocol: Protocol of the channel.
+        channel: Id of the channel or group.
+        message_id: Id of the message.
+        summary: The conclusion that matters most; null without one.
+        facts: Facts of its first copy, by name.
+        appeared_ms: When it appeared, event time, Unix ms.
+        read: What was read.
+        participants: In order of appearance, the sender first.
+        taps: Taps of the records.
+        steps: In order of time.
+        steps_omitted: Number of further steps.
+        incidents: Incidents of the message.
+        conclusions: In order of time.
+        unknown: What cannot be known.
+        observer: Settings of the model.
+    """
+
+    schema: int
+    protocol: str
+    channel: str
+    message_id: str
+    summary: ConclusionObject | None
+    facts: dict[str, Any]
+    appeared_ms: int | None
+    read: ReadObject
+    participants: list[Person]
+    taps: list[TraceTapObject]
+    steps: list[Step]
+    steps_omitted: int
+    incidents: list[IncidentObject]
+    conclusions: list[ConclusionObject]
+    unknown: list[str]
+    observer: dict[str, int | float]
+
+
+def trace_object(trace: Trace) -> TraceObject:
     """Return a trace as values of JSON; docs/trace.md describes the fields."""
     evidence = trace.evidence
     summary = evidence.summary
@@ -51,7 +129,7 @@ def trace_object(trace: Trace) -> dict[str, Any]:
     }
 
 
-def incident_objects(trace: Trace) -> list[dict[str, Any]]:
+def incident_objects(trace: Trace) -> list[IncidentObject]:
     """Return the incidents of the message as the report has them."""
     kind = _BY_NAME[trace.protocol].kind
     return [
@@ -64,7 +142,7 @@ def incident_objects(trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
-def conclusion_object(conclusion: Conclusion) -> dict[str, Any]:
+def conclusion_object(conclusion: Conclusion) -> ConclusionObject:
     """Return a conclusion as values of JSON."""
     return {
         "at_ms": conclusion.at_ms,

@@ -22,8 +22,8 @@ from connectors.web.lacks import READ_INCIDENTS, Lacks, group_words, is_particip
 from connectors.web.lookups import Lookups
 from connectors.web.naming import is_key, json_href, label_of
 from connectors.web.pages.layout import Layout
-from connectors.web.paging import ListedIncident, PageRequest, next_after
-from connectors.web.parameters import incident_query, views_of
+from connectors.web.paging import ListedIncident, PageQuery, next_after
+from connectors.web.parameters import IncidentSelection, read_query, views_of
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable
 from connectors.web.sources import Sources
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
@@ -74,9 +74,10 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
         kind, label = views.kind, label_of(views.kind)
         if not snapshot.primed:
             return layout.unread(request, snapshot, "Incidents")
-        query = incident_query(given, label, views.totals)
+        selected = read_query(IncidentSelection, given, label, strict=False)
+        query = selected.query(views.totals)
         participant = given.get("participant", "")
-        place = PageRequest(LISTED_INCIDENTS, given.get("after")).place(_Place)
+        place = PageQuery(after=given.get("after")).place(_Place)
         try:
             found = _read(lookups, snapshot, views, query, participant, place)
         except (HistoryBusy, HistoryUnreadable) as error:

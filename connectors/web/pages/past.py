@@ -17,6 +17,7 @@ from connectors.web.lacks import READ_INCIDENTS, Lacks, group_words
 from connectors.web.lookups import Lookups
 from connectors.web.naming import settings_of
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable, NoRecord
+from connectors.web.trends import Hours
 from sds_core.observer.channel_table import DEFAULT_SETTINGS
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
 from sds_core.observer.kinds import AnyKind
@@ -51,9 +52,9 @@ class History:
 
 
 def history_of(
-    lookups: Lookups, snapshot: Snapshot, views: Views[Any], name: str, hours: int
+    lookups: Lookups, snapshot: Snapshot, views: Views[Any], name: str, hours: Hours
 ) -> History:
-    """Read charts and incidents of a view; `hours` is a key of `HOURS`."""
+    """Read charts and incidents of a view."""
     found: dict[str, Any] = {"heading": f"The last {words.counted(hours, 'hour')}"}
     try:
         trend = lookups.trend(snapshot, views, name, hours)

@@ -13,7 +13,7 @@ from connectors.web import words
 from connectors.web.blocks import Block, pictured
 from connectors.web.naming import called, json_href, label_of, path_of, view_query
 from connectors.web.pages.layout import Layout
-from connectors.web.parameters import chosen, views_of
+from connectors.web.parameters import ViewQuery, read_query, views_of
 from connectors.web.plan_blocks import PlanBlocks, figures_table
 from connectors.web.plan_charts import forecast_charts
 from connectors.web.sources import Sources
@@ -44,7 +44,8 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             return layout.unread(request, snapshot, "Planning")
         plan, label = sources.plan(kind.prefix), label_of(kind)
         given = {name: text for name, text in request.query_params.items() if text}
-        name = chosen(given, label, plan.views)
+        query = read_query(ViewQuery, given, label, strict=False)
+        name = query.chosen(plan.views)
         name_of = partial(called, snapshot, kind=kind)
         blocks = PlanBlocks(plan, kind.names, name_of, _link(kind))
         forecast, title = plan.total, f"All {kind.names.many} with a forecast"

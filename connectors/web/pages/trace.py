@@ -14,16 +14,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from connectors.web import parameters, words
-from connectors.web.answers import answer
+from connectors.web import words
 from connectors.web.blocks import Section, pictured
 from connectors.web.lookups import read_figures
-from connectors.web.naming import label_of, view_href
+from connectors.web.naming import label_of, path_of, view_href
+from connectors.web.operations import of_views
 from connectors.web.pages.layout import Layout
-from connectors.web.refusals import TracesBusy, WrongParameter
+from connectors.web.parameters import TraceQuery, read_query, views_of
+from connectors.web.refusals import (
+    NoTrace,
+    TraceFailed,
+    TracesBusy,
+    WrongParameter,
+)
 from connectors.web.sources import Sources, TraceQuestion
 from connectors.web.trace_blocks import blocks_of, summary_of
-from sds_core.trace.document import trace_object
+from sds_core.trace.document import TraceObject, trace_object
+from sds_core.trace.trace import Trace
 
 MOST_AT_ONCE = 2
 """Traces under way, of all clients: each takes one of the threads of requests."""
@@ -33,51 +40,57 @@ POLL_S = 86_400
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
-    """Page and JSON of a trace.
-
-    Query parameters: a view or its `key`, `message`, and `since`, which is about when
-    the message appeared, Unix ms.
-    """
+    """Page and JSON of a trace."""
     turns = _Turns()
 
-    # Synchronous, so Starlette runs it in its thread pool: it waits for a process.
-    def trace(request: Request) -> Response:
-        given, snapshot = request.query_params, read_figures(sources)
-        views = parameters.views_of(request, snapshot)
-        kind, label = views.kind, label_of(views.kind)
-        name = parameters.view(given, label, views.totals)
-        for parameter, value in ((label, name), ("message", given.get("message"))):
-            if not value:
-                raise WrongParameter(parameter, "an id", value or "")
+    def made(request: Request, query: TraceQuery) -> Trace:
+        snapshot = read_figures(sources)
+        views = views_of(request, snapshot)
+        name = query.find(views.totals)
+        if not name:
+            label = "id" if "prefix" in request.path_params else label_of(views.kind)
+            raise WrongParameter(label, "an id", "")
         question = TraceQuestion(
-            kind.prefix,
-            name or "",
-            given["message"],
-            parameters.number(given, "since"),
-            snapshot.observer,
+            views.kind.prefix, name, query.message, query.since, snapshot.observer
         )
         with turns.turn(request.client.host if request.client else ""):
-            made = sources.trace(question)
-            path = request.url.path
-            if path.startswith("/api/"):
-                return answer(trace_object(made))
-            blocks = blocks_of(made, "event-1")
-            return layout.page(
-                request,
-                snapshot,
-                "trace.html",
-                title=f"Message {words.short(made.message_id)}",
-                poll_s=POLL_S,
-                names=kind.names,
-                channel=words.short(made.channel),
-                channel_href=view_href(kind, made.channel),
-                sections=[Section("What happened", blocks, summary_of(made))],
-                pictured=pictured,
-                json=f"api/v1{path}?{request.url.query}",
-            )
+            return sources.trace(question)
 
-    paths = ("/trace", "/views/{prefix}/trace")
-    return [Route(f"{api}{path}", trace) for api in ("", "/api/v1") for path in paths]
+    # Synchronous, so Starlette runs it in its thread pool: it waits for a process.
+    def page(request: Request) -> Response:
+        """Query parameters: those of `TraceQuery`."""
+        given, snapshot = request.query_params, read_figures(sources)
+        kind = views_of(request, snapshot).kind
+        query = read_query(TraceQuery, given, label_of(kind), strict=False)
+        trace = made(request, query)
+        return layout.page(
+            request,
+            snapshot,
+            "trace.html",
+            title=f"Message {words.short(trace.message_id)}",
+            poll_s=POLL_S,
+            names=kind.names,
+            channel=words.short(trace.channel),
+            channel_href=view_href(kind, trace.channel),
+            sections=[
+                Section("What happened", blocks_of(trace, "event-1"), summary_of(trace))
+            ],
+            pictured=pictured,
+            json=f"api/v1/{path_of(kind, 'trace')}?{request.url.query}",
+        )
+
+    def trace(request: Request, query: TraceQuery) -> TraceObject:
+        """Return what happened to a message.
+
+        A trace takes seconds; a client makes one at a time.
+        """
+        return trace_object(made(request, query))
+
+    return [
+        Route("/trace", page),
+        Route("/views/{prefix}/trace", page),
+        *of_views("trace", trace, NoTrace, TracesBusy, TraceFailed),
+    ]
 
 
 class _Turns:

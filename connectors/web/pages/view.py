@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from connectors.web import parameters, words
+from connectors.web import words
 from connectors.web.alert_words import held_words
 from connectors.web.extras import extras_of
 from connectors.web.figures import page_groups
@@ -22,7 +22,7 @@ from connectors.web.naming import (
 )
 from connectors.web.pages.layout import Layout
 from connectors.web.pages.past import history_of
-from connectors.web.parameters import hours, one_of, views_of
+from connectors.web.parameters import HoursQuery, one_of, read_query, views_of
 from connectors.web.reasons import likely_causes, reason_of
 from connectors.web.sources import Sources
 from connectors.web.strips import shown_of
@@ -37,14 +37,14 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
     def page(request: Request) -> Response:
         """Query parameters: `id` or `key`; `hours`; `history=false` to omit history."""
         given = request.query_params
-        chosen_hours = hours(given)
+        query = read_query(HoursQuery, given, strict=False)
         with_history = one_of(given, "history", ["true", "false"]) != "false"
         snapshot = sources.current()
         views = views_of(request, snapshot)
         kind, names = views.kind, views.kind.names
         if not snapshot.primed:
             return layout.unread(request, snapshot, names.one.capitalize())
-        name = parameters.view(given, "id", views.totals)
+        name = query.find(views.totals)
         if name is None:
             sentence = f"No {names.one} was asked for."
             return layout.problem(request, snapshot, 404, sentence)
@@ -84,8 +84,8 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
             muted=settings.mute_until_ms if name in views.muted else None,
             groups=page_groups(views.figures),
             choices=HOURS,
-            hours=chosen_hours,
-            history=history_of(lookups, snapshot, views, name, chosen_hours)
+            hours=query.hours,
+            history=history_of(lookups, snapshot, views, name, query.hours)
             if with_history and stored is not None
             else None,
             **extras.values(snapshot, totals),

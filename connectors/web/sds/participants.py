@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
+from msgspec import Meta
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 
-from connectors.web.answers import answer
+from connectors.web.answer_types import Clock, Name
 from connectors.web.lookups import read_figures
 from connectors.web.naming import display_name, short_key, unresolved_href
-from connectors.web.parameters import existing, views_of
+from connectors.web.operations import ROOT_LABEL, json_operation
+from connectors.web.parameters import ViewQuery, views_of
 from connectors.web.sources import Sources
 from sds_core.observer.lacking import Lack
 from sds_core.observer.sds.participant_figures import (
+    MOST_PARTICIPANTS,
     ParticipantFigures,
     ParticipantTable,
     unpack_participants,
@@ -24,30 +26,80 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 
 
+class FilterObject(TypedDict):
+    """The newest Bloom filter of a participant.
+
+    Attributes:
+        bits: Its length.
+        bits_set: How many of them are set.
+        hashes: Number of hash functions.
+        false_positive_ratio: Share of foreign ids that it seems to hold.
+        one_percent: When that share passes or passed 1 %, Unix ms; null if the filter
+            does not grow.
+    """
+
+    bits: int
+    bits_set: int
+    hashes: int
+    false_positive_ratio: float
+    one_percent: int | None
+
+
+class ParticipantObject(TypedDict):
+    """A participant.
+
+    Attributes:
+        id: Its id.
+        heard: When it was last heard, event time, Unix ms.
+        lacks: Messages that it lacks now.
+        lacks_since: Since when it lacks the first of them, event time, Unix ms.
+        undelivered: Messages that it lacks after their deadline.
+        delivered, failed: Ended deliveries to it.
+        delivered_ratio: Share of `delivered`.
+        filter: Its newest filter; null if it is unknown.
+        epoch_messages: Messages that it sent in this rate-limit epoch.
+    """
+
+    id: str
+    heard: int
+    lacks: int
+    lacks_since: int | None
+    undelivered: int
+    delivered: int
+    failed: int
+    delivered_ratio: float | None
+    filter: FilterObject | None
+    epoch_messages: int
+
+
+class ParticipantsAnswer(TypedDict):
+    """Participants of a channel, those that lack most first."""
+
+    id: str
+    channel_name: Name
+    clock: Clock
+    participants: Annotated[list[ParticipantObject], Meta(max_length=MOST_PARTICIPANTS)]
+    others: Annotated[int, Meta(description="Number of further participants.")]
+
+
 def routes(sources: Sources) -> list[BaseRoute]:
     """The API of participants; a request that cannot be answered is a `Refusal`."""
 
-    # Synchronous, so Starlette runs it in its thread pool.
-    def participants(request: Request) -> Response:
-        """Participants of a channel, those that lack most first.
-
-        Query parameters: `channel`, an id, or `key`.
-        """
+    def participants(request: Request, query: ViewQuery) -> ParticipantsAnswer:
+        """Return the participants of a channel, those that lack most first."""
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
-        channel = existing(request.query_params, "channel", views.totals)
+        channel = query.existing(views.totals)
         table = table_of(views.totals[channel])
-        return answer(
-            {
-                "channel": channel,
-                "channel_name": display_name(snapshot, channel, views.kind) or None,
-                "clock": snapshot.clock_ms or None,
-                "participants": [participant_object(one) for one in table.participants],
-                "others": table.others,
-            }
-        )
+        return {
+            "id": channel,
+            "channel_name": display_name(snapshot, channel, views.kind) or None,
+            "clock": snapshot.clock_ms or None,
+            "participants": [participant_object(one) for one in table.participants],
+            "others": table.others,
+        }
 
-    return [Route("/api/v1/participants", participants)]
+    return [json_operation("/api/v1/participants", participants, label=ROOT_LABEL)]
 
 
 def table_of(totals: ChannelTotals) -> ParticipantTable:
@@ -103,7 +155,7 @@ def lacks_as_of_now(
             )
 
 
-def participant_object(one: ParticipantFigures) -> dict[str, Any]:
+def participant_object(one: ParticipantFigures) -> ParticipantObject:
     """Return a participant as a JSON object, for the API."""
     ended = one.delivered + one.failed
     return {

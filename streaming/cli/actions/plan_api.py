@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 import click
@@ -20,19 +20,12 @@ from streaming.cli.plan_options import PlanSource
 
 _TIMEOUT_S = 60.0
 _Minute = dict[str, int | None]
-
-
-class _Hours(msgspec.Struct):
-    hours: list[_Minute]
-    clock: int | None = None
+_Page = dict[str, msgspec.Raw]
 
 
 class _View(msgspec.Struct):
     id: str
     name: str | None = None
-
-
-_Answer = TypeVar("_Answer")
 
 
 def read_monitor(
@@ -50,38 +43,50 @@ def read_monitor(
     path = f"views/{quote(kind.prefix, '')}"
     views = [_View(source.channel or "")]
     if source.channel is None:
-        views = list(_views(url, path, kind.names.many))
+        views = [
+            view
+            for page in _pages(url, path, {})
+            for view in _part(url, page, kind.names.many, list[_View])
+        ]
     rows: dict[str, list[_Minute]] = {}
     clock_ms = 0
     for view in views:
+        found: list[_Minute] = []
         given = {"id": view.id, "days": source.days}
-        answer = _ask(url, f"{path}/hours", given, _Hours)
-        if any(row.get("minute") is None for row in answer.hours):
+        for page in _pages(url, f"{path}/hours", given):
+            found += _part(url, page, "hours", list[_Minute])
+            clock_ms = max(clock_ms, _part(url, page, "clock", int | None) or 0)
+        if any(row.get("minute") is None for row in found):
             message = f"{url} gives an hour without a minute: is it sds-monitor's?"
             raise Unreachable(message)
-        rows[view.id] = answer.hours
-        clock_ms = max(clock_ms, answer.clock or 0)
+        rows[view.id] = found
     names = {view.id: view.name for view in views if view.name}
     return rows, clock_ms // HOUR_MS * HOUR_MS, names
 
 
-def _views(url: str, path: str, many: str) -> Iterator[_View]:
-    """Yield all views of a kind, page by page."""
+def _pages(url: str, path: str, given: dict[str, Any]) -> Iterator[_Page]:
+    """Yield all pages of a list."""
     after: str | None = None
     while True:
-        page = _ask(url, path, {"after": after}, dict[str, msgspec.Raw])
-        try:
-            yield from msgspec.json.decode(page.get(many, b""), type=list[_View])
-            after = msgspec.json.decode(page.get("next", b"null"), type=str | None)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Foreign(url, "hours", error) from error
+        page = _ask(url, path, {**given, "after": after})
+        yield page
+        # Monitors up to 0.18 answer with all hours at once.
+        after = _part(url, page, "next", str | None)
         if after is None:
             return
 
 
-def _ask(url: str, path: str, given: dict[str, Any], kind: type[_Answer]) -> _Answer:
+def _part(url: str, page: _Page, key: str, kind: Any) -> Any:
+    """Return a part of a page; None if it is missing and may be."""
     try:
-        return ask_monitor(url, path, given, ("hours", kind), _TIMEOUT_S)
+        return msgspec.json.decode(page.get(key, b"null"), type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Foreign(url, "hours", error) from error
+
+
+def _ask(url: str, path: str, given: dict[str, Any]) -> _Page:
+    try:
+        return ask_monitor(url, path, given, ("hours", _Page), _TIMEOUT_S)
     except Refused as error:
         if error.status != httpx.codes.NOT_FOUND or "id" not in given:
             raise

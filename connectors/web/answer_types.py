@@ -1,0 +1,323 @@
+"""Types of the API's answers: the descriptions of what `api` makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, TypedDict, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from connectors.web.alert_words import HeldObject
+from connectors.web.paging import PAGE_LIMIT
+from connectors.web.summary import Level
+from sds_core.observer.causes import CauseObject
+from sds_core.observer.figure_table import FigureTable
+from sds_core.observer.figures import Unit
+from sds_core.observer.histogram import PERCENTILES
+from sds_core.observer.incidents import IncidentObject
+from sds_core.observer.kinds import AnyKind
+from sds_core.observer.tap_kind import TAP_FIGURES
+
+Clock = Annotated[
+    int | None, Meta(description="Event time now, Unix ms; null before any record.")
+]
+Name = Annotated[
+    str | None, Meta(description="Name that the operator gave it; null without one.")
+]
+Next = Annotated[
+    str | None, Meta(description="`after` of the next page; null on the last one.")
+]
+Holes = Annotated[
+    list[list[int]],
+    Meta(description="Spans in which it may have missed records: from, to, Unix ms."),
+]
+
+
+class ViewObject(TypedDict):
+    """A channel or group with its figures, which have the keys of the report.
+
+    Attributes:
+        muted: Whether its alerts are muted.
+        causes: Likely causes of its verdict.
+        held_back: Alerts that are held back for it.
+    """
+
+    id: str
+    name: Name
+    muted: bool
+    causes: list[CauseObject]
+    held_back: list[HeldObject]
+
+
+class JobObject(TypedDict):
+    """The job.
+
+    Attributes:
+        primed: Whether the figures of the checkpoint have been read.
+        running: Whether the query runs.
+        error: Why it failed, in one line; empty if it did not.
+        retrying: Whether it will be started again.
+        kafka_answered: When Kafka answered last, wall time, Unix ms.
+        topic_missing_since: Since when the topic does not exist, wall time, Unix ms.
+        version: Version of the monitor.
+        rules: `compiled` or `interpreted`.
+        records: Kafka records read since the checkpoint's first batch.
+        records_behind: Records in the topic that are not read yet.
+        event_time_lag_seconds: Newest record time less the event time of the figures.
+        batch_duration_ms: Number and sum of the durations of batches, and percentiles.
+        state_bytes: Memory of the state.
+        restarts: Starts on this checkpoint after the first.
+    """
+
+    primed: bool
+    running: bool
+    error: str
+    retrying: bool
+    kafka_answered: int | None
+    topic_missing_since: int | None
+    version: str
+    rules: str
+    records: int
+    records_behind: int
+    event_time_lag_seconds: float | None
+    batch_duration_ms: dict[str, int | None]
+    state_bytes: int
+    restarts: int
+
+
+class FleetPage(TypedDict):
+    """The verdict on all views, the job, and a page of channels.
+
+    Attributes:
+        ok: Whether nothing needs attention.
+        summary: The verdict in one sentence.
+        undecodable: Number of dead letters by reason.
+        held_back: Alerts that are held back; each channel has its own.
+    """
+
+    ok: bool
+    level: Level
+    summary: str
+    clock: Clock
+    job: JobObject
+    undecodable: dict[str, int]
+    held_back: Annotated[list[HeldObject], Meta(max_length=PAGE_LIMIT)]
+
+
+class ViewsPage(TypedDict):
+    """A page of the views of a kind.
+
+    Attributes:
+        count: Number of all views.
+    """
+
+    clock: Clock
+    count: int
+
+
+class ListedIncidentObject(IncidentObject):
+    """An incident. Times are event times, Unix ms."""
+
+    channel_name: Name
+
+
+class IncidentsPage(TypedDict):
+    """A page of incidents, the latest found first.
+
+    Attributes:
+        causes: Likely causes of the verdicts of their channels, by id.
+        observer: Settings of the model that are not the defaults.
+        more: Whether there are more.
+    """
+
+    incidents: list[ListedIncidentObject]
+    causes: dict[str, list[CauseObject]]
+    observer: dict[str, int | float]
+    clock: Clock
+    more: bool
+    next: Next
+
+
+class TapObject(TypedDict):
+    """A tap.
+
+    Attributes:
+        clock_offset_ms: Time by which its clock is ahead; null if it is unknown.
+        channel_count: Number of channels that it mirrored lately.
+    """
+
+    id: str
+    clock_offset_ms: int | None
+    holes: Holes
+    channel_count: int
+
+
+class TapsPage(TypedDict):
+    """A page of taps, by id.
+
+    Attributes:
+        wrong_clocks: Taps whose clock is off by more than 30 s, and by how many ms,
+            also of those whose records are all refused.
+    """
+
+    clock: Clock
+    wrong_clocks: dict[str, int]
+    next: Next
+
+
+class ViewMinutes(TypedDict):
+    """Growth of the figures of a view, interval by interval, oldest first.
+
+    It begins at the view's first or oldest known minute. The last interval contains
+    the monitor's clock and is incomplete.
+
+    Attributes:
+        hours: Hours up to now.
+        interval_ms: Length of an interval.
+    """
+
+    id: str
+    hours: int
+    interval_ms: int
+
+
+SpanObject = TypedDict(
+    "SpanObject",
+    {
+        "from": Annotated[int, Meta(description="Wall time, Unix ms.")],
+        "to": Annotated[int, Meta(description="Wall time, Unix ms, exclusive.")],
+        "verdict": str,
+        "reason": Annotated[str, Meta(description="Why, in one word.")],
+    },
+)
+
+VerdictsPage = TypedDict(
+    "VerdictsPage",
+    {
+        "id": str,
+        "from": Annotated[int, Meta(description="Wall time, Unix ms.")],
+        "to": Annotated[int, Meta(description="Wall time, Unix ms, exclusive.")],
+        "minutes": Annotated[
+            dict[str, int], Meta(description="Minutes of each verdict.")
+        ],
+        "verdicts": list[SpanObject],
+        "next": Next,
+    },
+)
+
+
+def record(name: str, fields: Mapping[str, Any], text: str | None = None) -> type:
+    """Return a type of objects with these keys."""
+    return msgspec.defstruct(
+        name, list(fields.items()), namespace={"__doc__": text}, kw_only=True
+    )
+
+
+def extended(name: str, base: Any, fields: Mapping[str, Any]) -> type:
+    """Return the type of the objects of a `TypedDict` that have further keys."""
+    own = get_type_hints(base, include_extras=True)
+    return record(name, {**own, **fields}, base.__doc__)
+
+
+def views_type(kind: AnyKind) -> type:
+    """Return the type of a page of views under `/api/v1/views`."""
+    fields = {kind.names.many: list[view_type(kind)], "next": Next}  # type: ignore[misc]
+    return extended(f"{capital(kind.names.many)}Page", ViewsPage, fields)
+
+
+def fleet_type(kind: AnyKind) -> type:
+    """Return the type of a page of views at the root."""
+    fields = {
+        f"{kind.names.one}_count": int,
+        kind.names.many: list[view_type(kind)],  # type: ignore[misc]
+        "next": Next,
+    }
+    return extended("FleetPage", FleetPage, fields)
+
+
+@cache
+def view_type(kind: AnyKind) -> type:
+    """Return the type of a view's object."""
+    name = capital(kind.names.one)
+    return extended(name, ViewObject, _report_types(kind.published, name))
+
+
+def minutes_type(kind: AnyKind) -> type:
+    """Return the type of the growth of a view."""
+    name = capital(kind.names.one)
+    grown = {
+        figure.growth_key or figure.field: Annotated[
+            _GROWN if figure.unit is Unit.DURATIONS else int,
+            Meta(description=figure.help),
+        ]
+        for figure in kind.published.grown
+    }
+    growth = record(f"{name}Growth", grown, "Growth of figures in an interval.")
+    figures = Annotated[
+        growth | None,  # type: ignore[valid-type]
+        Meta(description="Null if the values before the interval are unknown."),
+    ]
+    begin = Annotated[int, Meta(description="Event time, Unix ms.")]
+    interval = record(f"{name}Interval", {"begin": begin, "figures": figures})
+    fields = {"intervals": list[interval]}  # type: ignore[valid-type]
+    return extended(f"{name}Minutes", ViewMinutes, fields)
+
+
+def taps_type() -> type:
+    """Return the type of a page of taps."""
+    tap = extended("Tap", TapObject, _report_types(TAP_FIGURES, "Tap"))
+    return extended("TapsPage", TapsPage, {"taps": list[tap]})  # type: ignore[valid-type]
+
+
+def _report_types(table: FigureTable[Any], prefix: str) -> dict[str, Any]:
+    """Return the types of the figures in the report, by key.
+
+    `prefix` is that of the names of types for parts of the report.
+    """
+    nested: dict[str, Any] = {}
+    for figure in table.figures:
+        for path in figure.report:
+            *parents, last = path.split(".")
+            place = nested
+            for parent in parents:
+                place = place.setdefault(parent, {})
+            kind = _TYPES[figure.unit]
+            place[last] = Annotated[kind, Meta(description=figure.help)]
+    return _typed(nested, prefix)
+
+
+def _typed(nested: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    return {
+        key: record(prefix + capital(key), _typed(value, prefix + capital(key)))
+        if isinstance(value, dict)
+        else value
+        for key, value in nested.items()
+    }
+
+
+def capital(key: str) -> str:
+    """Return a key as a part of the name of a type."""
+    return key.title().replace("_", "")
+
+
+_PERCENTILES = {f"p{percent}": int | None for percent in PERCENTILES}
+_GROWN = record(
+    "GrownDurations",
+    {"count": int, **_PERCENTILES},
+    "Number of durations, and percentiles as bounds of buckets, milliseconds.",
+)
+_DURATIONS = record(
+    "Durations",
+    {"count": int, "sum": int, **_PERCENTILES},
+    "Number and sum of durations, and percentiles as bounds of buckets, milliseconds.",
+)
+_TYPES: Mapping[Unit, Any] = {
+    Unit.COUNT: int,
+    Unit.BYTES: int,
+    Unit.TIME: int | None,
+    Unit.WORD: str,
+    Unit.DURATIONS: _DURATIONS,
+}
+"""Types in reports, which have no floats."""

@@ -1,0 +1,276 @@
+"""The description of the API in OpenAPI 3.1, made of the routes themselves."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, TypedDict
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from connectors.web.answers import HEADERS
+from connectors.web.operations import JSON, KINDS, Operation
+from connectors.web.parameters import Parameter, parameters_of
+from sds_core.times import TIMES, utc_name
+
+PATH = "/api/v1/openapi.json"
+
+Schema = dict[str, Any]
+
+_COMMON: Mapping[str, str] = {
+    "400": "A query parameter does not exist or has a wrong value.",
+    "401": "A login is needed.",
+    "421": "The server is not known by this name.",
+    "429": "The address asks too often.",
+    "500": "The monitor failed to answer.",
+    "503": "The monitor is starting, or too many requests are under way.",
+}
+"""Errors of all operations, by status; the first one of those of the API alone."""
+
+_UNKNOWN = "No channel or group has this id, or no kind of view this prefix."
+
+_SECURITY: Sequence[Schema] = ({}, {"basic": []}, {"bearer": []}, {"certificate": []})
+"""Which of them holds is the operator's decision (docs/web-access.md)."""
+
+_SCHEMES: Schema = {
+    "basic": {
+        "type": "http",
+        "scheme": "basic",
+        "description": "A user of `basic_auth_users` in the file of `--web-config`.",
+    },
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A token of `bearer_tokens` in that file.",
+    },
+    "certificate": {
+        "type": "mutualTLS",
+        "description": "A client certificate, if `tls_server_config` requires one.",
+    },
+}
+
+_PATH_PARAMETERS: Mapping[str, Schema] = {
+    "prefix": {
+        "description": "Kind of view.",
+        "schema": {"type": "string", "enum": [kind.prefix for kind in KINDS]},
+    },
+    "id": {
+        "description": "Id of the channel, percent-encoded.",
+        "schema": {"type": "string"},
+    },
+}
+
+
+class ErrorObject(TypedDict):
+    """Why a request cannot be answered.
+
+    Attributes:
+        error: The reason in one line.
+    """
+
+    error: str
+
+
+def description(routes: Iterable[BaseRoute]) -> Operation:
+    """Return the operation that describes those routes that are operations."""
+    described = [one for one in routes if isinstance(one, Operation)]
+
+    # Most processes never need it.
+    @cache
+    def body() -> bytes:
+        return msgspec.json.encode(document(described))
+
+    def endpoint(request: Request) -> Response:
+        """Return this description of the API."""
+        return Response(body(), headers=HEADERS, media_type=JSON)
+
+    own = Operation(PATH, endpoint, answers=[dict[str, Any]], media_type=JSON)
+    described.append(own)
+    return own
+
+
+def document(operations: Sequence[Operation]) -> Schema:
+    """Return the description of operations."""
+    types: list[Any] = [ErrorObject]
+    for one in operations:
+        types += one.answers
+        types += (parameter.type for parameter in _parameters(one))
+    found, components = msgspec.json.schema_components(
+        types, ref_template="#/components/schemas/{name}"
+    )
+    schemas = {name: _explained(one) for name, one in components.items()}
+    error, *rest = found
+    left = iter(rest)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "sds-monitor",
+            "version": "v1",
+            "description": "docs/http-api.md has what is stable.",
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "security": _SECURITY,
+        "paths": {
+            re.sub(":[a-z]+", "", one.path): {
+                "get": _operation(one, left, schemas, error)
+            }
+            for one in operations
+        },
+        "components": {"schemas": schemas, "securitySchemes": _SCHEMES},
+    }
+
+
+def summary_of(text: str) -> str:
+    """Return the first paragraph of a docstring, in one line."""
+    return " ".join(inspect.cleandoc(text).partition("\n\n")[0].split())
+
+
+def _parameters(operation: Operation) -> Sequence[Parameter]:
+    return parameters_of(operation.form, operation.label)
+
+
+def _operation(
+    operation: Operation,
+    found: Iterator[Schema],
+    schemas: Mapping[str, Schema],
+    error: Schema,
+) -> Schema:
+    """Return the description of an operation.
+
+    Args:
+        operation: The operation.
+        found: Schemas of its answers, then of its parameters.
+        schemas: Schemas by name.
+        error: Schema of an error.
+    """
+    summary, _, more = operation.text.partition("\n\n")
+    answers = [next(found) for _ in operation.answers]
+    if operation.label != "id":
+        answers = [_renamed(one, schemas, operation.label) for one in answers]
+    is_json = operation.media_type == JSON
+    body = answers[0] if len(answers) == 1 else {"anyOf": answers}
+    parameters = [
+        {"name": name, "in": "path", "required": True, **_PATH_PARAMETERS[name]}
+        for name in operation.param_convertors
+    ]
+    helps = _attributes_of(operation.form)
+    for one in _parameters(operation):
+        schema = next(found)
+        if isinstance(one.default, str | int):
+            schema = {**schema, "default": one.default}
+        parameters.append(
+            {
+                "name": one.name,
+                "in": "query",
+                "required": one.is_required,
+                "description": helps[one.field],
+                "schema": schema,
+            }
+        )
+    described: Schema = {
+        "operationId": re.sub(r"\W+", "_", operation.path.removeprefix("/api/v1/")),
+        "summary": " ".join(summary.split()),
+        "description": " ".join(more.split()),
+        "parameters": parameters,
+        "responses": {
+            "200": {
+                "description": "The answer.",
+                "content": {operation.media_type: {"schema": body}},
+            }
+        },
+    }
+    if operation.is_open:
+        return described | {"security": []}
+    errors = {"application/json": {"schema": error}}
+    if not is_json:
+        errors = {"text/plain": {"schema": {"type": "string"}}}
+    for status, text in sorted(_errors(operation).items()):
+        described["responses"][status] = {"description": text, "content": errors}
+    return described
+
+
+def _errors(operation: Operation) -> dict[str, str]:
+    """Return what each status of an error means."""
+    found = dict(_COMMON)
+    if operation.media_type != JSON:
+        del found["400"]
+    if "prefix" in operation.param_convertors:
+        found["404"] = _UNKNOWN
+    for refusal in operation.refusals:
+        status, text = str(refusal.status), summary_of(refusal.__doc__ or "")
+        found[status] = " ".join(filter(None, (found.get(status), text)))
+    return found
+
+
+def _renamed(schema: Schema, schemas: Mapping[str, Schema], label: str) -> Schema:
+    """Return the schema of an answer whose `id` has another name."""
+    _, _, name = schema["$ref"].rpartition("/")
+    described = schemas[name]
+    return described | {
+        "properties": {
+            label if key == "id" else key: value
+            for key, value in described["properties"].items()
+        },
+        "required": [label if key == "id" else key for key in described["required"]],
+    }
+
+
+def _explained(schema: Schema) -> Schema:
+    """Return the schema of a type with what its docstring says of each key.
+
+    Beside each time stands its text, see `sds_core.times.with_utc`.
+    """
+    text = schema.get("description", "")
+    explained = schema | ({"description": summary_of(text)} if text else {})
+    if "properties" not in schema:
+        return explained
+    helps = _attributes_in(text)
+    properties: Schema = {}
+    for name, value in schema["properties"].items():
+        help_ = {"description": helps[name]} if name in helps else {}
+        properties[name] = help_ | value
+        if name in TIMES:
+            properties[utc_name(name)] = _as_text(value)
+    required = [
+        one
+        for name in schema["required"]
+        for one in ([name, utc_name(name)] if name in TIMES else [name])
+    ]
+    return explained | {"properties": properties, "required": required}
+
+
+def _as_text(schema: Any) -> Any:
+    """Return the schema of times as RFC 3339 where another one has numbers."""
+    if isinstance(schema, list):
+        return [_as_text(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("type") == "integer":
+        return {"type": ["string", "null"], "format": "date-time"}
+    return {
+        key: _as_text(value) for key, value in schema.items() if key != "description"
+    }
+
+
+def _attributes_of(form: type) -> dict[str, str]:
+    """Return what the docstrings of a class and its bases say of each attribute."""
+    found: dict[str, str] = {}
+    for base in reversed(form.__mro__):
+        found |= _attributes_in(base.__doc__ or "")
+    return found
+
+
+def _attributes_in(docstring: str) -> dict[str, str]:
+    """Return what a docstring says of each attribute."""
+    _, _, listed = inspect.cleandoc(docstring).partition("Attributes:\n")
+    entries = re.findall(r"^    (\w+(?:, \w+)*): (.*(?:\n {8}.*)*)", listed, re.M)
+    return {
+        name: " ".join(text.split())
+        for names, text in entries
+        for name in names.split(", ")
+    }

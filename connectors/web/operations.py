@@ -1,0 +1,137 @@
+"""Routes of the API with what their descriptions are made of.
+
+The function that answers is the one source: its first parameter is the request, its
+second one the query parameters, its return type describes the answer, and its
+docstring says what the answer is.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from connectors.web.answers import answer
+from connectors.web.parameters import ViewQuery, read_query
+from connectors.web.refusals import NoChannel, Refusal
+from sds_core.observer.kinds import AnyKind
+from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND
+
+KINDS: Sequence[AnyKind] = [protocol.kind for protocol in PROTOCOLS]
+"""The kinds of view that paths name by their prefix."""
+
+JSON = "application/json"
+
+ROOT_LABEL = ROOT_KIND.names.one
+"""Name of `id` in lists at the root."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoQuery:
+    """No query parameters."""
+
+
+class Operation(Route):
+    """A route with its description.
+
+    Attributes:
+        text: What the answer is; by default the docstring of the endpoint.
+        form: Dataclass of the query parameters.
+        label: Name of `id` among the query parameters and in the answer.
+        answers: Types of the answer's body, which is one of them.
+        media_type: Type of the body.
+        refusals: Errors beside those that all operations have.
+        is_open: Whether it never needs a login.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        endpoint: Callable[[Request], Any],
+        *refusals: type[Refusal],
+        text: str | None = None,
+        form: type = NoQuery,
+        label: str = "id",
+        answers: Sequence[Any] = (str,),
+        media_type: str = "text/plain",
+        is_open: bool = False,
+    ) -> None:
+        super().__init__(path, endpoint)
+        self.text = inspect.cleandoc(text or endpoint.__doc__ or "")
+        self.form = form
+        self.label = label
+        self.answers = answers
+        self.media_type = media_type
+        self.refusals = refusals
+        self.is_open = is_open
+
+
+def json_operation(
+    path: str,
+    call: Callable[[Request, Any], Mapping[str, Any]],
+    *refusals: type[Refusal],
+    label: str = "id",
+    answers: Sequence[Any] = (),
+) -> Operation:
+    """Return the operation that answers with what a function returns, as JSON.
+
+    Args:
+        path: Its path.
+        call: Returns the answer. Starlette runs it in its thread pool, so it may go
+            through all views and read files.
+        refusals: What it raises, beside what all operations do.
+        label: See `Operation`.
+        answers: Types of the answer if the function's return type does not say them.
+    """
+    types = get_type_hints(call, include_extras=True)
+    form = types["query"]
+
+    def endpoint(request: Request) -> Response:
+        made = call(request, read_query(form, request.query_params, label))
+        if label != "id":
+            made = {label if name == "id" else name: made[name] for name in made}
+        return answer(made)
+
+    if issubclass(form, ViewQuery):
+        refusals = (*refusals, NoChannel)
+    return Operation(
+        path,
+        endpoint,
+        *refusals,
+        text=call.__doc__,
+        form=form,
+        label=label,
+        answers=answers or (types["return"],),
+        media_type=JSON,
+    )
+
+
+def of_views(
+    name: str,
+    call: Callable[[Request, Any], Mapping[str, Any]],
+    *refusals: type[Refusal],
+    answer_of: Callable[[AnyKind], Any] | None = None,
+) -> list[Operation]:
+    """Return the operations about views of the kind at the root, and of any kind.
+
+    Args:
+        name: Last part of their paths.
+        call: See `json_operation`.
+        refusals: See `json_operation`.
+        answer_of: Returns the type of the answer about views of a kind, if it differs.
+    """
+    at_root = () if answer_of is None else (answer_of(ROOT_KIND),)
+    of_any = () if answer_of is None else tuple(map(answer_of, KINDS))
+    return [
+        json_operation(
+            f"/api/v1/{name}", call, *refusals, label=ROOT_LABEL, answers=at_root
+        ),
+        json_operation(
+            f"/api/v1/views/{{prefix}}/{name}", call, *refusals, answers=of_any
+        ),
+    ]
