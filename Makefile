@@ -93,6 +93,7 @@ dashboards: install ## Dashboards, rules and the list of alerts, made anew
 docs-tables: install ## Pages and parts of pages that are made from the code
 	$(PYTHON) -m docs.make_metrics
 	$(PYTHON) -m docs.make_history
+	$(PYTHON) -m docs.make_api
 	$(PYTHON) -m docs.make_rules
 	$(PYTHON) -m docs.make_gap_states
 	$(PYTHON) -m docs.make_trace

@@ -22,7 +22,7 @@ PATH = "/api/v1/openapi.json"
 
 Schema = dict[str, Any]
 
-_COMMON: Mapping[str, str] = {
+ERRORS: Mapping[str, str] = {
     "400": "A query parameter does not exist or has a wrong value.",
     "401": "A login is needed.",
     "421": "The server is not known by this name.",
@@ -30,7 +30,7 @@ _COMMON: Mapping[str, str] = {
     "500": "The monitor failed to answer.",
     "503": "The monitor is starting, or too many requests are under way.",
 }
-"""Errors of all operations, by status; the first one of those of the API alone."""
+"""Errors of all operations, by status; of those with plain text without 400."""
 
 _UNKNOWN = "No channel or group has this id, or no kind of view this prefix."
 
@@ -196,7 +196,7 @@ def _operation(
 
 def _errors(operation: Operation) -> dict[str, str]:
     """Return what each status of an error means."""
-    found = dict(_COMMON)
+    found = dict(ERRORS)
     if operation.media_type != JSON:
         del found["400"]
     if "prefix" in operation.param_convertors:
