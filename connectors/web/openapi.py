@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -14,13 +13,11 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from connectors.web.answers import HEADERS
-from connectors.web.operations import JSON, KINDS, Operation
-from connectors.web.parameters import Parameter, parameters_of
-from sds_core.times import TIMES, utc_name
+from connectors.web.operations import JSON, KINDS, NoQuery, Operation
+from connectors.web.parameters import Parameter, parameters_of, read_query
+from connectors.web.schemas import Schema, attributes_of, explained, renamed, summary_of
 
 PATH = "/api/v1/openapi.json"
-
-Schema = dict[str, Any]
 
 ERRORS: Mapping[str, str] = {
     "400": "A query parameter does not exist or has a wrong value.",
@@ -32,7 +29,7 @@ ERRORS: Mapping[str, str] = {
 }
 """Errors of all operations, by status; of those with plain text without 400."""
 
-_UNKNOWN = "No channel or group has this id, or no kind of view this prefix."
+_UNKNOWN = "No kind of view has this prefix."
 
 _SECURITY: Sequence[Schema] = ({}, {"basic": []}, {"bearer": []}, {"certificate": []})
 """Which of them holds is the operator's decision (docs/web-access.md)."""
@@ -87,6 +84,7 @@ def description(routes: Iterable[BaseRoute]) -> Operation:
 
     def endpoint(request: Request) -> Response:
         """Return this description of the API."""
+        read_query(NoQuery, request.query_params)
         return Response(body(), headers=HEADERS, media_type=JSON)
 
     own = Operation(PATH, endpoint, answers=[dict[str, Any]], media_type=JSON)
@@ -103,7 +101,7 @@ def document(operations: Sequence[Operation]) -> Schema:
     found, components = msgspec.json.schema_components(
         types, ref_template="#/components/schemas/{name}"
     )
-    schemas = {name: _explained(one) for name, one in components.items()}
+    schemas = {name: explained(one) for name, one in components.items()}
     error, *rest = found
     left = iter(rest)
     return {
@@ -116,18 +114,11 @@ def document(operations: Sequence[Operation]) -> Schema:
         },
         "security": _SECURITY,
         "paths": {
-            re.sub(":[a-z]+", "", one.path): {
-                "get": _operation(one, left, schemas, error)
-            }
+            one.path_format: {"get": _operation(one, left, schemas, error)}
             for one in operations
         },
         "components": {"schemas": schemas, "securitySchemes": _SCHEMES},
     }
-
-
-def summary_of(text: str) -> str:
-    """Return the first paragraph of a docstring, in one line."""
-    return " ".join(inspect.cleandoc(text).partition("\n\n")[0].split())
 
 
 def _parameters(operation: Operation) -> Sequence[Parameter]:
@@ -151,14 +142,14 @@ def _operation(
     summary, _, more = operation.text.partition("\n\n")
     answers = [next(found) for _ in operation.answers]
     if operation.label != "id":
-        answers = [_renamed(one, schemas, operation.label) for one in answers]
+        answers = [renamed(one, schemas, operation.label) for one in answers]
     is_json = operation.media_type == JSON
     body = answers[0] if len(answers) == 1 else {"anyOf": answers}
     parameters = [
         {"name": name, "in": "path", "required": True, **_PATH_PARAMETERS[name]}
         for name in operation.param_convertors
     ]
-    helps = _attributes_of(operation.form)
+    helps = attributes_of(operation.form)
     for one in _parameters(operation):
         schema = next(found)
         if isinstance(one.default, str | int):
@@ -173,7 +164,7 @@ def _operation(
             }
         )
     described: Schema = {
-        "operationId": re.sub(r"\W+", "_", operation.path.removeprefix("/api/v1/")),
+        "operationId": re.sub(r"\W+", "_", operation.path_format).strip("_"),
         "summary": " ".join(summary.split()),
         "description": " ".join(more.split()),
         "parameters": parameters,
@@ -205,72 +196,3 @@ def _errors(operation: Operation) -> dict[str, str]:
         status, text = str(refusal.status), summary_of(refusal.__doc__ or "")
         found[status] = " ".join(filter(None, (found.get(status), text)))
     return found
-
-
-def _renamed(schema: Schema, schemas: Mapping[str, Schema], label: str) -> Schema:
-    """Return the schema of an answer whose `id` has another name."""
-    _, _, name = schema["$ref"].rpartition("/")
-    described = schemas[name]
-    return described | {
-        "properties": {
-            label if key == "id" else key: value
-            for key, value in described["properties"].items()
-        },
-        "required": [label if key == "id" else key for key in described["required"]],
-    }
-
-
-def _explained(schema: Schema) -> Schema:
-    """Return the schema of a type with what its docstring says of each key.
-
-    Beside each time stands its text, see `sds_core.times.with_utc`.
-    """
-    text = schema.get("description", "")
-    explained = schema | ({"description": summary_of(text)} if text else {})
-    if "properties" not in schema:
-        return explained
-    helps = _attributes_in(text)
-    properties: Schema = {}
-    for name, value in schema["properties"].items():
-        help_ = {"description": helps[name]} if name in helps else {}
-        properties[name] = help_ | value
-        if name in TIMES:
-            properties[utc_name(name)] = _as_text(value)
-    required = [
-        one
-        for name in schema["required"]
-        for one in ([name, utc_name(name)] if name in TIMES else [name])
-    ]
-    return explained | {"properties": properties, "required": required}
-
-
-def _as_text(schema: Any) -> Any:
-    """Return the schema of times as RFC 3339 where another one has numbers."""
-    if isinstance(schema, list):
-        return [_as_text(one) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if schema.get("type") == "integer":
-        return {"type": ["string", "null"], "format": "date-time"}
-    return {
-        key: _as_text(value) for key, value in schema.items() if key != "description"
-    }
-
-
-def _attributes_of(form: type) -> dict[str, str]:
-    """Return what the docstrings of a class and its bases say of each attribute."""
-    found: dict[str, str] = {}
-    for base in reversed(form.__mro__):
-        found |= _attributes_in(base.__doc__ or "")
-    return found
-
-
-def _attributes_in(docstring: str) -> dict[str, str]:
-    """Return what a docstring says of each attribute."""
-    _, _, listed = inspect.cleandoc(docstring).partition("Attributes:\n")
-    entries = re.findall(r"^    (\w+(?:, \w+)*): (.*(?:\n {8}.*)*)", listed, re.M)
-    return {
-        name: " ".join(text.split())
-        for names, text in entries
-        for name in names.split(", ")
-    }

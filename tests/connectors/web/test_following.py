@@ -14,7 +14,7 @@ from rich.console import Console
 
 from connectors.web.incident_words import follows
 from connectors.web.lacks import group_words
-from connectors.web.paging import ListedIncident, PageRequest, next_page
+from connectors.web.paging import ListedIncident, PageQuery, next_page
 from sds_core.observer.forgotten import Remainder
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
 from sds_core.observer.sds.kind import CHANNELS
@@ -142,7 +142,7 @@ def test_list_goes_on_after_a_channel_with_a_long_id_that_has_ended(
         findings.record_incidents({channel: [lost(channel).incident]})
     first, second = findings.find_incidents(IncidentQuery())
     after = next_page(ListedIncident.of(first))
-    place = PageRequest(1, after).place(ListedIncident)
+    place = PageQuery(after=after).place(ListedIncident)
     assert place is not None
     rest = findings.find_incidents(IncidentQuery(after=place.find(["y"])))
     assert rest == [second]
