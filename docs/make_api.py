@@ -89,14 +89,15 @@ def page() -> str:
         "## Addresses\n",
         *_addresses(monitor["paths"]),
         "## Addresses of an audit\n",
-        "`audit compare --interval` serves its [newest result](audit.md), `/metrics` "
-        "and the probes.\n",
+        "An [audit](audit.md#again-and-again) serves its newest result, `/metrics` and the "
+        "probes, on a port of its own.\n",
         *_addresses(own),
         "## Objects\n",
         "Beside each time stands its text, with the suffix `_utc`.\n",
     ]
     for name, schema in sorted(schemas.items()):
-        lines += _object(name, schema)
+        if _has_section(schema):
+            lines += _object(name, schema, schemas)
     return "\n".join(lines)
 
 
@@ -138,8 +139,15 @@ def _addresses(paths: Mapping[str, Any]) -> Iterator[str]:
             yield ""
 
 
-def _object(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the section of a type."""
+def _has_section(schema: Mapping[str, Any]) -> bool:
+    """Whether a type stands by itself, and is no mere part of one other."""
+    return "description" in schema or "enum" in schema
+
+
+def _object(
+    name: str, schema: Mapping[str, Any], schemas: Mapping[str, Any]
+) -> Iterator[str]:
+    """Yield the section of a type; those that are mere parts of it stand in it."""
     yield f"### {name}\n"
     if text := schema.get("description"):
         yield f"{text}\n"
@@ -147,10 +155,24 @@ def _object(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
         yield f"One of {_listed(schema['enum'])}.\n"
         return
     yield "| key | type | meaning |\n|---|---|---|"
-    for key, value in schema["properties"].items():
-        if not key.endswith(SUFFIX):
-            yield _row(key, _kind(value), value.get("description", ""))
+    yield from _keys(schema, schemas)
     yield ""
+
+
+def _keys(
+    schema: Mapping[str, Any], schemas: Mapping[str, Any], before: str = ""
+) -> Iterator[str]:
+    """Yield a row for each key; `before` is the path to it."""
+    for key, value in schema["properties"].items():
+        if key.endswith(SUFFIX):
+            continue
+        items = value.get("items", value)
+        part = schemas.get(str(items.get("$ref")).rpartition("/")[2])
+        if part is not None and not _has_section(part):
+            path = f"{before}{key}[]." if items is not value else f"{before}{key}."
+            yield from _keys(part, schemas, path)
+        else:
+            yield _row(f"{before}{key}", _kind(value), value.get("description", ""))
 
 
 def _row(name: str, kind: str, text: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from types import GenericAlias
 from typing import Annotated, Any, TypedDict, get_type_hints
 
 import msgspec
 from msgspec import Meta
 
 from connectors.web.alert_words import HeldObject
+from connectors.web.operations import KINDS
 from connectors.web.paging import PAGE_LIMIT
 from connectors.web.summary import Level
 from sds_core.observer.causes import CauseObject
@@ -23,6 +24,7 @@ from sds_core.observer.tap_kind import TAP_FIGURES
 Clock = Annotated[
     int | None, Meta(description="Event time now, Unix ms; null before any record.")
 ]
+Id = Annotated[str, Meta(description="Its id.")]
 Name = Annotated[
     str | None, Meta(description="Name that the operator gave it; null without one.")
 ]
@@ -44,7 +46,7 @@ class ViewObject(TypedDict):
         held_back: Alerts that are held back for it.
     """
 
-    id: str
+    id: Id
     name: Name
     muted: bool
     causes: list[CauseObject]
@@ -148,7 +150,7 @@ class TapObject(TypedDict):
         channel_count: Number of channels that it mirrored lately.
     """
 
-    id: str
+    id: Id
     clock_offset_ms: int | None
     holes: Holes
     channel_count: int
@@ -178,7 +180,7 @@ class ViewMinutes(TypedDict):
         interval_ms: Length of an interval.
     """
 
-    id: str
+    id: Id
     hours: int
     interval_ms: int
 
@@ -196,7 +198,7 @@ SpanObject = TypedDict(
 VerdictsPage = TypedDict(
     "VerdictsPage",
     {
-        "id": str,
+        "id": Id,
         "from": Annotated[int, Meta(description="Wall time, Unix ms.")],
         "to": Annotated[int, Meta(description="Wall time, Unix ms, exclusive.")],
         "minutes": Annotated[
@@ -215,6 +217,11 @@ def record(name: str, fields: Mapping[str, Any], text: str | None = None) -> typ
     )
 
 
+def list_of(entry: Any) -> Any:
+    """Return the type of lists of objects of a type that is made at run time."""
+    return GenericAlias(list, (entry,))
+
+
 def extended(name: str, base: Any, fields: Mapping[str, Any]) -> type:
     """Return the type of the objects of a `TypedDict` that have further keys."""
     own = get_type_hints(base, include_extras=True)
@@ -223,7 +230,7 @@ def extended(name: str, base: Any, fields: Mapping[str, Any]) -> type:
 
 def views_type(kind: AnyKind) -> type:
     """Return the type of a page of views under `/api/v1/views`."""
-    fields = {kind.names.many: list[view_type(kind)], "next": Next}  # type: ignore[misc]
+    fields = {kind.names.many: list_of(VIEW_TYPES[kind.prefix]), "next": Next}
     return extended(f"{capital(kind.names.many)}Page", ViewsPage, fields)
 
 
@@ -231,15 +238,13 @@ def fleet_type(kind: AnyKind) -> type:
     """Return the type of a page of views at the root."""
     fields = {
         f"{kind.names.one}_count": int,
-        kind.names.many: list[view_type(kind)],  # type: ignore[misc]
+        kind.names.many: list_of(VIEW_TYPES[kind.prefix]),
         "next": Next,
     }
     return extended("FleetPage", FleetPage, fields)
 
 
-@cache
-def view_type(kind: AnyKind) -> type:
-    """Return the type of a view's object."""
+def _view_type(kind: AnyKind) -> type:
     name = capital(kind.names.one)
     return extended(name, ViewObject, _report_types(kind.published, name))
 
@@ -261,14 +266,14 @@ def minutes_type(kind: AnyKind) -> type:
     ]
     begin = Annotated[int, Meta(description="Event time, Unix ms.")]
     interval = record(f"{name}Interval", {"begin": begin, "figures": figures})
-    fields = {"intervals": list[interval]}  # type: ignore[valid-type]
+    fields = {"intervals": list_of(interval)}
     return extended(f"{name}Minutes", ViewMinutes, fields)
 
 
 def taps_type() -> type:
     """Return the type of a page of taps."""
     tap = extended("Tap", TapObject, _report_types(TAP_FIGURES, "Tap"))
-    return extended("TapsPage", TapsPage, {"taps": list[tap]})  # type: ignore[valid-type]
+    return extended("TapsPage", TapsPage, {"taps": list_of(tap)})
 
 
 def _report_types(table: FigureTable[Any], prefix: str) -> dict[str, Any]:
@@ -321,3 +326,6 @@ _TYPES: Mapping[Unit, Any] = {
     Unit.DURATIONS: _DURATIONS,
 }
 """Types in reports, which have no floats."""
+
+VIEW_TYPES = {kind.prefix: _view_type(kind) for kind in KINDS}
+"""Types of the objects of views, by the prefix of their kind."""

@@ -21,6 +21,7 @@ from starlette.routing import BaseRoute
 
 from connectors.web.alert_words import held_object
 from connectors.web.answer_types import (
+    VIEW_TYPES,
     FleetPage,
     IncidentsPage,
     JobObject,
@@ -28,7 +29,6 @@ from connectors.web.answer_types import (
     fleet_type,
     minutes_type,
     taps_type,
-    view_type,
     views_type,
 )
 from connectors.web.answers import growth_object
@@ -261,7 +261,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
             "/api/v1/channels/{id:anytext}",
             single_view,
             NoChannel,
-            answers=[view_type(ROOT_KIND)],
+            answers=[VIEW_TYPES[ROOT_KIND.prefix]],
         ),
         json_operation(
             "/api/v1/views/{prefix}",

@@ -10,7 +10,15 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.routing import BaseRoute
 
-from connectors.web.answer_types import Clock, Next, capital, extended, record
+from connectors.web.answer_types import (
+    Clock,
+    Id,
+    Next,
+    capital,
+    extended,
+    list_of,
+    record,
+)
 from connectors.web.lookups import Lookups, read_figures
 from connectors.web.operations import KINDS, json_operation
 from connectors.web.paging import PageQuery, next_after
@@ -39,7 +47,7 @@ class DaysQuery(ViewQuery, PageQuery):
 class ViewHours(TypedDict):
     """A page of the hours in which a figure of a view changed, oldest first."""
 
-    id: str
+    id: Id
     clock: Clock
     next: Next
 
@@ -106,4 +114,4 @@ def _hours_type(kind: AnyKind) -> type:
         int, Meta(description="Begin of the hour's last minute, event time, Unix ms.")
     ]
     hour = record(f"{name}Hour", {"minute": minute, **fields})
-    return extended(f"{name}Hours", ViewHours, {"hours": list[hour]})  # type: ignore[valid-type]
+    return extended(f"{name}Hours", ViewHours, {"hours": list_of(hour)})

@@ -125,8 +125,8 @@ def of_views(
         refusals: See `json_operation`.
         answer_of: Returns the type of the answer about views of a kind, if it differs.
     """
-    at_root = () if answer_of is None else (answer_of(ROOT_KIND),)
-    of_any = () if answer_of is None else tuple(map(answer_of, KINDS))
+    of_any = () if answer_of is None else [answer_of(kind) for kind in KINDS]
+    at_root = of_any and [of_any[KINDS.index(ROOT_KIND)]]
     return [
         json_operation(
             f"/api/v1/{name}", call, *refusals, label=ROOT_LABEL, answers=at_root

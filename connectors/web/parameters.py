@@ -17,6 +17,7 @@ from typing import (
     Literal,
     NamedTuple,
     TypeVar,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -186,7 +187,7 @@ def read_query(
         label: See `parameters_of`.
         strict: Whether parameters that the dataclass does not have are refused.
     """
-    known = {one.name: one for one in parameters_of(form, label)}
+    known = {one.name: one for one in parameters_of(cast(type, form), label)}
     for name in given:
         if strict and name not in known:
             raise UnknownParameter(name, list(known))

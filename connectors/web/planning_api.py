@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from starlette.requests import Request
 from starlette.routing import BaseRoute
 
-from connectors.web.answer_types import Clock, Name, Next, capital, extended
+from connectors.web.answer_types import Clock, Id, Name, Next, capital, extended
 from connectors.web.lookups import read_figures
 from connectors.web.naming import display_name
 from connectors.web.operations import of_views
@@ -36,7 +36,7 @@ class ViewForecast(ForecastObject):
         limits: When each limit is reached.
     """
 
-    id: str
+    id: Id
     name: Name
     begin: int
 
@@ -44,7 +44,7 @@ class ViewForecast(ForecastObject):
 class Unforecast(TypedDict):
     """A channel or group without a forecast, and why."""
 
-    id: str
+    id: Id
     why: str
 
 

@@ -9,7 +9,7 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.routing import BaseRoute
 
-from connectors.web.answer_types import Clock, Name
+from connectors.web.answer_types import Clock, Id, Name
 from connectors.web.lookups import read_figures
 from connectors.web.naming import display_name, short_key, unresolved_href
 from connectors.web.operations import ROOT_LABEL, json_operation
@@ -49,7 +49,6 @@ class ParticipantObject(TypedDict):
     """A participant.
 
     Attributes:
-        id: Its id.
         heard: When it was last heard, event time, Unix ms.
         lacks: Messages that it lacks now.
         lacks_since: Since when it lacks the first of them, event time, Unix ms.
@@ -60,7 +59,7 @@ class ParticipantObject(TypedDict):
         epoch_messages: Messages that it sent in this rate-limit epoch.
     """
 
-    id: str
+    id: Id
     heard: int
     lacks: int
     lacks_since: int | None
@@ -75,7 +74,7 @@ class ParticipantObject(TypedDict):
 class ParticipantsAnswer(TypedDict):
     """Participants of a channel, those that lack most first."""
 
-    id: str
+    id: Id
     channel_name: Name
     clock: Clock
     participants: Annotated[list[ParticipantObject], Meta(max_length=MOST_PARTICIPANTS)]
