@@ -89,8 +89,8 @@ def page() -> str:
         "## Addresses\n",
         *_addresses(monitor["paths"]),
         "## Addresses of an audit\n",
-        "An [audit](audit.md#again-and-again) serves its newest result, `/metrics` and the "
-        "probes, on a port of its own.\n",
+        "An [audit](audit.md#again-and-again) serves its newest result, `/metrics` and "
+        "the probes, on a port of its own.\n",
         *_addresses(own),
         "## Objects\n",
         "Beside each time stands its text, with the suffix `_utc`.\n",

@@ -203,6 +203,13 @@ def read_query(
     )
 
 
+def query_of(form: type, given: Mapping[str, str], label: str) -> str:
+    """Return those of some parameters that a dataclass has, as part of an address."""
+    known = [one.name for one in parameters_of(form, label)]
+    chosen = {name: text for name, text in given.items() if name in known}
+    return urlencode(chosen, errors="surrogatepass")
+
+
 def one_of(given: Mapping[str, str], name: str, allowed: Sequence[str]) -> str | None:
     """Return one of some words; None if the parameter is missing."""
     text = given.get(name)

@@ -23,7 +23,12 @@ from connectors.web.lookups import Lookups
 from connectors.web.naming import is_key, json_href, label_of
 from connectors.web.pages.layout import Layout
 from connectors.web.paging import ListedIncident, PageQuery, next_after
-from connectors.web.parameters import IncidentSelection, read_query, views_of
+from connectors.web.parameters import (
+    IncidentSelection,
+    query_of,
+    read_query,
+    views_of,
+)
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable
 from connectors.web.sources import Sources
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
@@ -83,7 +88,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
         except (HistoryBusy, HistoryUnreadable) as error:
             found = _List(problem=str(error))
         chosen = {name: text for name, text in given.items() if name != "after"}
-        for_api = {n: t for n, t in chosen.items() if n != "participant"}
+        for_api = query_of(IncidentSelection, given, label)
         return layout.page(
             request,
             snapshot,
@@ -107,7 +112,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
             is_first=place is None,
             first=_address(chosen),
             next=_address(chosen | {"after": found.next}) if found.next else "",
-            json=f"{json_href(kind, what='incidents')}?{_query(for_api)}",
+            json=f"{json_href(kind, what='incidents')}?{for_api}",
         )
 
     return [Route("/incidents", page), Route("/views/{prefix}/incidents", page)]

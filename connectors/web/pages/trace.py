@@ -20,7 +20,7 @@ from connectors.web.lookups import read_figures
 from connectors.web.naming import label_of, path_of, view_href
 from connectors.web.operations import of_views
 from connectors.web.pages.layout import Layout
-from connectors.web.parameters import TraceQuery, read_query, views_of
+from connectors.web.parameters import TraceQuery, query_of, read_query, views_of
 from connectors.web.refusals import (
     NoTrace,
     TraceFailed,
@@ -61,8 +61,9 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
         """Query parameters: those of `TraceQuery`."""
         given, snapshot = request.query_params, read_figures(sources)
         kind = views_of(request, snapshot).kind
-        query = read_query(TraceQuery, given, label_of(kind), strict=False)
-        trace = made(request, query)
+        label = label_of(kind)
+        trace = made(request, read_query(TraceQuery, given, label, strict=False))
+        for_api = query_of(TraceQuery, given, label)
         return layout.page(
             request,
             snapshot,
@@ -76,7 +77,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
                 Section("What happened", blocks_of(trace, "event-1"), summary_of(trace))
             ],
             pictured=pictured,
-            json=f"api/v1/{path_of(kind, 'trace')}?{request.url.query}",
+            json=f"api/v1/{path_of(kind, 'trace')}?{for_api}",
         )
 
     def trace(request: Request, query: TraceQuery) -> TraceObject:
