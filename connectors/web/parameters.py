@@ -22,6 +22,7 @@ from typing import (
     get_origin,
     get_type_hints,
 )
+from urllib.parse import urlencode
 
 import msgspec
 from msgspec import Meta

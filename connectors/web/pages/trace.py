@@ -22,10 +22,10 @@ from connectors.web.operations import of_views
 from connectors.web.pages.layout import Layout
 from connectors.web.parameters import TraceQuery, query_of, read_query, views_of
 from connectors.web.refusals import (
+    NoChannel,
     NoTrace,
     TraceFailed,
     TracesBusy,
-    WrongParameter,
 )
 from connectors.web.sources import Sources, TraceQuestion
 from connectors.web.trace_blocks import blocks_of, summary_of
@@ -48,8 +48,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
         views = views_of(request, snapshot)
         name = query.find(views.totals)
         if not name:
-            label = "id" if "prefix" in request.path_params else label_of(views.kind)
-            raise WrongParameter(label, "an id", "")
+            raise NoChannel("id", "")
         question = TraceQuestion(
             views.kind.prefix, name, query.message, query.since, snapshot.observer
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
 import jsonschema
 import pytest
+from hypothesis import given, settings
 from openapi_spec_validator import validate
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Route
@@ -25,6 +27,9 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.verdict import Verdict
 from tests.support.snapshots import snapshot_of, with_channels, with_others
+
+EXAMPLES = 4
+"""Requests of each kind for each operation."""
 
 GROUP = "00000000000000aa"
 
@@ -248,3 +253,29 @@ def test_audit_describes_its_result(client: httpx.Client, switch: Any) -> None:
 def test_page_is_up_to_date() -> None:
     """After a change of the API run ``python -m docs.make_api``."""
     assert make_api.PAGE.read_text(encoding="utf-8") == make_api.page()
+
+
+@pytest.mark.parametrize("mode", ["positive", "negative"])
+def test_requests_made_of_the_description_are_answered_as_described(
+    followed: Any, mode: str
+) -> None:
+    """Such that it allows, and others; none is an error of the server."""
+    import schemathesis
+
+    described = schemathesis.openapi.from_asgi(PATH, followed.app)
+    answered: Counter[int] = Counter()
+    for found in described.get_all_operations():
+        operation = found.ok()
+        if mode == "negative" and not operation.query.get("limit"):
+            # Any text is allowed for most parameters.
+            continue
+
+        @settings(max_examples=EXAMPLES, deadline=None, database=None)
+        @given(operation.as_strategy(schemathesis.GenerationMode(mode)))
+        def check(case: schemathesis.Case) -> None:
+            # No schema says which values other answers have as their `next`.
+            case.query.pop("after", None)
+            answered[case.call_and_validate().status_code] += 1
+
+        check()
+    assert answered[{"positive": 200, "negative": 400}[mode]] > 5
