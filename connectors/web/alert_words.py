@@ -140,6 +140,7 @@ HeldObject = TypedDict(
         "to": Annotated[int, Meta(description="Event time, Unix ms, inclusive.")],
     },
 )
+HeldObject.__doc__ = "An alert that is held back, and the time of what may be missing."
 
 
 def held_object(channel: str, one: ExcusedFindings) -> HeldObject:

@@ -194,6 +194,7 @@ SpanObject = TypedDict(
         "reason": Annotated[str, Meta(description="Why, in one word.")],
     },
 )
+SpanObject.__doc__ = "A time in which the same was shown."
 
 VerdictsPage = TypedDict(
     "VerdictsPage",
@@ -208,6 +209,7 @@ VerdictsPage = TypedDict(
         "next": Next,
     },
 )
+VerdictsPage.__doc__ = "A page of what was shown of a view, oldest first."
 
 
 def record(name: str, fields: Mapping[str, Any], text: str | None = None) -> type:

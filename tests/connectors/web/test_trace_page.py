@@ -91,7 +91,7 @@ def test_reason_without_a_trace_is_one_line(
     # It would be traced again every two seconds.
     assert f'data-poll-s="{POLL_S}"' in page
     assert POLL_S > 3_600
-    assert client.get("/trace?message=m1").status_code == 400
+    assert client.get("/trace?message=m1").status_code == 404
     assert client.get("/trace?channel=town").status_code == 400
     assert client.get("/views/none/trace?id=a&message=m").status_code == 404
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+import httpx
 import pytest
 from click.testing import CliRunner, Result
 from prometheus_client import CollectorRegistry
@@ -15,6 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from connectors.history.schema import Row
+from connectors.web import paging
 from connectors.web.app import create_app
 from connectors.web.sources import Sources
 from sds_core.observer.sds.totals import ChannelTotals
@@ -76,6 +78,22 @@ def test_monitor_has_the_figures_of_the_history(serve: Serve) -> None:
     ]
 
 
+def test_hours_come_in_pages_and_all_are_read(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """20 days have more hours than a page may have here."""
+    whole = json.loads(invoke(serve(monitor()), "--days", "7").stdout)
+    monkeypatch.setattr(paging, "PAGE_LIMIT", 100)
+    url = serve(monitor())
+    first = httpx.get(f"{url}/api/v1/views/sds/hours", params={"id": "town"}).json()
+    assert len(first["hours"]) == 100
+    given = {"id": "town", "limit": 2, "after": first["next"]}
+    next_ones = httpx.get(f"{url}/api/v1/views/sds/hours", params=given).json()
+    minutes = [one["minute"] for one in [*first["hours"], *next_ones["hours"]]]
+    assert minutes == sorted(set(minutes))
+    assert json.loads(invoke(url, "--days", "7").stdout) == whole
+
+
 def test_fewest_days_are_enough(serve: Serve) -> None:
     """They are whole but for the first hour."""
     result = invoke(serve(monitor()), "--days", "7", "--fit-days", "15")
@@ -121,8 +139,6 @@ def test_foreign_server_is_one_line(serve: Serve, text: str) -> None:
 @pytest.mark.parametrize("days", ["0", "366", "-1", "x"])
 def test_route_refuses_days_out_of_range(serve: Serve, days: str) -> None:
     """With status 400, in one line."""
-    import httpx
-
     url = f"{serve(monitor())}/api/v1/views/sds/hours"
     answer = httpx.get(url, params={"id": "town", "days": days})
     assert answer.status_code == 400
