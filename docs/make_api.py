@@ -119,7 +119,7 @@ def _addresses(paths: Mapping[str, Any]) -> Iterator[str]:
         if parameters := operation["parameters"]:
             yield "| parameter | values | meaning |\n|---|---|---|"
             for one in parameters:
-                yield _row(one["name"], _values(one), one["description"])
+                yield _row(one["name"], _values(one), _meaning(one))
             yield ""
         answers = dict.fromkeys(
             kind
@@ -172,11 +172,17 @@ def _keys(
             path = f"{before}{key}[]." if items is not value else f"{before}{key}."
             yield from _keys(part, schemas, path)
         else:
-            yield _row(f"{before}{key}", _kind(value), value.get("description", ""))
+            yield _row(f"{before}{key}", _kind(value), _meaning(value))
 
 
 def _row(name: str, kind: str, text: str) -> str:
     return f"| `{name}` | {kind} | {text} |"
+
+
+def _meaning(described: Mapping[str, Any]) -> str:
+    """Return what a parameter or a key means."""
+    deprecated = described.get("schema", described).get("deprecated", False)
+    return "**Deprecated.** " * deprecated + described.get("description", "")
 
 
 def _values(parameter: Mapping[str, Any]) -> str:

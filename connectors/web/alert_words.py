@@ -133,8 +133,8 @@ HeldObject = TypedDict(
     "HeldObject",
     {
         "alert": str,
-        "channel": str,
-        "reason": str,
+        "channel": Annotated[str, Meta(description="Id of the channel or group.")],
+        "reason": Annotated[str, Meta(description="`tap_hole` or `audit_incomplete`.")],
         "findings": Annotated[int, Meta(description="Those that do not count.")],
         "from": Annotated[int, Meta(description="Event time, Unix ms.")],
         "to": Annotated[int, Meta(description="Event time, Unix ms, inclusive.")],

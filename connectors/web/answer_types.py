@@ -120,9 +120,13 @@ class ViewsPage(TypedDict):
 
 
 class ListedIncidentObject(IncidentObject):
-    """An incident. Times are event times, Unix ms."""
+    """An incident with the name of its channel."""
 
     channel_name: Name
+
+
+# What it says of each key holds here too.
+ListedIncidentObject.__doc__ = IncidentObject.__doc__
 
 
 class IncidentsPage(TypedDict):
