@@ -41,7 +41,7 @@ class ViewForecast(ForecastObject):
     begin: int
 
 
-class Unforecast(TypedDict):
+class WithoutForecast(TypedDict):
     """A channel or group without a forecast, and why."""
 
     id: Id
@@ -67,7 +67,7 @@ class Planning(TypedDict):
     days: int
     interval: int
     total: ForecastObject | None
-    without_forecast: list[Unforecast]
+    without_forecast: list[WithoutForecast]
     not_computed: int
     next: Next
 
