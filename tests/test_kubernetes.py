@@ -13,7 +13,7 @@ import yaml
 from tests.support.deployment import parameters, version
 
 KUBERNETES = "1.34"
-"""Its version; docs/scaling.md names it."""
+"""Version of its schemas."""
 
 DIRECTORY = Path(__file__).parents[1] / "deploy" / "kubernetes"
 OBJECTS: list[dict[str, Any]] = list(
@@ -41,6 +41,12 @@ def container() -> dict[str, Any]:
 def test_manifest_follows_the_schemas_of_kubernetes(described: dict[str, Any]) -> None:
     """All fields are known, and of the right type."""
     kubernetes_validate.validate(described, KUBERNETES, strict=True)
+
+
+def test_page_names_the_version() -> None:
+    """Of the schemas above."""
+    page = (DIRECTORY.parents[1] / "docs/scaling.md").read_text("utf-8")
+    assert f"the schemas of Kubernetes {KUBERNETES}," in page
 
 
 def test_wrong_manifest_is_noticed() -> None:
