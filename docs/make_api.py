@@ -31,7 +31,7 @@ The monitor serves the same description in OpenAPI 3.1 at `{path}`, for tools th
 
 ## Stability
 
-From 0.19.0 on, as long as an address below `/api/v1` is served:
+From 0.18.0 on, as long as an address below `/api/v1` is served:
 
 - **Stable**: addresses, parameters and their defaults, keys of answers with their types and meaning, and the status of errors.
 - **May be added at any time**: addresses, parameters that may be omitted, keys of answers, and words, such as a further verdict, reason, kind of incident or kind of cause.
