@@ -3,9 +3,9 @@
     python -m benchmarks.web --help
 
 Each path is requested a few times from the server of `run`, over a board with figures
-of so many channels, each time with changed figures; each channel has the minutes of its
-last hour. CPU is that of this process, in
-which a thread asks; the median counts. Meanwhile another thread asks for `/healthz`.
+of so many channels, each time with changed figures. The ledger has the minutes of each
+channel's last hour and its shown verdict. CPU is that of this process, in which a
+thread asks; the median counts. Meanwhile another thread asks for `/healthz`.
 
 Limits of the result: all channels have the same few figures, and nothing else runs.
 """
@@ -15,9 +15,10 @@ from __future__ import annotations
 import statistics
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,12 +26,11 @@ from tempfile import TemporaryDirectory
 import click
 import msgspec
 
-from connectors.history.schema import Row
+from connectors.web.sources import StoredViews
 from sds_core.observer import blob
-from sds_core.observer.growth import Recorded
 from sds_core.observer.histogram import Histogram
-from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.minutes import MINUTE_MS
+from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import BloomGauge, ChannelMinute, ChannelTotals
 from sds_core.observer.tap_kind import TAPS
@@ -38,10 +38,14 @@ from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 from streaming.board import Board
 from streaming.cli.output import wall_ms
-from streaming.cli.serving import status_server
+from streaming.cli.serving import current_snapshot, status_server
 from streaming.ledger.ledger import Ledger
 from streaming.ledger.recent import RECENT_MS, RecentMinutes
+from streaming.ledger.stores import Stores
+from streaming.ledger.verdicts import VerdictStore
+from streaming.lookup import Stored
 from streaming.position import Position
+from streaming.verdicts import VerdictRecorder
 
 _PATHS = (
     "/metrics",
@@ -66,29 +70,12 @@ _HEADERS = {
 _TAPS = 3
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Job:
-    """A job that has only figures."""
+    """A job that has only figures; what is stored is that of a real one."""
 
     board: Board
-    recent: RecentMinutes
-    has_begun: bool = True
-
-    def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
-        return []
-
-    def find_minutes(
-        self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
-    ) -> Sequence[Row]:
-        return []
-
-    def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
-        return self.recent.at(at_ms)
-
-    def find_steps(
-        self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
-    ) -> Mapping[str, Sequence[Recorded]]:
-        return self.recent.steps(channels, since_ms, until_ms, step_ms)
+    stored: Mapping[str, StoredViews]
 
 
 def totals(number: int, clock_ms: int) -> ChannelTotals:
@@ -170,7 +157,11 @@ def _get(port: int, path: str) -> bytes:
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("GET", path, headers=_HEADERS)
-        return connection.getresponse().read()
+        response = connection.getresponse()
+        if response.status != HTTPStatus.OK:
+            message = f"{path} is answered with {response.status}: nothing was measured"
+            raise click.ClickException(message)
+        return response.read()
     finally:
         connection.close()
 
@@ -183,28 +174,30 @@ def _next_batch(board: Board) -> None:
 
 
 @click.command(help=__doc__)
-@click.option("--channels", default=20_000)
+@click.option("--channels", type=click.IntRange(8), default=20_000)
 @click.option("--labels", default=200, help="Channels with a label of their own.")
-@click.option("--times", default=5)
+@click.option("--times", type=click.IntRange(1), default=5)
 def main(channels: int, labels: int, times: int) -> None:
     """Request each path some times and print what it costs."""
-    board = Board()
     with TemporaryDirectory() as directory:
         path = Path(directory) / "ledger.sqlite"
-        job = _Job(board, RecentMinutes(Ledger(path), CHANNELS))
-        _measure(board, job, channels, labels, times)
+        stores = Stores.of(Ledger(path), kinds_of(PROTOCOLS), labels, False)
+        _measure(stores, channels, labels, times)
+        stores.ledger.close()
         size = sum(one.stat().st_size for one in path.parent.iterdir())
         click.echo(f"minutes of the last hour: {size / 1e6:.0f} MB")
 
 
-def _measure(board: Board, job: _Job, channels: int, labels: int, times: int) -> None:
-    clock_ms = wall_ms()
-    _record(job.recent, channels, clock_ms)
-    figures = packed(channels, clock_ms)
-    names = tuple(f"channel-{n:05d}" for n in range(labels))
-    labels = {CHANNELS.prefix: names}
-    board.publish(board.following(board.read(figures), labels))
+def _measure(stores: Stores, channels: int, labels: int, times: int) -> None:
+    board, clock_ms = Board(), wall_ms()
+    _record(stores.by_kind[CHANNELS.prefix].recent, channels, clock_ms)
+    figures = board.read(packed(channels, clock_ms))
+    names = tuple(f"channel-{n:05d}" for n in range(min(labels, channels)))
+    board.publish(board.following(figures, {CHANNELS.prefix: names}))
     board.set_job(running=True, event_time_lag_seconds=1.0, version="0")
+    verdicts = {p: VerdictStore(one.findings) for p, one in stores.by_kind.items()}
+    VerdictRecorder(verdicts, board).look(current_snapshot(board), clock_ms)
+    job = _Job(board, {p: Stored(one) for p, one in stores.by_kind.items()})
     with status_server(job, "127.0.0.1", 0) as url:
         port = int(url.rpartition(":")[2])
         click.echo(f"{'path':40} CPU ms     bytes  /healthz ms")
