@@ -80,6 +80,13 @@ class Listener(socket.socket):
         self._unmade.pop(connection.fileno(), None)
         self._unmade[connection.fileno()] = connection, address[0]
         if len(self._unmade) > self.limit:
+            # Those that ended before they were made do not count.
+            self._unmade = {
+                number: unmade
+                for number, unmade in self._unmade.items()
+                if unmade[0].fileno() == number
+            }
+        if len(self._unmade) > self.limit:
             self._end_oldest()
         return connection, address
 

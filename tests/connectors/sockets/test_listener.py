@@ -37,3 +37,26 @@ def test_handshakes_of_an_address_end_none_of_another() -> None:
         crowd = [connect("127.0.0.1") for _ in range(6)]
         assert not is_closed(honest)
         assert [is_closed(one) for one in crowd] == [True] * 4 + [False] * 2
+
+
+def test_ended_handshakes_do_not_count() -> None:
+    """A connection that is still in its own is not ended because of them."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(listen("127.0.0.1", 0, 3))
+
+        def connect(source: str) -> tuple[socket.socket, socket.socket]:
+            made = socket.create_connection(
+                listener.getsockname(), timeout=30, source_address=(source, 0)
+            )
+            accepted = listener.accept()[0]
+            return stack.enter_context(made), stack.enter_context(accepted)
+
+        slow = connect("127.0.0.1")[0]
+        ended = [connect("127.0.0.1")[1] for _ in range(2)]
+        for each in ended:
+            each.close()
+        # The next connections have other descriptors.
+        taken = [stack.enter_context(open(os.devnull, "rb")) for _ in ended]
+        others = [connect("127.0.0.2")[0] for _ in range(2)]
+        assert len(taken) == len(ended)
+        assert not any(is_closed(each) for each in (slow, *others))
