@@ -9,10 +9,8 @@ line of JSON in the traceback. `query_failure` reads that line on the driver.
 
 from __future__ import annotations
 
-import errno
 import inspect
 import json
-import os
 import traceback
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -30,6 +28,7 @@ from connectors.kafka.settings import (
 )
 from sds_core.observer.blob import UnknownBlobVersion
 from streaming.damage import DamagedCheckpoint
+from streaming.full_disk import with_space
 
 if TYPE_CHECKING:
     from pyspark.errors import StreamingQueryException
@@ -84,15 +83,8 @@ MORE_MEMORY = (
 )
 """What to do if memory was too small for a batch."""
 
-FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
-MORE_SPACE = "free space on this disk, and start again: what was finished is not lost"
-"""What to do if the system says that a disk is full."""
-
 _MEMORY_ERRORS = ("OutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY")
 """In errors of Spark."""
-
-_FULL = tuple(os.strerror(number) for number in FULL_DISK)
-"""In errors of Python and of Java."""
 
 _MARK = "sds-monitor failure: "
 _TRACEBACK = "Traceback (most recent call last):\n"
@@ -217,12 +209,6 @@ def _meaning_of(error: Exception) -> JobFailed:
                 too_large,
             )
     return JobFailed(with_space(cause_of(error)))
-
-
-def with_space(cause: str) -> str:
-    """Return an error in one line, with the remedy if a disk is full."""
-    is_full = any(reason in cause for reason in _FULL)
-    return f"{cause}; {MORE_SPACE}" if is_full else cause
 
 
 def cause_of(error: Exception) -> str:

@@ -131,20 +131,12 @@ def main() -> None:
     except RecordsLost as error:
         _fail(str(error), FINDING)
     except Exception as error:
-        if isinstance(error, OSError) and (line := _full_disk(error)):
+        from streaming import full_disk
+
+        if isinstance(error, OSError) and (line := full_disk.line_of(error)):
             _fail(line, FINDING)
         logger.critical("unexpected error: %r", error, exc_info=True)
         sys.exit(FINDING)
-
-
-def _full_disk(error: OSError) -> str | None:
-    """Return what to do if a disk is full; None if the error is another one."""
-    from streaming.failure import FULL_DISK, MORE_SPACE
-
-    if error.errno not in FULL_DISK:
-        return None
-    # Nothing but standard output is written by a descriptor alone.
-    return f"{error.filename or 'output'}: {error.strerror}; {MORE_SPACE}"
 
 
 def _fail(message: str, code: int) -> None:

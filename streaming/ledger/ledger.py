@@ -13,10 +13,8 @@ batches. They wait for a batch, and it waits for them; readers do not wait.
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
-import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from sds_core.text import one_line, printable
+from streaming import full_disk
 from streaming.damage import DamagedCheckpoint, do_without
 from streaming.directories import DirectoryUnwritable
 from streaming.ledger import schema
@@ -40,10 +39,6 @@ _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 
 _UNUSABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 """Errors of a file that is none of SQLite that can be written to."""
-
-_LEAST_FREE_BYTES = 256 * 1024
-"""With less space, an error of the disk means that: SQLite has no other word if it
-cannot make the file that its readers share."""
 
 _BUSY_S = 60.0
 """Longest wait for another writer, seconds. A batch with hours of minutes of many
@@ -320,11 +315,8 @@ def told_damage(path: Path) -> Iterator[None]:
         if code in _UNUSABLE and not _is_writable(path):
             checkpoint = path.parent.parent
             raise DirectoryUnwritable("checkpoint", checkpoint, str(error)) from error
-        is_full = shutil.disk_usage(path.parent).free < _LEAST_FREE_BYTES
-        if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and is_full):
-            # As of every other file that cannot grow.
-            reason = os.strerror(errno.ENOSPC)
-            raise OSError(errno.ENOSPC, reason, str(path)) from error
+        if (full := full_disk.os_error_of(error, path)) is not None:
+            raise full from error
         raise
     except UnicodeDecodeError as error:
         raise damaged_database(path, error) from error

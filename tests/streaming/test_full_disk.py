@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,10 +14,11 @@ from pyspark.sql import SparkSession
 
 from connectors.kafka.settings import KafkaSettings
 from streaming.damage import write_atomically
-from streaming.failure import MORE_SPACE, JobFailed
+from streaming.failure import JobFailed
+from streaming.full_disk import MORE_SPACE
 from streaming.job import running_job
 from streaming.ledger.ledger import Ledger
-from tests.support.small_disk import fill, needs_root, small_disk
+from tests.support.small_disk import fill, needs_root, quota_library, small_disk
 from tests.support.streaming.jobs import job_settings, wait_for_end
 from tests.support.streaming.records import a_frame, produce
 
@@ -61,6 +63,34 @@ def test_error_of_a_full_disk_names_the_file(tmp_path: Path) -> None:
         (disk / "filler").unlink()
         ledger.write("INSERT INTO filler VALUES (?)", b"more")
         assert ledger.value("SELECT count(*) FROM filler") == 2
+
+
+def test_used_up_quota_is_a_full_disk(tmp_path: Path) -> None:
+    """Of SQLite, which says that the disk fails, although others have space there."""
+    (tmp_path / "quota").mkdir()
+    script = """
+import os, sys
+from pathlib import Path
+from streaming.ledger.ledger import Ledger
+path = Path(sys.argv[1]) / "ledger.sqlite"
+ledger = Ledger(path)
+os.environ["USED_UP"] = str(path.parent)
+try:
+    ledger.write("CREATE TABLE filler (content BLOB)")
+except OSError as error:
+    print(type(error).__name__, error)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "quota")],
+        env={**os.environ, "LD_PRELOAD": str(quota_library(tmp_path))},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    path = tmp_path / "quota" / "ledger.sqlite"
+    assert ended.stdout.strip() == (
+        f"OSError [Errno {errno.EDQUOT}] Disk quota exceeded: '{path}'"
+    )
 
 
 @needs_root
