@@ -29,6 +29,7 @@ from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.simulator.records import simulated_records
 from sds_core.simulation.truth import Truth
+from streaming.cli.settings import Number
 from tests.support.hostile.mixture import healthy, mixed
 from tests.support.streaming.command import page_of, started
 
@@ -39,7 +40,7 @@ _START_S = 30
 @click.command(help=__doc__)
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=_START_S + 10),
+    type=Number(min=_START_S + 10),
     default=180.0,
     help="Length of the traffic.",
 )

@@ -20,6 +20,7 @@ from streaming.cli.node_options import (
 from streaming.cli.serving_options import Address as WebAddress
 from streaming.cli.serving_options import check_exposure, serving_options
 from streaming.cli.settings import (
+    Number,
     Parsed,
     config_option,
     log_option,
@@ -75,7 +76,7 @@ def command() -> None:
 @setting("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @setting(
     "--every",
-    type=click.FloatRange(1),
+    type=Number(1),
     help="Seconds between two audits; by default there is one only.",
 )
 @serving_options("the metrics of an audit with --every", 9110)
@@ -150,7 +151,7 @@ def compare_command(
 )
 @setting(
     "--keep-days",
-    type=click.FloatRange(0.01),
+    type=Number(0.01),
     default=7.0,
     help="Days of messages that are compared, by sender's time.",
 )

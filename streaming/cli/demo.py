@@ -10,7 +10,7 @@ from connectors.simulator import scenario_names
 from streaming.cli.channels import channel_table, channels_option
 from streaming.cli.log import LogFormat
 from streaming.cli.serving_options import Address, serving_options
-from streaming.cli.settings import config_option, log_option, setting
+from streaming.cli.settings import Number, config_option, log_option, setting
 
 RECORDED = "recorded"
 """Name of the traffic of real participants, beside the names of the scenarios."""
@@ -29,7 +29,7 @@ RECORDED = "recorded"
 )
 @setting(
     "--duration",
-    type=click.FloatRange(0),
+    type=Number(0),
     default=20.0,
     help="Seconds over which the traffic is played.",
 )

@@ -8,7 +8,7 @@ import click
 
 from connectors.kafka.settings import MAX_PARTITIONS, KafkaSettings
 from streaming.cli.kafka_options import kafka_options
-from streaming.cli.settings import config_option, log_option, setting
+from streaming.cli.settings import Number, config_option, log_option, setting
 
 
 @click.command(
@@ -26,7 +26,7 @@ from streaming.cli.settings import config_option, log_option, setting
 )
 @setting(
     "--speed",
-    type=click.FloatRange(0),
+    type=Number(0),
     default=0.0,
     help="Seconds of record time per second; 0 for as fast as possible.",
 )

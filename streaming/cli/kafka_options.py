@@ -22,6 +22,7 @@ from sds_core.text import shown
 from streaming.cli.settings import (
     Decorator,
     MemberOf,
+    Number,
     Parsed,
     option_group,
     secret_setting,
@@ -127,7 +128,7 @@ def _absolute(_: click.Context, __: click.Parameter, value: Path | None) -> str 
 _OPTIONS: tuple[Decorator, ...] = (
     setting(
         "--kafka-timeout",
-        type=click.FloatRange(1),
+        type=Number(1),
         default=120.0,
         help="Seconds to wait for a broker that does not answer.",
     ),

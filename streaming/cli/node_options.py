@@ -11,6 +11,7 @@ from connectors.waku_rest.settings import Listen, MirrorSettings
 from streaming.cli.settings import (
     Decorator,
     MemberOf,
+    Number,
     option_group,
     secret_setting,
     setting,
@@ -73,7 +74,7 @@ def node_options(*, required: bool = True) -> Decorator:
         setting(
             "--rest-timeout",
             "timeout_s",
-            type=click.FloatRange(0.1),
+            type=Number(0.1),
             default=10.0,
             help="Seconds to wait for a node.",
         ),
@@ -169,7 +170,7 @@ mirroring_options = option_group(
         setting(
             "--poll-interval",
             "poll_interval_s",
-            type=click.FloatRange(0.01, 60),
+            type=Number(0.01, 60),
             default=_DEFAULTS.poll_interval_s,
             help="Seconds between two reads of a cache; a cache that fills up is read "
             "again at once.",
@@ -177,14 +178,14 @@ mirroring_options = option_group(
         setting(
             "--store-interval",
             "store_interval_s",
-            type=click.FloatRange(1, 3_600),
+            type=Number(1, 3_600),
             default=_DEFAULTS.store_interval_s,
             help="Seconds between two reads of a store.",
         ),
         setting(
             "--backfill",
             "backfill_s",
-            type=click.FloatRange(0),
+            type=Number(0),
             default=_DEFAULTS.backfill_s,
             help="Seconds of the past that a mirror with a new --state reads from the "
             "store.",

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from streaming.cli.plan_options import format_option, html_option
-from streaming.cli.settings import config_option, setting
+from streaming.cli.settings import Number, config_option, setting
 
-
-class _Amount(click.FloatRange):
-    """A positive number; unlike click's own range, no NaN."""
-
-    name = "number"
-
-    def __init__(self, highest: float) -> None:
-        super().__init__(min=0, max=highest, min_open=True)
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the number."""
-        amount = float(super().convert(value, param, ctx))
-        if math.isnan(amount):
-            self.fail("nan is not a number", param, ctx)
-        return amount
-
-
+_ABOVE_ZERO = partial(Number, 0, min_open=True)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -49,7 +31,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @setting(
     "--messages-per-second",
     "frames_per_s",
-    type=_Amount(100_000),
+    type=_ABOVE_ZERO(max=100_000),
     required=True,
     help="Frames that the topic gets, of all channels, sync messages included.",
 )
@@ -62,19 +44,19 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @setting(
     "--memory-hours",
     "hours",
-    type=_Amount(24 * 31),
+    type=_ABOVE_ZERO(max=24 * 31),
     default=1.0,
     help="Hours for which a channel remembers messages: the horizon.",
 )
 @setting(
     "--frame-bytes",
-    type=_Amount(32 * 2**20),
+    type=_ABOVE_ZERO(max=32 * 2**20),
     help="Mean size of a frame.  [default: that of measured frames with a filter]",
 )
 @setting(
     "--trigger",
     "trigger_s",
-    type=_Amount(3_600),
+    type=_ABOVE_ZERO(max=3_600),
     default=1.0,
     help="Seconds between two batches, as of `run`.",
 )

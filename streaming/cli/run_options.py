@@ -22,6 +22,7 @@ from streaming.cli.log import LogFormat
 from streaming.cli.reading_options import ReadingSettings, reading_options
 from streaming.cli.serving_options import Address, serving_options
 from streaming.cli.settings import (
+    Number,
     Parsed,
     Time,
     log_option,
@@ -165,7 +166,7 @@ job_options = option_group(
         ),
         setting(
             "--trigger",
-            type=click.FloatRange(0),
+            type=Number(0),
             default=1.0,
             help="Shortest time between two batches, seconds.",
         ),
@@ -268,7 +269,7 @@ run_options = option_group(
         ),
         setting(
             "--retry-for",
-            type=click.FloatRange(0),
+            type=Number(0),
             help="Seconds for which to retry after Kafka was lost; 0 to end then. By "
             "default for ever, but 0 with --until-caught-up.",
         ),

@@ -14,6 +14,7 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
+import math
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
@@ -328,6 +329,21 @@ class MemberOf(click.Choice[str]):
     ) -> enum.StrEnum:
         """Return the member."""
         return self._kind(super().convert(value, param, ctx))
+
+
+class Number(click.FloatRange):
+    """A number in a range; unlike click's own, neither NaN nor infinity."""
+
+    name = "number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{shown(value)} is no finite number", param, ctx)
+        return number
 
 
 class Parsed(click.ParamType[Any]):

@@ -10,7 +10,7 @@ import click
 from connectors.kafka.settings import KafkaSettings
 from connectors.simulator import scenario_names
 from streaming.cli.kafka_options import kafka_options, partitions_option
-from streaming.cli.settings import config_option, log_option, setting
+from streaming.cli.settings import Number, config_option, log_option, setting
 
 
 @click.command(
@@ -34,12 +34,12 @@ from streaming.cli.settings import config_option, log_option, setting
 )
 @setting(
     "--duration",
-    type=click.FloatRange(0, min_open=True),
+    type=Number(0, min_open=True),
     help="Seconds in which messages are sent; by default as the scenario says.",
 )
 @setting(
     "--speed",
-    type=click.FloatRange(0),
+    type=Number(0),
     default=1.0,
     help="Simulated seconds per second; 0 for as fast as possible.",
 )

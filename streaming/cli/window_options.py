@@ -7,7 +7,7 @@ from typing import NamedTuple
 import click
 
 from sds_core.text import iso_time
-from streaming.cli.settings import Decorator, Time, option_group, setting
+from streaming.cli.settings import Decorator, Number, Time, option_group, setting
 from streaming.settings import Window
 
 ALL_TIMES = Window(-(2**63), 2**63 - 1)
@@ -116,13 +116,13 @@ span_options = option_group(
         ),
         setting(
             "--last",
-            type=click.FloatRange(1),
+            type=Number(1),
             default=3_600.0,
             help="Lookback in seconds if --from is omitted.",
         ),
         setting(
             "--settle",
-            type=click.FloatRange(0),
+            type=Number(0),
             default=60.0,
             help="Seconds that messages have to arrive before they are compared, if "
             "--to is omitted.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -164,6 +165,31 @@ def test_top_of_a_file_may_have_the_settings_of_other_commands(
     extra = click.Command("extra", callback=lambda: None)
     program.add_command(config_option(extra))
     assert CliRunner().invoke(program, ["extra", "--config", str(config)]).output == ""
+
+
+def fractions(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:
+    """The names of a command, and an option of it that takes fractions."""
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            inner = command.get_command(click.Context(command), name)
+            assert inner is not None
+            yield from fractions(inner, *path, name)
+    for parameter in command.params:
+        if isinstance(parameter.type, click.types.FloatParamType):
+            yield *path, parameter.opts[0]
+
+
+def test_no_fraction_is_endless() -> None:
+    """Of any command: a time without end, or a comparison that is never true."""
+    options = list(fractions(group))
+    assert ("run", "--trigger") in options
+    for words in options:
+        for value in ("nan", "inf", "-inf"):
+            with pytest.raises(click.BadParameter) as caught:
+                group.main([*words, value], standalone_mode=False)
+            message = caught.value.format_message()
+            assert message.startswith(f"Invalid value for '{words[-1]}'"), message
+            assert "\n" not in message
 
 
 def test_value_out_of_range_is_reported_with_its_file_and_range(

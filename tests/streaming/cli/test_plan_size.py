@@ -110,8 +110,6 @@ def test_given_files_replace_the_shipped_ones(tmp_path: Path) -> None:
         ("--channel-count", "1000001"),
         ("--messages-per-second", "0"),
         ("--messages-per-second", "-1"),
-        ("--messages-per-second", "nan"),
-        ("--messages-per-second", "inf"),
         ("--messages-per-second", "1000000"),
         ("--participants", "0"),
         ("--participants", "1000000"),
