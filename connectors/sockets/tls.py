@@ -1,10 +1,19 @@
-"""TLS contexts: of a server whose files change, and of clients."""
+"""TLS contexts: of a server whose files change, and of chosen clients."""
 
 from __future__ import annotations
 
+import ipaddress
+import logging
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Self
+
+from sds_core.text import printable, shorten
+
+_log = logging.getLogger("sds-monitor")
+
+_LONGEST_NAMES = 200
+"""Characters of the names in a certificate that the log has."""
 
 
 class NewestContext(ssl.SSLContext):
@@ -24,6 +33,51 @@ class NewestContext(ssl.SSLContext):
     def wrap_bio(self, *arguments: Any, **named: Any) -> ssl.SSLObject:
         """Begin a connection with the newest context."""
         return self._newest().wrap_bio(*arguments, **named)
+
+
+class ChosenClientsContext(ssl.SSLContext):
+    """The context of a server for clients whose certificate has an allowed name.
+
+    A name is a subject alternative name: DNS name, address, e-mail address or URI. It
+    must be the same text, as in Prometheus' exporter toolkit
+    (prometheus/exporter-toolkit:web/tls_config.go, VerifyPeerCertificate).
+    """
+
+    def __new__(cls, allowed: Collection[str]) -> Self:
+        """Make a context without certificates."""
+        return super().__new__(cls, ssl.PROTOCOL_TLS_SERVER)
+
+    def __init__(self, allowed: Collection[str]) -> None:
+        self.allowed = frozenset(allowed)
+        # Python has no callback for certificates. Within the handshake, no application
+        # has the connection yet.
+        self.sslobject_class = _ChosenClient
+
+
+class _ChosenClient(ssl.SSLObject):
+    def do_handshake(self) -> None:
+        super().do_handshake()
+        names = set(_names_in(self.getpeercert() or {}))
+        context = self.context
+        assert isinstance(context, ChosenClientsContext)  # noqa: S101 - it made this
+        if names.isdisjoint(context.allowed):
+            shown = printable(shorten(", ".join(sorted(names)), _LONGEST_NAMES))
+            _log.warning(
+                "a client's certificate is refused: client_allowed_sans has none of "
+                "its names (%s)",
+                shown or "it has none",
+            )
+            raise ssl.SSLCertVerificationError("the certificate has no allowed name")
+
+
+def _names_in(certificate: dict[str, Any]) -> Iterator[str]:
+    """Yield the names in a certificate, addresses as Go writes them."""
+    for kind, value in certificate.get("subjectAltName", ()):
+        if kind in {"DNS", "email", "URI"}:
+            yield value
+        elif kind == "IP Address":
+            # OpenSSL does not shorten an IPv6 address; it may end with a line feed.
+            yield str(ipaddress.ip_address(value.strip()))
 
 
 def reason_of(error: OSError) -> str:

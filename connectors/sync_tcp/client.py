@@ -49,7 +49,7 @@ class Synchronised(NamedTuple):
 class Peer:
     """A server of synchronisations; limits and timeouts are for what is asked of it.
 
-    Without a context, it speaks no TLS.
+    Without a context, it speaks no TLS. A token opens a server that has tokens.
     Methods raise `PeerUnreachable` if no connection lasted long enough, and `SyncError`
     if the peer does not follow the protocol, or refuses.
     """
@@ -60,9 +60,11 @@ class Peer:
         limits: Limits = DEFAULT_LIMITS,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         tls: ssl.SSLContext | None = None,
+        token: str | None = None,
     ) -> None:
         self._address = address
         self._tls = tls
+        self._token = token
         self._limits = limits
         self._timeouts = timeouts
 
@@ -148,6 +150,8 @@ class Peer:
                 )
             stream = FrameStream(reader, writer, self._limits.frame_bytes, times.step_s)
             try:
+                if self._token is not None:
+                    await stream.write([frame_of(pb.Credential(token=self._token))])
                 yield stream
             finally:
                 await stream.close()

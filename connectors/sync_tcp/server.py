@@ -1,7 +1,8 @@
 """Answers peers: synchronisations of both protocols, and whole records.
 
-A peer that does not follow the protocol, or is too slow, loses its connection. Answers
-are computed outside the event loop, so other peers are not delayed.
+A peer that does not follow the protocol, or is too slow, loses its connection. If there
+are tokens, a connection without one is no peer yet. Answers are computed outside the
+event loop, so other peers are not delayed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from connectors.sync_tcp.stream import DEFAULT_TIMEOUTS, FrameStream, Timeouts
 from sds_core.audit.serving_figures import ServingFigures
 from sds_core.prolly.batched.server import BatchedServer
 from sds_core.prolly.document import DocumentServer
-from sds_core.prolly.errors import BadFrame, LimitExceeded, SyncError
+from sds_core.prolly.errors import BadFrame, LimitExceeded, SyncError, Unauthorised
 from sds_core.prolly.frames import Frame, Kind, frame_of, message_in
 from sds_core.prolly.item import HASH_BYTES
 from sds_core.prolly.outcome import DEFAULT_LIMITS, Limits, Server
@@ -37,6 +38,9 @@ MAX_PER_ADDRESS = 4
 _MAX_HANDSHAKES = 100
 """Connections without a peer yet: more than peers, since strangers can hold these."""
 
+_CREDENTIAL_BYTES = 1_024
+"""Length of the longest first message, if it must have a token: strangers send it."""
+
 _MAX_RECORDS = 1_000
 """Records that one request may ask for."""
 
@@ -49,11 +53,14 @@ class SyncServer:
     Args:
         tree: Returns the tree now; called at the begin of each synchronisation, which
             keeps the tree to its end.
-        records: Returns records by message hash; called in a thread.
+        records: Returns records by message hash; called in a thread. If it fails, the
+            peer is refused.
         limits: What peers may ask for.
         timeouts: How long to wait for peers.
         tls: Returns the context for a new connection; None for no TLS.
         figures: Where to count.
+        admits: Returns whether a token opens the server; an empty one is that of a peer
+            without a token.
     """
 
     def __init__(
@@ -64,15 +71,18 @@ class SyncServer:
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         tls: Callable[[], ssl.SSLContext] | None = None,
         figures: ServingFigures | None = None,
+        admits: Callable[[str], bool] = lambda token: True,
     ) -> None:
         self._tree = tree
         self._records = records
         self._limits = limits
         self._timeouts = timeouts
         self._tls = tls
+        self._admits = admits
         self._listener: Listener | None = None
+        self._connections: set[asyncio.Task[None]] = set()
         # The address of each peer.
-        self._sessions: dict[asyncio.Task[None], str] = {}
+        self._peers: list[str] = []
         self.figures = figures or ServingFigures()
 
     @asynccontextmanager
@@ -96,63 +106,100 @@ class SyncServer:
             yield Address(address.host, port)
         finally:
             server.close()
-            for session in self._sessions:
-                session.cancel()
-            await asyncio.gather(*self._sessions, return_exceptions=True)
+            for connection in self._connections:
+                connection.cancel()
+            await asyncio.gather(*self._connections, return_exceptions=True)
 
     async def _connected(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        # asyncio would report a cancelled session as an error.
-        with suppress(asyncio.CancelledError):
+        connection = asyncio.current_task()
+        assert connection is not None  # noqa: S101 - asyncio calls this as a task
+        self._connections.add(connection)
+        self.figures.connections += 1
+        try:
             await self._serve(reader, writer)
+        except (OSError, TimeoutError) as error:
+            self.figures.refused += 1
+            why = str(error) or type(error).__name__
+            _log.info("a peer's connection broke: %s", why)
+        except asyncio.CancelledError:
+            # asyncio would report it as an error.
+            pass
+        finally:
+            self._connections.discard(connection)
+            writer.close()
 
     async def _serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        session = asyncio.current_task()
-        assert session is not None  # noqa: S101 - asyncio calls this as a task
         assert self._listener is not None  # noqa: S101 - it has accepted this
-        self._listener.made(writer.transport)
-        self.figures.connections += 1
+        is_open = self._admits("")
+        stream = FrameStream(
+            reader,
+            writer,
+            self._limits.frame_bytes,
+            self._timeouts.step_s,
+            None if is_open else _CREDENTIAL_BYTES,
+        )
         # A connection with TLS that has just broken has no name any more.
         address, *_ = writer.get_extra_info("peername") or ("",)
-        if reason := self._crowd_of(address):
+        try:
+            if not is_open:
+                await self._check_token(stream)
+            self._check_crowd(address)
+        except SyncError as error:
             # Without waiting for the peer, which could hold memory for so long.
-            writer.write(bytes(self._refusal(LimitExceeded(reason))))
-            writer.close()
+            writer.write(bytes(self._refusal(error)))
             return
-        stream = FrameStream(
-            reader, writer, self._limits.frame_bytes, self._timeouts.step_s
-        )
-        self._sessions[session] = address
+        self._listener.made(writer.transport)
+        self._peers.append(address)
         try:
             async with asyncio.timeout(self._timeouts.session_s):
                 await self._answer_all(stream)
         except SyncError as error:
             with suppress(OSError, TimeoutError):
                 await stream.write([self._refusal(error)])
-        except (OSError, TimeoutError) as error:
-            self.figures.refused += 1
-            why = str(error) or type(error).__name__
-            _log.info("a peer's connection broke: %s", why)
         finally:
             await stream.close()
-            del self._sessions[session]
+            self._peers.remove(address)
 
-    def _crowd_of(self, address: str) -> str:
-        """Return why there is no room for one more peer of an address, or nothing."""
-        if len(self._sessions) >= MAX_CONNECTIONS:
-            return f"{MAX_CONNECTIONS} peers are connected already"
-        if list(self._sessions.values()).count(address) >= MAX_PER_ADDRESS:
-            return f"{MAX_PER_ADDRESS} peers of this address are connected already"
-        return ""
+    async def _check_token(self, stream: FrameStream) -> None:
+        """Wait for a token that opens the server.
+
+        Raises:
+            Unauthorised: The peer has sent something else.
+        """
+        async with asyncio.timeout(self._timeouts.first_s):
+            frame = await stream.read()
+        if frame is None:
+            raise ConnectionResetError("the peer sent no token")
+        message = message_in(frame)
+        token = message.token if isinstance(message, pb.Credential) else ""
+        if not self._admits(token):
+            raise Unauthorised
+
+    def _check_crowd(self, address: str) -> None:
+        """Check that there is room for one more peer of an address.
+
+        Raises:
+            LimitExceeded: There is none.
+        """
+        if len(self._peers) >= MAX_CONNECTIONS:
+            text = f"{MAX_CONNECTIONS} peers are connected already"
+            raise LimitExceeded(text)
+        if self._peers.count(address) >= MAX_PER_ADDRESS:
+            text = f"{MAX_PER_ADDRESS} peers of this address are connected already"
+            raise LimitExceeded(text)
 
     async def _answer_all(self, stream: FrameStream) -> None:
         server: Server | None = None
         # A peer asks as soon as it is connected.
         async with asyncio.timeout(self._timeouts.first_s):
             frame = await stream.read()
+            if frame is not None and frame.kind is Kind.CREDENTIAL:
+                # It is not needed.
+                frame = await stream.read()
         while frame is not None:
             if frame.kind is Kind.RECORDS_REQUEST:
                 await stream.write(await asyncio.to_thread(self._found, frame))
@@ -171,10 +218,10 @@ class SyncServer:
     def _found(self, frame: Frame) -> Iterable[Frame]:
         hashes = _hashes_in(frame)
         try:
-            records = self._records(hashes)
-        except OSError as error:
+            records = list(self._records(hashes))
+        except Exception as error:
             # No fault of the peer, which must not learn the names of brokers.
-            _log.warning("records for a peer cannot be read: %s", error)
+            _log.warning("records for a peer cannot be read: %r", error)
             return [frame_of(pb.Refusal(reason="its records cannot be read now"))]
         return self._record_frames(records)
 

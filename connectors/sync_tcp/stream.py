@@ -41,7 +41,7 @@ class FrameStream:
     """Reads and writes the frames of one connection; counts bytes.
 
     `frame_bytes` is the longest frame that is read, `step_s` the time for each part,
-    seconds.
+    seconds. `first_bytes` is the longest first frame, if it has another limit.
     """
 
     def __init__(
@@ -50,10 +50,11 @@ class FrameStream:
         writer: asyncio.StreamWriter,
         frame_bytes: int,
         step_s: float,
+        first_bytes: int | None = None,
     ) -> None:
         self._reader = reader
         self._writer = writer
-        self._frames = FrameReader(frame_bytes)
+        self._frames = FrameReader(frame_bytes, first_bytes)
         self._read: deque[Frame] = deque()
         self._step_s = step_s
         self.sent_bytes = 0

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import ssl
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from connectors.sockets.tls import ChosenClientsContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +20,7 @@ class WebConfig:
         tls: How to speak TLS; None for no TLS.
         users: bcrypt hash of the password by user.
         tokens: SHA-256 of each bearer token, in hexadecimal digits, by its name.
+        peer_tokens: The same of each token for the port of `audit serve`.
         open_paths: Paths that need no login.
         headers: Headers of every response.
         certificates: Files with certificates, by the option that names them.
@@ -24,6 +29,7 @@ class WebConfig:
     tls: ssl.SSLContext | None = None
     users: Mapping[str, str] = field(default_factory=dict)
     tokens: Mapping[str, str] = field(default_factory=dict)
+    peer_tokens: Mapping[str, str] = field(default_factory=dict)
     open_paths: frozenset[str] = frozenset()
     headers: Mapping[str, str] = field(default_factory=dict)
     certificates: Mapping[str, Path] = field(default_factory=dict)
@@ -37,6 +43,29 @@ class WebConfig:
     def needs_certificate(self) -> bool:
         """Whether a connection needs a client certificate."""
         return self.tls is not None and self.tls.verify_mode is ssl.CERT_REQUIRED
+
+    @property
+    def chooses_clients(self) -> bool:
+        """Whether a client certificate needs one of some names."""
+        return isinstance(self.tls, ChosenClientsContext)
+
+    @property
+    def keeps_out_peers(self) -> bool:
+        """Whether strangers can neither be a peer of `audit serve` nor read along."""
+        has_secret_token = self.tls is not None and bool(self.peer_tokens)
+        return self.needs_certificate or has_secret_token
+
+    def admits_peer(self, token: str) -> bool:
+        """Whether a peer may ask that sends a token; without one, it is empty."""
+        return not self.peer_tokens or is_token(token, self.peer_tokens)
+
+
+def is_token(token: str, hashes: Mapping[str, str]) -> bool:
+    """Whether some hash, in hexadecimal digits, is the SHA-256 of a token."""
+    digest = hashlib.sha256(token.encode()).hexdigest()
+    # No early end, which would say how much of a hash is right.
+    same = [hmac.compare_digest(digest, known) for known in hashes.values()]
+    return any(same)
 
 
 UNPROTECTED = WebConfig()

@@ -1,7 +1,8 @@
 """The web configuration file: TLS, users and headers of everything that is served.
 
 The format is that of Prometheus' exporter toolkit
-(prometheus/exporter-toolkit:docs/web-configuration.md), with `bearer_tokens` added.
+(prometheus/exporter-toolkit:docs/web-configuration.md), with `bearer_tokens` and
+`peer_tokens` added.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from typing import Literal
 
 import msgspec
 
-from connectors.sockets.tls import reason_of
+from connectors.sockets.tls import ChosenClientsContext, reason_of
 from connectors.web.access import WebConfig
 from sds_core.text import one_line, printable, shown
 
 _log = logging.getLogger("sds-monitor")
 
 _UNSUPPORTED = (
-    *("cert", "key", "client_ca", "client_allowed_sans", "cipher_suites"),
+    *("cert", "key", "client_ca", "cipher_suites"),
     *("prefer_server_cipher_suites", "curve_preferences", "rate_limit"),
 )
 """Options of the format that this program does not have."""
@@ -61,12 +62,20 @@ class _Tls(msgspec.Struct, forbid_unknown_fields=True):
         "NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"
     ] = "NoClientCert"
     client_ca_file: str = ""
+    client_allowed_sans: list[str] | None = None
     min_version: _Version = "TLS12"
     max_version: _Version = "TLS13"
 
     def __post_init__(self) -> None:
         if _VERSIONS[self.min_version] > _VERSIONS[self.max_version]:
             raise ValueError("min_version is above max_version: lower it")
+        if (
+            self.client_allowed_sans is not None
+            and _VERIFY_MODES[self.client_auth_type] is not ssl.CERT_REQUIRED
+        ):
+            raise ValueError(
+                "client_allowed_sans needs client_auth_type: RequireAndVerifyClientCert"
+            )
 
 
 class _Http(msgspec.Struct, forbid_unknown_fields=True):
@@ -88,6 +97,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     http_server_config: _Http = msgspec.field(default_factory=_Http)
     basic_auth_users: dict[str, str] = {}
     bearer_tokens: dict[str, str] = {}
+    peer_tokens: dict[str, str] = {}
     auth_excluded_paths: list[str] = []
 
     def __post_init__(self) -> None:
@@ -97,12 +107,15 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
             _BCRYPT,
             "a bcrypt hash of cost 4 to 15: `htpasswd -nBC 10 USER` prints one",
         )
-        _check(
-            "bearer_tokens",
-            self.bearer_tokens,
-            _SHA256,
-            "a SHA-256 hash in lower-case hexadecimal digits: `sha256sum` prints one",
-        )
+        for name, tokens in (
+            ("bearer_tokens", self.bearer_tokens),
+            ("peer_tokens", self.peer_tokens),
+        ):
+            rule = (
+                "a SHA-256 hash in lower-case hexadecimal digits: `sha256sum` prints "
+                "one"
+            )
+            _check(name, tokens, _SHA256, rule)
 
 
 class WebConfigFile:
@@ -154,14 +167,19 @@ class WebConfigFile:
         if (new.tls is None) != (old.tls is None):
             message = f"{self._path}: TLS can only begin or end with a restart"
             raise BadWebConfig(message)
-        if (old.needs_login and not new.needs_login) or (
-            old.needs_certificate and not new.needs_certificate
+        for what, before, after in (
+            ("the last login", old.needs_login, new.needs_login),
+            ("the last peer token", old.peer_tokens, new.peer_tokens),
+            (
+                "the need of a client certificate",
+                old.needs_certificate,
+                new.needs_certificate,
+            ),
+            ("client_allowed_sans", old.chooses_clients, new.chooses_clients),
         ):
-            message = (
-                f"{self._path}: the last login, or the need of a client certificate, "
-                "can only be removed with a restart"
-            )
-            raise BadWebConfig(message)
+            if before and not after:
+                message = f"{self._path}: {what} can only be removed with a restart"
+                raise BadWebConfig(message)
 
     def _read(self) -> WebConfig:
         # The stamp precedes the use of each file, so no later change is missed.
@@ -174,6 +192,7 @@ class WebConfigFile:
                 None if file.tls_server_config is None else self._tls(file),
                 file.basic_auth_users,
                 file.bearer_tokens,
+                file.peer_tokens,
                 frozenset(file.auth_excluded_paths),
                 file.http_server_config.headers,
                 self._certificates,
@@ -198,7 +217,12 @@ class WebConfigFile:
             raise ValueError(
                 "client_ca_file belongs together with a client_auth_type that verifies"
             )
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        allowed = tls.client_allowed_sans
+        context = (
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            if allowed is None
+            else ChosenClientsContext(allowed)
+        )
         context.minimum_version = _VERSIONS[tls.min_version]
         context.maximum_version = _VERSIONS[tls.max_version]
         try:

@@ -14,7 +14,8 @@ class ServingFigures:
     Attributes:
         messages: Messages that it serves; None before it serves any.
         connections: Connections in all.
-        refused: Connections that ended by a fault of the peer, or one too many.
+        refused: Connections that ended by a fault of the peer, without a valid token,
+            or one too many.
         sessions: Synchronisations that began.
         differing_roots: Of those by the document's protocol, how many showed that this
             side does not have the same messages.
@@ -42,7 +43,8 @@ SERVING_METRICS: tuple[Metric[ServingFigures], ...] = (
     ),
     one_sample(
         "sds_audit_serve_refused_total",
-        "Connections that were one too many, or ended by a fault of the peer.",
+        "Connections that were one too many, had no valid token, or ended by a fault "
+        "of the peer.",
         lambda s: s.refused,
     ),
     one_sample(

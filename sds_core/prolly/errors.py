@@ -7,6 +7,7 @@
     ├── BadNode             a node that the tree of an honest peer cannot have
     ├── WrongHash           what the peer sent does not have the hash that it named
     ├── LimitExceeded       more than the limits allow
+    ├── Unauthorised        the peer sent no token that this side knows
     └── PeerRefused         the peer says why it does not answer
 
 The state before the synchronisation is unchanged by all of them.
@@ -41,6 +42,13 @@ class WrongHash(SyncError):
 
 class LimitExceeded(SyncError):
     """The peer sends or asks for more than is accepted."""
+
+
+class Unauthorised(SyncError):
+    """The peer sent no token that this side knows."""
+
+    def __init__(self) -> None:
+        super().__init__("a token of this server is needed: give --peer-token")
 
 
 class PeerRefused(SyncError):

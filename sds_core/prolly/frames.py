@@ -38,6 +38,7 @@ class Kind(enum.IntEnum):
     RECORDS_REQUEST = 20
     RECORDS_RESPONSE = 21
     REFUSAL = 22
+    CREDENTIAL = 23
 
 
 _TYPES: Final[dict[Kind, type[Message]]] = {
@@ -54,6 +55,7 @@ _TYPES: Final[dict[Kind, type[Message]]] = {
     Kind.RECORDS_REQUEST: batched.RecordsRequest,
     Kind.RECORDS_RESPONSE: batched.RecordsResponse,
     Kind.REFUSAL: batched.Refusal,
+    Kind.CREDENTIAL: batched.Credential,
 }
 _KINDS: Final = {kind: number for number, kind in _TYPES.items()}
 
@@ -105,10 +107,12 @@ class FrameReader:
 
     Args:
         max_bytes: Length of the longest message that is accepted.
+        first_bytes: The same for the first message; None for no other limit.
     """
 
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self, max_bytes: int, first_bytes: int | None = None) -> None:
+        self._max_bytes = max_bytes if first_bytes is None else first_bytes
+        self._later_bytes = max_bytes
         self._buffer = bytearray()
 
     @property
@@ -140,4 +144,5 @@ class FrameReader:
                 break
             frames.append(Frame(kind, bytes(self._buffer[_HEAD.size : end])))
             del self._buffer[:end]
+            self._max_bytes = self._later_bytes
         return frames

@@ -11,10 +11,10 @@ from connectors.sync_tcp.address import Address, parse_address
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.node_options import (
     NodeOptions,
-    PeerTls,
+    PeerAccess,
     TrafficOptions,
     node_options,
-    peer_tls_options,
+    peer_access_options,
     traffic_options,
 )
 from streaming.cli.serving_options import Address as WebAddress
@@ -69,7 +69,7 @@ def command() -> None:
     type=Parsed("HOST:PORT", parse_address),
     help="Another mirror: where its `sds-monitor audit serve` listens.",
 )
-@peer_tls_options
+@peer_access_options
 @traffic_options
 @span_options
 @setting("--fix", is_flag=True, help="Write what the mirror lacks to its topic.")
@@ -85,7 +85,7 @@ def compare_command(
     kafka: KafkaSettings,
     nodes: NodeOptions,
     peer: Address | None,
-    peer_tls: PeerTls,
+    peer_access: PeerAccess,
     traffic: TrafficOptions,
     span: AuditSpan,
     fix: bool,
@@ -114,7 +114,7 @@ def compare_command(
     side = (
         store_side(nodes, traffic)
         if peer is None
-        else peer_side(peer, peer_tls, traffic)
+        else peer_side(peer, peer_access, traffic)
     )
     audit = Audit(kafka, side, span, fix)
     if every is None:
@@ -141,7 +141,7 @@ def compare_command(
     "--sync-host",
     default="127.0.0.1",
     help="Address for other mirrors. If it is not loopback, --web-config must require "
-    "client certificates.",
+    "client certificates, or have a certificate and peer_tokens.",
 )
 @setting(
     "--sync-port",
@@ -170,8 +170,8 @@ def serve_command(
     check_exposure(
         "--sync-host",
         sync_host,
-        address.access.config().needs_certificate or insecure_web,
-        "client_auth_type: RequireAndVerifyClientCert",
+        address.access.config().keeps_out_peers or insecure_web,
+        "client_auth_type: RequireAndVerifyClientCert, with cert_file and peer_tokens",
     )
 
     from streaming.cli.actions.audit_serve import serve

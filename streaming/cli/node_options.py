@@ -45,12 +45,16 @@ class TrafficOptions(NamedTuple):
     shards: int
 
 
-class PeerTls(NamedTuple):
-    """PEM files for a peer that speaks TLS; no authority means no TLS."""
+class PeerAccess(NamedTuple):
+    """PEM files for a peer that speaks TLS, and a token that opens it.
 
-    peer_ca_file: Path | None
-    peer_certificate_file: Path | None
-    peer_key_file: Path | None
+    No authority means no TLS.
+    """
+
+    peer_ca_file: Path | None = None
+    peer_certificate_file: Path | None = None
+    peer_key_file: Path | None = None
+    peer_token: str | None = None
 
 
 def _mirroring(listen: Listen, store: bool, **others: Any) -> MirrorSettings:
@@ -93,23 +97,32 @@ def node_options(*, required: bool = True) -> Decorator:
     return option_group("nodes", options, NodeOptions)
 
 
-peer_tls_options = option_group(
-    "peer_tls",
+peer_access_options = option_group(
+    "peer_access",
     [
-        setting(
-            f"--peer-{name}-file",
-            type=click.Path(dir_okay=False, path_type=Path),
-            help=f"PEM file of {content}.",
-        )
-        for name, content in (
-            ("ca", "the authority of the peer's certificate; the peer must speak TLS"),
-            ("certificate", "this side's certificate"),
-            ("key", "the key of this side's certificate"),
-        )
+        *(
+            setting(
+                f"--peer-{name}-file",
+                type=click.Path(dir_okay=False, path_type=Path),
+                help=f"PEM file of {content}.",
+            )
+            for name, content in (
+                (
+                    "ca",
+                    "the authority of the peer's certificate; the peer must speak TLS",
+                ),
+                ("certificate", "this side's certificate"),
+                ("key", "the key of this side's certificate"),
+            )
+        ),
+        secret_setting(
+            "--peer-token",
+            help="Token that opens the peer, which has its hash in peer_tokens.",
+        ),
     ],
-    PeerTls,
+    PeerAccess,
 )
-"""Adds the options; the command gets ``peer_tls``, a `PeerTls`."""
+"""Adds the options; the command gets ``peer_access``, a `PeerAccess`."""
 
 
 traffic_options = option_group(

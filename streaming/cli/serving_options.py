@@ -118,7 +118,7 @@ def check_exposure(flag: str, host: str, is_allowed: bool, remedy: str) -> None:
     Raises:
         click.UsageError: They can.
     """
-    if not (is_allowed or _is_loopback(host)):
+    if not (is_allowed or is_loopback(host)):
         message = (
             f"{flag} {host} is open to others without a login: give --web-config with "
             f"{remedy}, or --insecure-web"
@@ -139,7 +139,8 @@ def _config(path: Path | None) -> Callable[[], WebConfig]:
         raise click.UsageError(message) from error
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address or a name."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -100,6 +100,12 @@ class RecordsResponse(_message.Message):
     records: _containers.RepeatedCompositeFieldContainer[Record]
     def __init__(self, records: _Optional[_Iterable[_Union[Record, _Mapping[str, object]]]] = ...) -> None: ...
 
+class Credential(_message.Message):
+    __slots__ = ("token",)
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    token: str
+    def __init__(self, token: _Optional[str] = ...) -> None: ...
+
 class Refusal(_message.Message):
     __slots__ = ("reason",)
     REASON_FIELD_NUMBER: _ClassVar[int]

@@ -38,9 +38,10 @@ from streaming.cli import FINDING, Unreachable
 from streaming.cli.actions.audit_sides import Copied, PeerSide, Side, StoreSide
 from streaming.cli.actions.mirror import node_settings, topics_to_mirror
 from streaming.cli.log import logger
-from streaming.cli.node_options import NodeOptions, PeerTls, TrafficOptions
+from streaming.cli.node_options import NodeOptions, PeerAccess, TrafficOptions
 from streaming.cli.output import print_json, wall_ms
 from streaming.cli.serving_options import Address as WebAddress
+from streaming.cli.serving_options import is_loopback
 from streaming.cli.signals import run_until_signal
 from streaming.cli.window_options import AuditSpan
 
@@ -79,12 +80,12 @@ def store_side(nodes: NodeOptions, traffic: TrafficOptions) -> Side:
     return StoreSide(settings, topics)
 
 
-def peer_side(address: Address, files: PeerTls, traffic: TrafficOptions) -> Side:
+def peer_side(address: Address, access: PeerAccess, traffic: TrafficOptions) -> Side:
     """Return another mirror as the other side.
 
     Raises:
-        click.UsageError: There are topics, by which trees are not divided, or a file
-            cannot be used.
+        click.UsageError: There are topics, by which trees are not divided, a file
+            cannot be used, or others could read the token.
     """
     if traffic.pubsub_topics or traffic.content_topics:
         message = (
@@ -92,10 +93,15 @@ def peer_side(address: Address, files: PeerTls, traffic: TrafficOptions) -> Side
             "and --content-topic"
         )
         raise click.UsageError(message)
-    return PeerSide(Peer(address, tls=_peer_context(files)), str(address))
+    tls, token = _peer_context(access), access.peer_token
+    if token is not None and tls is None and not is_loopback(address.host):
+        message = "others could read --peer-token: give --peer-ca-file with it"
+        raise click.UsageError(message)
+    return PeerSide(Peer(address, tls=tls, token=token), str(address))
 
 
-def _peer_context(files: PeerTls) -> ssl.SSLContext | None:
+def _peer_context(access: PeerAccess) -> ssl.SSLContext | None:
+    ca_file, certificate_file, key_file = files = access[:3]
     given = [file is not None for file in files]
     if not any(given):
         return None
@@ -106,12 +112,10 @@ def _peer_context(files: PeerTls) -> ssl.SSLContext | None:
         )
         raise click.UsageError(message)
     try:
-        context = ssl.create_default_context(cafile=files.peer_ca_file)
-        if files.peer_certificate_file is not None:
+        context = ssl.create_default_context(cafile=ca_file)
+        if certificate_file is not None:
             # Without a password, OpenSSL would prompt at the terminal.
-            context.load_cert_chain(
-                files.peer_certificate_file, files.peer_key_file, ""
-            )
+            context.load_cert_chain(certificate_file, key_file, "")
     except OSError as error:
         names = ", ".join(str(file) for file in files if file is not None)
         message = (

@@ -172,7 +172,11 @@ def serve(
                 return thread.submit(index.records, hashes).result()
 
             server = SyncServer(
-                lambda: index.tree, records, tls=web.access.tls, figures=figures
+                lambda: index.tree,
+                records,
+                tls=web.access.tls,
+                figures=figures,
+                admits=lambda token: web.access.config().admits_peer(token),
             )
             try:
                 serving = _serve(server, address, index, thread, ending, metrics.url)

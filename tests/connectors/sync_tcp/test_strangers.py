@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from connectors.kafka.settings import RecordsLost, TopicReplaced
 from connectors.sync_tcp.address import Address, PeerUnreachable
 from connectors.sync_tcp.client import Peer
 from connectors.sync_tcp.server import MAX_PER_ADDRESS, SyncServer
@@ -31,6 +32,7 @@ from tests.support.tls import Authority
 
 LOOPBACK = Address("127.0.0.1", 0)
 TIMES = Timeouts(5.0, 5.0, 5.0, 20.0, 0.01)
+SHARED = "shared"
 TREE = ProllyTree([Item(10 * n, n.to_bytes(32, "little")) for n in range(1, 100)])
 
 
@@ -184,6 +186,103 @@ def test_only_peers_with_a_certificate_are_served(tmp_path: Path) -> None:
         assert server.figures.sessions == 1
 
     asyncio.run(run())
+
+
+def known(token: str) -> bool:
+    """The rule of a server with one token."""
+    return token == SHARED
+
+
+def test_only_peers_with_the_token_are_served() -> None:
+    """Others are refused and counted; a token that is not needed does no harm."""
+
+    async def run() -> None:
+        server = SyncServer(lambda: TREE, no_records, timeouts=TIMES, admits=known)
+        async with server.listening(LOOPBACK) as address:
+            assert await same(Peer(address, timeouts=TIMES, token=SHARED))
+            assert await Peer(address, timeouts=TIMES, token=SHARED).records([]) == []
+            for token in (None, "", "other"):
+                with pytest.raises(PeerRefused, match="a token of this server is need"):
+                    await same(Peer(address, timeouts=TIMES, token=token))
+        assert (server.figures.sessions, server.figures.refused) == (1, 3)
+        server = SyncServer(lambda: TREE, no_records, timeouts=TIMES)
+        async with server.listening(LOOPBACK) as address:
+            assert await same(Peer(address, timeouts=TIMES, token=SHARED))
+
+    asyncio.run(run())
+
+
+def test_strangers_without_the_token_keep_no_peer_out() -> None:
+    """Neither silent ones, nor those that send the begin of a long message."""
+
+    async def run() -> None:
+        times = TIMES._replace(first_s=60.0)
+        server = SyncServer(lambda: TREE, no_records, timeouts=times, admits=known)
+        async with server.listening(LOOPBACK) as address:
+            silent = [await asyncio.open_connection(*address) for _ in range(150)]
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(b"\0\1\0\0\x10" + bytes(65_536))
+            async with asyncio.timeout(30):
+                answer = await reader.read()
+            assert b"at most 1024 are read" in answer
+            assert await same(Peer(address, timeouts=TIMES, token=SHARED))
+            for _, each in (*silent, (reader, writer)):
+                each.close()
+
+    asyncio.run(run())
+
+
+def test_handshakes_that_never_end_keep_no_peer_out(tmp_path: Path) -> None:
+    """More of them than the server allows, from several addresses."""
+    authority = Authority(tmp_path)
+    authority.issue("127.0.0.1")
+    file = tmp_path / "web.yml"
+    file.write_text(
+        "tls_server_config: {cert_file: 127.0.0.1.pem, key_file: 127.0.0.1.key}"
+    )
+    trusting = ssl.create_default_context(cafile=authority.ca_file)
+
+    async def run() -> None:
+        times = TIMES._replace(first_s=60.0)
+        tls = Access(WebConfigFile(file)).tls
+        server = SyncServer(lambda: TREE, no_records, timeouts=times, tls=tls)
+        async with server.listening(LOOPBACK) as address:
+            silent = [
+                await asyncio.open_connection(
+                    *address, local_addr=(f"127.0.0.{1 + number % 8}", 0)
+                )
+                for number in range(300)
+            ]
+            assert await same(Peer(address, timeouts=TIMES, tls=trusting))
+            assert server.figures.connections == 1
+            for _, writer in silent:
+                writer.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RecordsLost("frames", 0, 1, 2), TopicReplaced("frames", "a", "b")],
+    ids=["lost", "replaced"],
+)
+def test_topic_without_the_records_is_no_fault_of_the_peer(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is refused at once: it would ask again and again, and find no server."""
+
+    def gone(hashes: Sequence[bytes]) -> Iterable[pb.Record]:
+        raise error
+
+    async def run() -> None:
+        server = SyncServer(lambda: TREE, gone, timeouts=TIMES)
+        async with server.listening(LOOPBACK) as address:
+            with pytest.raises(PeerRefused, match="its records cannot be read now"):
+                await Peer(address, timeouts=TIMES).records([bytes(32)])
+        assert server.figures.connections == 1
+
+    asyncio.run(run())
+    assert [each.name for each in caplog.records] == ["sds-monitor"]
 
 
 def test_figures_of_a_server_are_metrics() -> None:

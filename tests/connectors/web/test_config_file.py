@@ -86,6 +86,11 @@ def test_empty_file_protects_nothing(tmp_path: Path) -> None:
         (f"{TLS}  cipher_suites: [a]", "cipher_suites is not supported: remove it"),
         (f"{TLS}  client_auth_type: RequestClientCert", "Invalid enum value"),
         (f"{TLS}  client_ca_file: ca.pem", "client_ca_file belongs together with"),
+        (
+            f"{TLS}  client_allowed_sans: [a]",
+            "client_allowed_sans needs client_auth_type: RequireAndVerifyClientCert",
+        ),
+        ("peer_tokens: {mirror-1: secret}", "peer_tokens: the value of 'mirror-1'"),
         (f"{TLS}  min_version: TLS10", "Invalid enum value 'TLS10'"),
         (
             f"{TLS}  min_version: TLS13\n  max_version: TLS12",
@@ -158,8 +163,13 @@ VERIFYING = (
                 "ClientCert\n", "ClientCertIfGiven\n"
             ),
         ),
+        (f"{VERIFYING}  client_allowed_sans: [a]\n", VERIFYING),
+        (f"peer_tokens: {{mirror-1: {'a' * 64}}}", "peer_tokens: {}"),
     ],
-    ids=["emptied", "no-token", "no-certificate", "optional-certificate"],
+    ids=[
+        *("emptied", "no-token", "no-certificate", "optional-certificate"),
+        *("no-allowed-names", "no-peer-token"),
+    ],
 )
 def test_change_of_the_file_removes_no_protection(
     tmp_path: Path, before: str, after: str, caplog: pytest.LogCaptureFixture

@@ -126,6 +126,31 @@ def test_client_certificate_can_be_required(
         assert httpx.get(f"{url}/healthz", verify=context).is_success
 
 
+@pytest.mark.parametrize(
+    "name", ["client", "192.0.2.7", "2001:db8::7", "a@example.org"]
+)
+def test_client_certificate_needs_an_allowed_name(
+    tmp_path: Path, authority: Authority, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of each kind, as the exporter toolkit compares it; others have no answer."""
+    config = (
+        f"{TLS}, client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem, "
+        f"client_allowed_sans: [other, {name!r}]}}"
+    )
+    with served(create_mirror_app(MirrorFigures()), tmp_path, config) as url:
+        answers = []
+        for each in (name, "client-2"):
+            known = authority.issue(each)
+            context = trusting(authority)
+            context.load_cert_chain(known.certificate_file, known.key_file)
+            try:
+                answers.append(httpx.get(f"{url}/healthz", verify=context).status_code)
+            except httpx.TransportError:
+                answers.append(0)
+    assert answers == [200, 0]
+    assert "client_allowed_sans has none of its names (client-2)" in caplog.text
+
+
 def test_handshakes_that_never_end_keep_nobody_out(
     tmp_path: Path, authority: Authority
 ) -> None:
