@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import re
@@ -65,9 +66,9 @@ def kafka(topic: KafkaTopic) -> list[str]:
     return ["--bootstrap", settings.bootstrap, "--topic", settings.topic]
 
 
-def audited(*arguments: str) -> tuple[int, dict[str, object]]:
+def audited(*arguments: str, **environment: str) -> tuple[int, dict[str, object]]:
     """Exit code and JSON of an audit."""
-    result = sds_monitor("audit", *arguments, "--json")
+    result = sds_monitor("audit", *arguments, "--json", **environment)
     assert result.stdout, result.stderr
     return result.returncode, json.loads(result.stdout)
 
@@ -79,12 +80,12 @@ def hashes(found: object) -> set[bytes]:
 
 
 @contextmanager
-def serving(topic: KafkaTopic, state: Path) -> Iterator[str]:
+def serving(topic: KafkaTopic, state: Path, *options: str) -> Iterator[str]:
     """A server of a mirror's tree; yields HOST:PORT."""
     command = [sys.executable, "-m", "streaming.cli", "audit", "serve", *kafka(topic)]
     # The messages of these tests are of another year.
     flags = ["--state", str(state), "--sync-port", "0", "--keep-days", "100000"]
-    flags += ["--metrics-port", "0"]
+    flags += ["--metrics-port", "0", *options]
     with subprocess.Popen([*command, *flags], stdout=subprocess.PIPE, text=True) as one:
         try:
             assert one.stdout is not None
@@ -166,11 +167,18 @@ def test_copied_records_have_no_numbers_of_the_other_tap(
     """They would count as missing numbers of a tap that this mirror never saw."""
     sent = sent_messages(10)
     here, there = mirror(sent[:-2]), mirror(sent)
-    with serving(there, tmp_path) as peer:
+    config = tmp_path / "web.yml"
+    token = hashlib.sha256(b"shared").hexdigest()
+    config.write_text(f"peer_tokens: {{here: '{token}'}}")
+    with serving(there, tmp_path, "--web-config", str(config)) as peer:
         options = ("--peer", peer, *bounds(10), *kafka(here))
-        code, found = audited(*options)
+        stranger = sds_monitor("audit", *options)
+        assert stranger.returncode == 1
+        assert "a token of this server is needed" in stranger.stderr
+        known = {"SDS_MONITOR_PEER_TOKEN": "shared"}
+        code, found = audited(*options, **known)
         assert (code, found["is_complete"], found["remirrored"]) == (1, False, 0)
-        code, _ = audited(*options, "--fix")
+        code, _ = audited(*options, "--fix", **known)
         assert code == 0
     copied = [
         record
