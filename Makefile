@@ -11,12 +11,12 @@ export PYTHONDONTWRITEBYTECODE :=
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(VENV)/installed: pyproject.toml constraints.txt
+$(VENV)/installed: pyproject.toml requirements-dev.txt
 	@python3 -c 'import sys; sys.exit("sds-monitor needs Python 3.11 or newer, python3 is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	python3 -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --upgrade 'pip>=25.1'
+	$(VENV)/bin/pip install --quiet --require-hashes --requirement requirements-dev.txt
 	PYTHONWARNINGS='ignore:Editable installation' SDS_MONITOR_CORE=interpreted \
-		$(VENV)/bin/pip install --quiet --constraint constraints.txt --group dev --editable '.[dashboards,plan]'
+		$(VENV)/bin/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
 .PHONY: install
@@ -162,6 +162,11 @@ fuzz-asan: install ## The same, the rules compiled with AddressSanitizer (MINUTE
 		--minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 	$(PYTHON) -m docs.make_guarantees artifacts/fuzz-asan.json
 
+.PHONY: fuzz-guided
+fuzz-guided: install ## Decoders under inputs guided by coverage, with Atheris (MINUTES=10)
+	$(VENV)/bin/pip install --quiet --constraint constraints.txt --group fuzz
+	$(PYTHON) -m tests.support.fuzz --guided --minutes $(or $(MINUTES),10)
+
 .PHONY: chaos
 chaos: install ## Kill every process again and again: docs/guarantees.md (KILLS=20 SEED=1)
 	$(PYTHON) -m tests.support.chaos --figures artifacts/chaos.json \
@@ -181,7 +186,30 @@ alert-speeds: install ## Alerts of `unrepaired` at several speeds and clocks of 
 recording: ## Make the shipped recording again (needs Node 20 and xz)
 	cd tools/recording && npm ci --silent && npm run --silent record
 
+.PHONY: supply-chain
+supply-chain: install
+	@$(VENV)/bin/pip install --quiet --constraint constraints.txt --group supply-chain
+
+PINS = $(VENV)/bin/uv --quiet pip compile --python-version 3.11 --no-annotate --no-header \
+	--extra dashboards --extra plan pyproject.toml
+
 .PHONY: constraints
-constraints: install ## Pin every dependency at its newest allowed version
-	$(VENV)/bin/pip install --quiet --upgrade --upgrade-strategy eager --group dev --group mutation --editable '.[dashboards,plan]'
-	$(VENV)/bin/pip freeze --exclude-editable > constraints.txt
+constraints: supply-chain ## Pin every dependency at its newest allowed version
+	$(PINS) --upgrade $(addprefix --group ,dev fuzz mutation supply-chain) --output-file constraints.txt
+	@$(MAKE) locks
+
+.PHONY: locks
+locks: supply-chain ## Hashes of what constraints.txt pins, in the files that pip installs
+	$(PINS) --generate-hashes --constraint constraints.txt --output-file requirements.txt
+	$(PINS) --generate-hashes --constraint constraints.txt --output-file requirements-dev.txt --group dev
+
+.PHONY: sbom
+sbom: supply-chain ## Bill of materials of the monitor as CycloneDX: artifacts/sbom.json
+	@mkdir -p artifacts
+	$(VENV)/bin/cyclonedx-py requirements --output-reproducible --pyproject pyproject.toml \
+		--mc-type application --output-file artifacts/sbom.json requirements.txt
+
+.PHONY: advisories
+advisories: supply-chain ## Known vulnerabilities of all dependencies, asked of a service
+	$(VENV)/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements-dev.txt
+	cd tools/recording && npm audit
