@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from pathlib import Path
 from random import Random
@@ -155,3 +156,17 @@ def test_command_runs_a_decoder_and_writes_its_figures(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "seed 3" in result.output
     assert figures.exists()
+
+
+@pytest.mark.long
+def test_coverage_guides_inputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run begins with the genuine inputs, and adds others that reach new code."""
+    pytest.importorskip("atheris")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.chdir(tmp_path)
+    words = ["--guided", "--minutes", "0.1", "--jobs", "1", "--target", "segment"]
+    assert CliRunner().invoke(command.main, words).exit_code == 0
+    inputs = list(Path("artifacts/fuzz-corpus/segment").iterdir())
+    assert len(inputs) > len(TARGETS["segment"].seeds)

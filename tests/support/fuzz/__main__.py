@@ -16,6 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 from docs.make_guarantees import Fuzz, FuzzAsan, write_run
+from streaming.cli.settings import Number
+from tests.support.fuzz.guided import run_guided
 from tests.support.fuzz.running import Finding, Tally, check
 from tests.support.fuzz.slices import run_all
 from tests.support.fuzz.targets import TARGETS
@@ -25,7 +27,7 @@ _AGAIN = ".venv/bin/python -m tests.support.fuzz --input"
 
 
 @click.command()
-@click.option("--minutes", type=click.FloatRange(0), default=1.0, show_default=True)
+@click.option("--minutes", type=Number(0), default=1.0, show_default=True)
 @click.option("--seed", type=int, help="Of all inputs; a random one by default.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes; one for each core.")
 @click.option(
@@ -46,6 +48,7 @@ _AGAIN = ".venv/bin/python -m tests.support.fuzz --input"
     type=click.Path(dir_okay=False, path_type=Path),
     help="JSON file for the figures of the run.",
 )
+@click.option("--guided", is_flag=True, help="By coverage, with Atheris.")
 @click.option("--asan", is_flag=True, help="The figures are those of `make fuzz-asan`.")
 def main(
     minutes: float,
@@ -54,6 +57,7 @@ def main(
     names: tuple[str, ...],
     path: Path | None,
     figures: Path | None,
+    guided: bool,
     asan: bool,
 ) -> None:
     """Give decoders inputs that are genuine but for some changes.
@@ -67,10 +71,12 @@ def main(
         return
     seed = randbelow(10**6) if seed is None else seed
     jobs = jobs or len(os.sched_getaffinity(0))
+    chosen = names or tuple(TARGETS)
+    if guided:
+        raise SystemExit(bool(run_guided(chosen, 60 * minutes, jobs)))
     click.echo(f"seed {seed}, {minutes:g} min, {jobs} processes")
     begun = datetime.now(UTC)  # noqa: TID251 - the day of the run
     begun_s = time.monotonic()
-    chosen = names or tuple(TARGETS)
     tallies = run_all(chosen, seed, 60 * minutes, jobs, report)
     passed_s = time.monotonic() - begun_s
     _print(tallies, passed_s)
