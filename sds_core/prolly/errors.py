@@ -48,7 +48,7 @@ class Unauthorised(SyncError):
     """The peer sent no token that this side knows."""
 
     def __init__(self) -> None:
-        super().__init__("a token of this server is needed: give --peer-token")
+        super().__init__("a token of this server is needed: set SDS_MONITOR_PEER_TOKEN")
 
 
 class PeerRefused(SyncError):
