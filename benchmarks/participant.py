@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -70,7 +71,7 @@ def unknown_ids_ms(profile: Profile) -> float:
             ],
         )
         value = encode(frame)
-        elapsed_ms = took_ms(lambda value=value: channel.receive(value, START_MS))
+        elapsed_ms = took_ms(partial(channel.receive, value, START_MS))
         if number > full:
             times_ms.append(elapsed_ms)
     return median(times_ms)

@@ -156,12 +156,12 @@ def _size(
         with tempfile.TemporaryDirectory(dir=scratch) as name:
             store = Path(name) / "store" if number <= STORE_NUMBER else None
             try:
-                found = other_tree.probe(rivals.package, path, lacked, store)
+                probed = other_tree.probe(rivals.package, path, lacked, store)
             except Unavailable as error:
                 _skip(run, f"{OTHER_TREE} at {number:,}", error, echo)
-                found = []
-        for one in found:
-            run.time(OTHER_TREE, one.what, number, one.ms, one.note)
+                probed = []
+        for each in probed:
+            run.time(OTHER_TREE, each.what, number, each.ms, each.note)
 
 
 @contextmanager

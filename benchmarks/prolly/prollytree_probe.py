@@ -15,12 +15,10 @@ import os
 import sys
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import Any
 
-from prollytree import (  # type: ignore[import-not-found] - installed for this run
-    ProllyTree,
-    StorageBackend,
-    VersionedKvStore,
-)
+# Installed for this run.
+from prollytree import ProllyTree, StorageBackend, VersionedKvStore
 
 from benchmarks.prolly.contenders import timed
 
@@ -87,9 +85,9 @@ def _store(path: Path, few: Sequence[bytes], missing: Collection[bytes]) -> None
 
 def _print(
     what: str,
-    work: Callable[[], object],
-    is_right: Callable[[object], bool] = lambda _: True,
-    note: Callable[[object], str] = lambda _: "",
+    work: Callable[[], Any],
+    is_right: Callable[[Any], bool] = lambda _: True,
+    note: Callable[[Any], str] = lambda _: "",
 ) -> None:
     value, spent_ms = timed(work)
     right = is_right(value)
