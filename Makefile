@@ -173,6 +173,10 @@ chaos: install ## Kill every process again and again: docs/guarantees.md (KILLS=
 		--kills $(or $(KILLS),20) $(if $(SEED),--seed $(SEED))
 	$(PYTHON) -m docs.make_guarantees artifacts/chaos.json
 
+.PHONY: soak
+soak: install ## What grows in a long run: artifacts/soak/soak.json (MINUTES=60 SEED=1)
+	$(PYTHON) -m benchmarks.soak --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
+
 .PHONY: away
 away: install ## Kafka away for 5 minutes, with default timeouts (SECONDS=300)
 	SDS_MONITOR_AWAY_SECONDS=$(or $(SECONDS),300) $(PYTEST) -s \

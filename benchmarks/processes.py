@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -63,6 +64,27 @@ def memory_bytes(pid: int) -> int:
         with contextlib.suppress(psutil.Error):
             total += process.memory_full_info().pss
     return total
+
+
+def is_java(process: psutil.Process) -> bool:
+    """Whether a process is a running JVM."""
+    try:
+        return process.name() == "java"
+    except psutil.NoSuchProcess:
+        return False
+
+
+def heap_bytes(pid: int) -> int:
+    """Return what a collection leaves of the heap of a JVM."""
+    for command in ("GC.run", "GC.heap_info"):
+        said = subprocess.run(  # noqa: S603 - fixed words
+            ["jcmd", str(pid), command],  # noqa: S607 - of the JDK in PATH
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    found = re.findall(r"generation.* used (\d+)K", said)
+    return sum(map(int, found)) * 1_024
 
 
 class Commit(NamedTuple):
@@ -208,6 +230,16 @@ def run_contender(module: str, *words: str) -> dict[str, Any]:
     return result
 
 
+def sums_of(metrics: str) -> dict[str, float]:
+    """Return the series of a page of metrics by name, summed over their labels."""
+    sums: dict[str, float] = {}
+    for line in metrics.splitlines():
+        if not line.startswith("#"):
+            name, value = line.partition("{")[0].split(" ")[0], line.split(" ")[-1]
+            sums[name] = sums.get(name, 0.0) + float(value)
+    return sums
+
+
 @dataclass
 class Monitor:
     """A running ``sds-monitor run``.
@@ -246,12 +278,7 @@ class Monitor:
             log = (self.directory / "stderr").read_text()[-2000:]
             message = f"/metrics does not answer ({error}): {log}"
             raise ContenderFailed(message) from error
-        found: dict[str, float] = {}
-        for line in text.splitlines():
-            if not line.startswith("#"):
-                name, value = line.partition("{")[0].split(" ")[0], line.split(" ")[-1]
-                found[name] = found.get(name, 0.0) + float(value)
-        return found
+        return sums_of(text)
 
     def frames(self) -> int:
         """Return how many frames the figures of `/metrics` include."""

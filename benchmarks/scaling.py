@@ -20,8 +20,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import itertools
-import re
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -40,6 +38,8 @@ from benchmarks.processes import (
     TIMEOUT_S,
     ContenderFailed,
     Monitor,
+    heap_bytes,
+    is_java,
     memory_bytes,
     monitor,
     tree_of,
@@ -181,27 +181,6 @@ def spent(roots: Sequence[int]) -> Spent:
             # What has ended was a Python worker.
             python_s += times.children_user + times.children_system
     return Spent(java_s, python_s)
-
-
-def is_java(process: psutil.Process) -> bool:
-    """Whether a process is a running JVM."""
-    try:
-        return process.name() == "java"
-    except psutil.NoSuchProcess:
-        return False
-
-
-def heap_bytes(pid: int) -> int:
-    """Return what a collection leaves of the heap of a JVM."""
-    for command in ("GC.run", "GC.heap_info"):
-        said = subprocess.run(  # noqa: S603 - fixed words
-            ["jcmd", str(pid), command],  # noqa: S607 - of the JDK in PATH
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-    found = re.findall(r"generation.* used (\d+)K", said)
-    return sum(map(int, found)) * 1_024
 
 
 def _wait_for_batches(job: Monitor, count: int) -> None:

@@ -79,7 +79,7 @@ def drawn(name: str, part: str) -> Iterator[tuple[Path, str]]:
             drawing.name, title, "", drawing.scale, columns, columns, series,
             drawing.unit,
         )  # fmt: skip
-        yield IMAGES / f"planning-{drawing.name}.svg", _picture(chart)
+        yield IMAGES / f"planning-{drawing.name}.svg", picture(chart)
 
 
 def _tables(part: str) -> Iterator[list[list[str]]]:
@@ -108,7 +108,7 @@ def _value(text: str) -> float:
     return float(found[1].replace(",", "")) * _UNITS[found[2] or ""]
 
 
-def _picture(chart: Chart) -> str:
+def picture(chart: Chart) -> str:
     """Return a chart with its title and the names of its lines, as a file."""
     top = _TOP + _LINE * len(chart.series)
     names = "".join(

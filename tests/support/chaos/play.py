@@ -188,14 +188,14 @@ class Play:
         """Compare the report with the undisturbed one's and with the truth."""
         found, differences = self.outcome, self.outcome.differences
         killed, undisturbed = self._report(_KILLED), self._report(_UNDISTURBED)
-        differences += _differing("report", killed, undisturbed)
+        differences += differing("report", killed, undisturbed)
         for part, ours, theirs in zip(
             Kept._fields,
             self._history(_KILLED),
             self._history(_UNDISTURBED),
             strict=True,
         ):
-            differences += _differing(f"history.{part}", ours, theirs)
+            differences += differing(f"history.{part}", ours, theirs)
         records = tap_records(self._kafka)
         found.records = len(records)
         differences += [
@@ -222,7 +222,7 @@ class Play:
         kept = in_files(self._checkpoint(name) / "history")
         sent = in_topics(self._kafka, f"{name}.incidents", f"{name}.minutes")
         for part, ours, theirs in zip(Kept._fields, kept, sent, strict=True):
-            self.outcome.differences += _differing(f"{name}.{part}", ours, theirs)
+            self.outcome.differences += differing(f"{name}.{part}", ours, theirs)
         return kept
 
 
@@ -231,10 +231,10 @@ def _expect(condition: bool, otherwise: str) -> None:
         raise Broken(otherwise)
 
 
-def _differing(path: str, ours: Any, theirs: Any) -> Iterator[str]:
+def differing(path: str, ours: Any, theirs: Any) -> Iterator[str]:
     """Yield a line for each value that differs between two trees."""
     if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
         for key in sorted({*ours, *theirs}, key=str):
-            yield from _differing(f"{path}.{key}", ours.get(key), theirs.get(key))
+            yield from differing(f"{path}.{key}", ours.get(key), theirs.get(key))
     elif ours != theirs:
         yield f"{path}: {ours!r:.200} instead of {theirs!r:.200}"

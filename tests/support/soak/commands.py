@@ -7,14 +7,17 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 import httpx
 
 from tests.support.waiting import wait_for
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Command:
@@ -23,6 +26,7 @@ class Command:
     Args:
         name: Name of the command.
         log: File to which each run appends what it says.
+        environment: Further variables of the environment.
         options: Values of the flags, by their names with underscores; True for a flag
             without a value.
 
@@ -33,8 +37,16 @@ class Command:
 
     process: subprocess.Popen[bytes]
 
-    def __init__(self, name: str, log: Path, **options: object) -> None:
+    def __init__(
+        self,
+        name: str,
+        log: Path,
+        *,
+        environment: Mapping[str, str] = _NOTHING,
+        **options: object,
+    ) -> None:
         self.log = log
+        self._environment = {**os.environ, **environment}
         self._words = [sys.executable, "-m", "streaming.cli", name]
         for option, value in options.items():
             flag = f"--{option.replace('_', '-')}"
@@ -44,7 +56,11 @@ class Command:
         """Start a run."""
         with self.log.open("ab") as file:
             self.process = subprocess.Popen(
-                self._words, stdout=file, stderr=file, start_new_session=True
+                self._words,
+                stdout=file,
+                stderr=file,
+                env=self._environment,
+                start_new_session=True,
             )
 
     def kill(self) -> None:

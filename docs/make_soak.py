@@ -1,0 +1,99 @@
+"""Writes the trends of a soak into docs/soak.md, and draws its charts.
+
+``python -m docs.make_soak artifacts/soak/soak.json``: the file that `make soak` writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+
+import click
+import msgspec
+
+from benchmarks.soak.trends import HEAD, MEASURES, Measure, Soak, rows
+from connectors.web.charts import Chart, Series
+from docs.page_part import PagePart
+from docs.planning_charts import IMAGES, picture
+from sds_core.observer.figures import Scale
+
+PART = PagePart("soak.md", "make_soak", "the run")
+_POINTS = 60
+"""Of a line at most."""
+
+
+def block(run: Soak) -> str:
+    """Return the table of a run and its charts, with the marks around them."""
+    minutes, warm_up = run.times_s[-1] / 60, run.warm_up_s / 60
+    lines = [
+        PART.begin,
+        "",
+        f"sds-monitor {run.version}, {run.date}, {run.machine}.",
+        f"The traffic lasted {minutes:,.0f} minutes, of which the first {warm_up:,.0f} "
+        f"do not count; `make soak MINUTES={minutes:.0f} SEED={run.seed}`.",
+        f"{run.records:,} records; {run.channels:,} channels at the end, and "
+        f"{run.forgotten:,} forgotten ones; {run.requests:,} requests, of which "
+        f"{len(run.failures):,} failed; {len(run.differences):,} differences between "
+        "the figures and those of the undisturbed job.",
+        "",
+        f"| {' | '.join(HEAD)} |",
+        f"|{'---|' * len(HEAD)}",
+        *(f"| {' | '.join(row)} |" for row in rows(run)),
+        "",
+        *(
+            f"![{one.key} over the run](images/{_file(one).name})"
+            for one in MEASURES
+            if any(run.samples[one.key])
+        ),
+        "",
+        PART.end,
+    ]
+    return "\n".join(lines)
+
+
+def drawn(run: Soak) -> Iterator[tuple[Path, str]]:
+    """Yield file and content of the chart of each measure that is not always 0."""
+    for one in MEASURES:
+        if any(run.samples[one.key]):
+            times, values = _thinned(run.times_s), _thinned(run.samples[one.key])
+            names = [f"{at_s / 60:.0f} min" for at_s in times]
+            texts = [one.text(value) for value in values]
+            chart = Chart(
+                one.key,
+                one.key,
+                "",
+                Scale.COUNT,
+                names,
+                names[:: max(1, len(names) // 5)],
+                [Series(one.key, values, texts)],
+                one.text,
+            )
+            yield _file(one), picture(chart)
+
+
+def _thinned(values: Sequence[float]) -> list[float]:
+    """Return the medians of so many neighbours that at most `_POINTS` are left."""
+    step = -(-len(values) // _POINTS)
+    return [median(values[at : at + step]) for at in range(0, len(values), step)]
+
+
+def _file(measure: Measure) -> Path:
+    return IMAGES / f"soak-{measure.key.lower().replace(' ', '-')}.svg"
+
+
+@click.command()
+@click.argument("samples", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def main(samples: Path) -> None:
+    """Write the page of a run."""
+    run = msgspec.json.decode(samples.read_bytes(), type=Soak)
+    if problems := run.problems():
+        message = f"not published, because of {len(problems)} findings: {problems[0]}"
+        raise click.ClickException(message)
+    for path, content in drawn(run):
+        path.write_text(content, encoding="utf-8")
+    PART.write(block(run))
+
+
+if __name__ == "__main__":
+    main()
