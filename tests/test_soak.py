@@ -112,13 +112,13 @@ def test_traffic_is_the_same_for_a_seed_and_has_invalid_records() -> None:
 
     def first_minute() -> list[TopicRecord]:
         until_ms = start_ms + (STRIDE_S + 2) * 1_000
-        records = traffic("t", 1, start_ms)
+        records = traffic(1, start_ms)
         return [*takewhile(lambda one: one.timestamp_ms < until_ms, records)]
 
     records = first_minute()
     assert records == first_minute()
     assert sum(one.value[:1] == b"\xff" for one in records) == len(records) // 201
     keys = {(one.key or b"").split(b"-")[0] for one in records}
-    assert {b"t0", b"t1"} <= keys
+    assert {b"live0", b"live1"} <= keys
     times_ms = [one.timestamp_ms for one in records]
     assert times_ms == sorted(times_ms)

@@ -32,7 +32,13 @@ from rich.console import Console
 from benchmarks.context import ends_of
 from benchmarks.results import machine
 from benchmarks.soak.samples import Sampler, Scraper
-from benchmarks.soak.traffic import DAY_MS, PARTITIONS, mirrored, traffic
+from benchmarks.soak.traffic import (
+    DAY_MS,
+    PARTITIONS,
+    mirrored,
+    traffic,
+    traffic_before,
+)
 from benchmarks.soak.trends import HEAD, Soak, rows
 from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.producer import write
@@ -84,8 +90,8 @@ class Play:
             ensure_frames_topic(self._kafka, PARTITIONS)
             generations = int(self._minutes) + _MORE_GENERATIONS
             click.echo(f"writing {generations} min of traffic of the day before")
-            begin_ms = wall_ms() - DAY_MS
-            write(traffic("before", self._run.seed, begin_ms, generations), self._kafka)
+            records = traffic_before(self._run.seed, wall_ms() - DAY_MS, generations)
+            write(records, self._kafka)
             stage = Stage(mirrored(60 * self._minutes), self._run.seed, node)
             self._play(node, stage)
             reports = [self._report(name) for name in _JOBS]
@@ -131,7 +137,7 @@ class Play:
     def _playing(self, stage: Stage) -> Iterator[None]:
         """Play the traffic in the background, both that of the node and the other."""
         ending = threading.Event()
-        records = traffic("live", self._run.seed, wall_ms() // 1_000 * 1_000)
+        records = traffic(self._run.seed, wall_ms() // 1_000 * 1_000)
         writing = threading.Thread(
             target=write, args=(records, self._kafka, 1.0, ending), daemon=True
         )

@@ -5,9 +5,9 @@ tap of each protocol and participants that join, leave and return. It lasts for
 `LIFE_S`, so six generations are there at a time, with about 200 frames a second. After
 every `_INVALID_EVERY` records comes one that cannot be decoded.
 
-The same traffic a day earlier fills the state: its channels are forgotten during the
-run (`run --forget-days 1`), as many each minute as begin. So whatever grows with the
-number of channels stays level.
+Copies of such channels a day earlier fill the state: they are forgotten during the run
+(`run --forget-days 1`), as many each minute as begin. So whatever grows with the number
+of channels stays level.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import count, islice
 from random import Random
 
 from msgspec import structs
 
 from connectors.kafka.producer import TopicRecord
-from connectors.simulator.records import AnyScenario, simulation_of
+from connectors.simulator.records import simulation_of
 from sds_core.simulation.mvds.scenario import MvdsScenario
 from sds_core.simulation.scenario import (
     Absences,
@@ -31,13 +32,14 @@ from sds_core.simulation.scenario import (
     Scenario,
     Tap,
 )
+from sds_core.wire import decode, encode
 from tests.support.chaos.traffic import scenario as kinds_of_trouble
 
 PARTITIONS = 4
 STRIDE_S, LIFE_S, SETTLE_S = 60, 300, 30
 DAY_MS = 86_400_000
 
-_FASTER = 3.5
+_FASTER = 4.5
 """Factor on the traffic of `make chaos`, which has ten frames a second."""
 _MIRRORED = 0.2
 _INVALID_EVERY = 200
@@ -48,30 +50,63 @@ _Begun = tuple[int, Iterator[TopicRecord]]
 _Waiting = list[tuple[int, int, TopicRecord, Iterator[TopicRecord]]]
 
 
-def traffic(
-    name: str, seed: int, start_ms: int, generations: int | None = None
-) -> Iterator[TopicRecord]:
-    """Yield the records of some generations, or of all, in the order of their times.
+def traffic(seed: int, start_ms: int) -> Iterator[TopicRecord]:
+    """Yield records without end, in the order of their times.
 
     Args:
-        name: First part of the names of channels and taps.
-        seed: Of everything that is random; groups of MVDS are named by it, too.
+        seed: Of everything that is random.
         start_ms: Start of the first generation, Unix ms.
-        generations: Number of generations; None for no end.
     """
-    random = Random(f"{seed} {name}")  # noqa: S311 - traffic
-    numbers = islice(count(), generations)
+    random = Random(seed)  # noqa: S311 - traffic
     begun = (
         (begin_ms, simulation_of(one, random.getrandbits(32), begin_ms, PARTITIONS)[0])
-        for number in numbers
+        for number in count()
         for begin_ms in [start_ms + number * STRIDE_S * 1_000]
-        for one in _generation(f"{name}{number}")
+        for one in (_channels(f"live{number}"), _groups(f"live{number}"))
     )
     for number, record in enumerate(merged(begun), 1):
         yield record
         if number % _INVALID_EVERY == 0:
             value = b"\xff" + random.randbytes(40)
             yield replace(record, value=value, headers=())
+
+
+def traffic_before(seed: int, start_ms: int, generations: int) -> Iterator[TopicRecord]:
+    """Yield the channels of some generations, all copies of the first one.
+
+    A simulation of each would take a minute for six of them.
+
+    Args:
+        seed: Of everything that is random.
+        start_ms: Start of the first generation, Unix ms.
+        generations: Their number.
+    """
+    name = "before"
+    simulated = simulation_of(_channels(name), seed, start_ms, PARTITIONS)
+    records = [*simulated.records]
+    yield from merged(
+        (start_ms + later_ms, map(partial(_copy, name, number, later_ms), records))
+        for number in range(generations)
+        for later_ms in [number * STRIDE_S * 1_000]
+    )
+
+
+def _copy(name: str, number: int, later_ms: int, record: TopicRecord) -> TopicRecord:
+    """Return a record of the same traffic under another name at another time."""
+    (observer, tap), *headers = record.headers
+    renamed = f"{name}{number}"
+    value = record.value
+    if value:
+        frame = decode(value)
+        channel = frame.channel_id.replace(name, renamed, 1)
+        value = encode(frame._replace(channel_id=channel))
+    return replace(
+        record,
+        timestamp_ms=record.timestamp_ms + later_ms,
+        key=record.key and record.key.replace(name.encode(), renamed.encode(), 1),
+        value=value,
+        headers=((observer, tap.replace(name.encode(), renamed.encode(), 1)), *headers),
+    )
 
 
 def mirrored(duration_s: float) -> Scenario:
@@ -108,16 +143,21 @@ def _take(waiting: _Waiting) -> TopicRecord:
     return record
 
 
-def _generation(name: str) -> Iterator[AnyScenario]:
+def _channels(name: str) -> Scenario:
+    """Return the channels of a generation."""
     absences = Absences(share=0.3, mean_present_s=90, mean_away_s=30)
-    yield structs.replace(
+    return structs.replace(
         _varied(kinds_of_trouble(), f"{name}-", _FASTER),
         duration_s=float(LIFE_S),
         settle_s=float(SETTLE_S),
         churn=Churn(joining_share=0.3, leaving_share=0.3, absences=absences),
         taps=(Tap(name=f"{name}-sds", record_loss=0.001, replica_share=0.01),),
     )
-    yield MvdsScenario(
+
+
+def _groups(name: str) -> MvdsScenario:
+    """Return the groups of a generation."""
+    return MvdsScenario(
         protocol="mvds",
         name=name,
         description="three groups for a few minutes",
@@ -136,11 +176,11 @@ def _varied(scenario: Scenario, prefix: str, factor: float) -> Scenario:
     """Return a scenario with other names, other rates and short filters."""
     return structs.replace(
         scenario,
-        channels=tuple(_channels(one, prefix, factor) for one in scenario.channels),
+        channels=tuple(_group(one, prefix, factor) for one in scenario.channels),
     )
 
 
-def _channels(group: ChannelGroup, prefix: str, factor: float) -> ChannelGroup:
+def _group(group: ChannelGroup, prefix: str, factor: float) -> ChannelGroup:
     interval_s = group.traffic.mean_interval_s / factor
     profiles = tuple(
         structs.replace(one, overrides={**one.overrides, "bloom": _FILTER})

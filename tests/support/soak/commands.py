@@ -105,6 +105,7 @@ class Command:
 
 def sample(url: str, series: str) -> float:
     """Return one number that a command exports; 0 if it is not there yet."""
-    text = httpx.get(url).text
+    # A busy machine may take its time.
+    text = httpx.get(url, timeout=60).text
     found = re.search(rf"^{re.escape(series)} (\S+)$", text, re.MULTILINE)
     return float(found[1]) if found else 0.0
