@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import subprocess
 import sys
 import tempfile
@@ -75,16 +74,18 @@ def is_java(process: psutil.Process) -> bool:
 
 
 def heap_bytes(pid: int) -> int:
-    """Return what a collection leaves of the heap of a JVM."""
-    for command in ("GC.run", "GC.heap_info"):
-        said = subprocess.run(  # noqa: S603 - fixed words
-            ["jcmd", str(pid), command],  # noqa: S607 - of the JDK in PATH
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-    found = re.findall(r"generation.* used (\d+)K", said)
-    return sum(map(int, found)) * 1_024
+    """Return what a collection leaves of the heap of a JVM: the live objects.
+
+    The size of the heap right after a collection includes what was made since.
+    """
+    said = subprocess.run(  # noqa: S603 - fixed words
+        ["jcmd", str(pid), "GC.class_histogram"],  # noqa: S607 - of the JDK in PATH
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    # Total, objects, bytes.
+    return int(said.split()[-1])
 
 
 class Commit(NamedTuple):

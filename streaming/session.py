@@ -33,6 +33,9 @@ _log = logging.getLogger("sds-monitor")
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
+_REMEMBERED = 10
+"""Jobs, stages and queries that have ended."""
+
 _RECORDING_TIMEOUT_S = 300
 """Writing an archive takes some 10 s, and far longer on a busy machine."""
 
@@ -162,6 +165,10 @@ def make_session(
             # Without that page nothing shows the plan, which Spark writes out for each
             # batch.
             "spark.sql.ui.explainMode": "simple",
+            # Spark would remember a thousand of each for it, with their plans.
+            "spark.ui.retainedJobs": _REMEMBERED,
+            "spark.ui.retainedStages": _REMEMBERED,
+            "spark.sql.ui.retainedExecutions": _REMEMBERED,
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.local.dir": str(scratch),

@@ -9,12 +9,20 @@ from random import Random
 import pytest
 
 from benchmarks.soak.traffic import STRIDE_S, merged, traffic
-from benchmarks.soak.trends import GROWS, MEASURES, Measure, Soak, trend
+from benchmarks.soak.trends import (
+    GROWS,
+    LEVEL,
+    MEASURES,
+    REMEMBERED_S,
+    Measure,
+    Soak,
+    trend,
+)
 from connectors.kafka.producer import TopicRecord
 from docs import make_soak
 
 MEASURE = Measure("heap", limit=0.01)
-LEVEL = 100e6
+USUAL = 100e6
 TIMES_S = [20.0 * number for number in range(1, 181)]
 """An hour."""
 
@@ -22,7 +30,7 @@ TIMES_S = [20.0 * number for number in range(1, 181)]
 def noisy(value: Callable[[float], float]) -> list[float]:
     """Values with a noise of one percent."""
     random = Random(1)
-    return [value(at_s) + random.gauss(0, 0.01 * LEVEL) for at_s in TIMES_S]
+    return [value(at_s) + random.gauss(0, 0.01 * USUAL) for at_s in TIMES_S]
 
 
 def run_of(values: list[float], warm_up_s: float) -> Soak:
@@ -37,35 +45,43 @@ def run_of(values: list[float], warm_up_s: float) -> Soak:
 @pytest.mark.parametrize("share", [0.05, 0.5])
 def test_leak_is_found(share: float) -> None:
     """Of five percent in an hour under a noise of one percent."""
-    found = trend(TIMES_S, noisy(lambda at_s: LEVEL * (1 + share * at_s / 3_600)))
-    assert found.verdict(MEASURE) == GROWS
-    assert found.low < LEVEL * share < found.high
+    found = trend(TIMES_S, noisy(lambda at_s: USUAL * (1 + share * at_s / 3_600)))
+    assert found.verdict(MEASURE, 0) == GROWS
+    assert found.low < USUAL * share < found.high
 
 
 def test_level_noise_is_not_a_leak() -> None:
     """Its interval contains 0."""
-    found = trend(TIMES_S, noisy(lambda _: LEVEL))
+    found = trend(TIMES_S, noisy(lambda _: USUAL))
     assert found.low < 0 < found.high
-    assert found.verdict(MEASURE) != GROWS
+    assert found.verdict(MEASURE, 0) != GROWS
 
 
 def test_constant_is_level() -> None:
     """And so is what falls."""
-    assert trend(TIMES_S, [5.0] * len(TIMES_S)).verdict(MEASURE) == "level"
-    assert trend(TIMES_S, [-at_s for at_s in TIMES_S]).verdict(MEASURE) == "level"
+    assert trend(TIMES_S, [5.0] * len(TIMES_S)).verdict(MEASURE, 0) == LEVEL
+    assert trend(TIMES_S, [-at_s for at_s in TIMES_S]).verdict(MEASURE, 0) == LEVEL
+
+
+def test_what_follows_the_state_needs_a_long_warm_up() -> None:
+    """The state grows for an hour, because views remember messages as long."""
+    measure = MEASURE._replace(follows_state=True)
+    found = trend(TIMES_S, TIMES_S)
+    assert found.verdict(measure, REMEMBERED_S - 1) == "filling"
+    assert found.verdict(measure, REMEMBERED_S) == GROWS
 
 
 def test_few_noisy_samples_decide_nothing() -> None:
     """A run that is too short does not say that a measure is level."""
-    found = trend(TIMES_S[:10], noisy(lambda _: LEVEL)[:10])
-    assert found.verdict(MEASURE) == "open"
+    found = trend(TIMES_S[:10], noisy(lambda _: USUAL)[:10])
+    assert found.verdict(MEASURE, 0) == "open"
     with pytest.raises(ValueError, match="7 samples after the warm-up: 8 are needed"):
         trend(TIMES_S[:7], [1.0] * 7)
 
 
 def test_rise_within_the_warm_up_does_not_count() -> None:
     """What rises for twenty minutes and then stays is found only without a warm-up."""
-    values = noisy(lambda at_s: LEVEL * (0.5 + 0.5 * min(1.0, at_s / 1_200)))
+    values = noisy(lambda at_s: USUAL * (0.5 + 0.5 * min(1.0, at_s / 1_200)))
     assert not run_of(values, 1_300).problems()
     assert [one.split()[:2] for one in run_of(values, 0).problems()] == [
         [MEASURES[0].key, "grows"]
@@ -75,12 +91,12 @@ def test_rise_within_the_warm_up_does_not_count() -> None:
 def test_growth_by_design_is_no_finding() -> None:
     """It has its reason instead of a limit."""
     measure = MEASURE._replace(reason="history")
-    assert trend(TIMES_S, [*TIMES_S]).verdict(measure) == "by design"
+    assert trend(TIMES_S, [*TIMES_S]).verdict(measure, 0) == "by design"
 
 
 def test_page_has_a_row_and_a_chart_for_each_measure() -> None:
     """A chart has at most sixty points."""
-    run = run_of(noisy(lambda _: LEVEL), 0)
+    run = run_of(noisy(lambda _: USUAL), 0)
     part = make_soak.block(run)
     assert "| temporary files | 1 | +0 | +0 to +0 | +1.01 | level |" in part
     pictures = dict(make_soak.drawn(run))

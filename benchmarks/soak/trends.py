@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 from scipy.stats import theilslopes
 
+from sds_core.observer.settings import DEFAULTS
 from sds_core.text import byte_size
 
 _FEWEST = 8
@@ -30,6 +31,8 @@ class Measure(NamedTuple):
         limit: Allowed growth in an hour, as a share of the level.
         floor: Allowed growth in an hour beside that, in the unit of the values.
         reason: Why it grows without a limit; empty if it must not.
+        follows_state: Whether it grows with the state, so for as long as views remember
+            messages; a run with a shorter warm-up decides nothing.
     """
 
     key: str
@@ -37,36 +40,40 @@ class Measure(NamedTuple):
     limit: float = 0.01
     floor: float = 0.0
     reason: str = ""
+    follows_state: bool = False
 
 
 _COUNT: Final = "{:,.4g}".format
-_HISTORY: Final = "each minute of each channel is kept for `--history-days`"
+_HISTORY: Final = "kept for `--history-days`"
 _MIB: Final = 2.0**20
 
 GROWS: Final = "GROWS"
+LEVEL: Final = "level"
+REMEMBERED_S: Final = DEFAULTS.horizon_ms / 1_000
+"""For so long views remember messages, seconds."""
 
 MEASURES: Final = (
     Measure("heap", floor=_MIB),
-    Measure("JVM memory", floor=4 * _MIB),
-    Measure("driver memory", floor=4 * _MIB),
-    Measure("workers memory", floor=4 * _MIB),
+    Measure("JVM memory", floor=4 * _MIB, follows_state=True),
+    Measure("driver memory", floor=4 * _MIB, follows_state=True),
+    Measure("workers memory", floor=4 * _MIB, follows_state=True),
     Measure("mirror memory", floor=_MIB),
     *(
         Measure(f"{role} {what}", _COUNT, floor=1)
         for role in ("JVM", "driver", "mirror")
         for what in ("threads", "descriptors")
     ),
-    Measure("state bytes", floor=_MIB),
+    Measure("state bytes", floor=_MIB, follows_state=True),
     Measure("state rows", _COUNT, floor=1),
     Measure("series", _COUNT),
-    Measure("checkpoint files", _COUNT),
-    Measure("checkpoint bytes"),
-    Measure("ledger bytes"),
+    Measure("checkpoint files", _COUNT, follows_state=True),
+    Measure("checkpoint bytes", follows_state=True),
+    Measure("ledger bytes", follows_state=True),
     Measure("history files", _COUNT, reason=_HISTORY),
     Measure("history bytes", reason=_HISTORY),
-    Measure("pending", _COUNT, floor=1),
+    Measure("pending", _COUNT, floor=1, follows_state=True),
     Measure("temporary files", _COUNT, floor=1),
-    Measure("temporary bytes", floor=_MIB),
+    Measure("temporary bytes", floor=_MIB, follows_state=True),
     Measure("age", "{:.2f} s".format, floor=0.05),
 )
 
@@ -128,7 +135,7 @@ class Soak(msgspec.Struct):
         growing = [
             f"{measure.key} grows by {signed(measure, one.slope)} an hour"
             for measure, one in self.trends()
-            if one.verdict(measure) == GROWS
+            if one.verdict(measure, self.warm_up_s) == GROWS
         ]
         return [*growing, *self.failures, *self.differences]
 
@@ -147,14 +154,16 @@ class Trend(NamedTuple):
     low: float
     high: float
 
-    def verdict(self, measure: Measure) -> str:
+    def verdict(self, measure: Measure, warm_up_s: float) -> str:
         """Return whether the measure grows beyond its limit, in words."""
         if measure.reason:
             return "by design"
+        if measure.follows_state and warm_up_s < REMEMBERED_S:
+            return "filling"
         limit = allowed(measure, self.level)
         if self.low > limit:
             return GROWS
-        return "level" if self.high <= limit else "open"
+        return LEVEL if self.high <= limit else "open"
 
 
 def trend(
@@ -190,7 +199,7 @@ def rows(run: Soak) -> list[tuple[str, ...]]:
                 signed(measure, found.slope),
                 f"{signed(measure, found.low)} to {signed(measure, found.high)}",
                 measure.reason or signed(measure, limit),
-                found.verdict(measure),
+                found.verdict(measure, run.warm_up_s),
             )
         )
     return cells

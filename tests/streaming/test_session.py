@@ -132,6 +132,20 @@ def test_files_of_a_checkpoint_are_renamed_without_another_program(
     assert manager.endswith(".FileSystemBasedCheckpointFileManager")
 
 
+def test_session_remembers_few_jobs_and_queries(spark: SparkSession) -> None:
+    """Spark remembers a thousand of each, for a page that is off: 100 MB and more."""
+    for _ in range(40):
+        spark.range(1).collect()
+    store = spark.sparkContext._jsc.sc().statusStore()  # noqa: SLF001 - no public way
+    queries = spark._jsparkSession.sharedState().statusStore()  # noqa: SLF001
+
+    # Spark removes older ones in a thread of its own.
+    def are_few() -> bool:
+        return store.jobsList(None).size() < 30 > queries.executionsCount()
+
+    wait_for(are_few, 20)
+
+
 def test_session_uses_the_archive_of_a_prepared_environment(
     spark: SparkSession,
 ) -> None:
