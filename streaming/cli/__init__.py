@@ -113,6 +113,9 @@ def group() -> None:
 def main() -> None:
     """Entry point: errors in one line, exit codes as documented."""
     arguments = sys.argv[1:]
+    # Arrow's own allocator keeps what a compaction of the history took, and more each
+    # time. Read when pyarrow is imported, which no command has done yet.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     survive_closed_output()
     start_log(requested_format(arguments, os.environ))
     # Connections, topics and files of the history may need more than the usual 1,024.

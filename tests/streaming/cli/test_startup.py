@@ -90,3 +90,24 @@ def test_actions_without_spark_import_no_spark(action: str) -> None:
         "sys.exit('pyspark' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+_POOL = """
+import atexit
+from streaming.cli import main
+
+def show():
+    import pyarrow
+
+    print(pyarrow.default_memory_pool().backend_name)
+
+atexit.register(show)
+main()
+"""
+
+
+def test_commands_take_the_memory_of_arrow_from_the_c_library() -> None:
+    """Arrow's own allocator keeps more after each compaction of a history."""
+    command = [sys.executable, "-c", _POOL, "--version"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert said.split()[-1] == "system"
