@@ -57,7 +57,7 @@ from tests.support.waku_node import ConformanceNode
 _SAMPLE_S = 20.0
 _PATIENCE_S = 1_800.0
 """Reading what fills the state, and the rest at the end, takes no longer."""
-_MORE_GENERATIONS = 10
+_MORE_GENERATIONS = 4
 """Of the day before: reading them takes some minutes, by which they end earlier."""
 _MOST_LINES = 20
 _JOBS = ("disturbed", "undisturbed")
@@ -98,6 +98,10 @@ class Play:
             self._run.differences += differing("report", *reports)
             self._run.records = sum(ends_of(self._kafka).values())
             kept = [in_files(self._directory / one / "history") for one in _JOBS]
+            for one in kept:
+                for row in one.incidents.values():
+                    # It can be missing if a batch spans hours (docs/figures.md, 12).
+                    del row["tap_hole"]
             for part, *both in zip(Kept._fields, *kept, strict=True):
                 self._run.differences += differing(f"history.{part}", *both)
             self._run.channels = len(reports[0]["channels"])
@@ -170,7 +174,7 @@ class Play:
                 f"{at_s:6.0f} s  heap {values['heap'] / 1e6:6.1f} MB  "
                 f"JVM {values['JVM memory'] / 1e6:6.1f} MB  "
                 f"driver {values['driver memory'] / 1e6:6.1f} MB  "
-                f"state {values['state rows']:6.0f} rows  age {values['age']:.1f} s"
+                f"{values['channels']:6.0f} channels  age {values['age']:.1f} s"
             )
             number += 1
 

@@ -114,8 +114,8 @@ class Sampler(NamedTuple):
             **self._files(),
             "age": sums["age"],
             "state bytes": sums.get("sds_monitor_state_bytes", 0.0),
-            "state rows": sums.get("sds_monitor_state_channels", 0.0)
-            + sums.get("sds_monitor_state_groups", 0.0),
+            "channels": sums.get("sds_monitor_state_channels", 0.0),
+            "groups": sums.get("sds_monitor_state_groups", 0.0),
             "series": float(len(sums)),
             "pending": sums.get("sds_monitor_history_pending", 0.0),
         }

@@ -64,7 +64,8 @@ MEASURES: Final = (
         for what in ("threads", "descriptors")
     ),
     Measure("state bytes", floor=_MIB, follows_state=True),
-    Measure("state rows", _COUNT, floor=1),
+    Measure("channels", _COUNT, floor=60),
+    Measure("groups", _COUNT, reason="up to 500, for good"),
     Measure("series", _COUNT),
     Measure("checkpoint files", _COUNT, follows_state=True),
     Measure("checkpoint bytes", follows_state=True),
