@@ -9,7 +9,7 @@ At the end the figures are compared with those of a job that read the same topic
 once. The exit code is 1 if a measure grows beyond its limit, a request failed, or the
 figures differ.
 
-Needs a JDK, for `jcmd`, and 1 GB of disk for 10 minutes.
+Needs a JDK, for `jcmd`, 2 GB of disk, and 70 MB more for each minute.
 """
 
 from __future__ import annotations
