@@ -43,8 +43,7 @@ def block(run: Soak) -> str:
         "",
         *(
             f"![{one.key} over the run](images/{_file(one).name})"
-            for one in MEASURES
-            if any(run.samples[one.key])
+            for one in _changing(run)
         ),
         "",
         PART.end,
@@ -53,23 +52,22 @@ def block(run: Soak) -> str:
 
 
 def drawn(run: Soak) -> Iterator[tuple[Path, str]]:
-    """Yield file and content of the chart of each measure that is not always 0."""
-    for one in MEASURES:
-        if any(run.samples[one.key]):
-            times, values = _thinned(run.times_s), _thinned(run.samples[one.key])
-            names = [f"{at_s / 60:.0f} min" for at_s in times]
-            texts = [one.text(value) for value in values]
-            chart = Chart(
-                one.key,
-                one.key,
-                "",
-                Scale.COUNT,
-                names,
-                names[:: max(1, len(names) // 5)],
-                [Series(one.key, values, texts)],
-                one.text,
-            )
-            yield _file(one), picture(chart)
+    """Yield file and content of the chart of each measure that changes."""
+    times = _thinned(run.times_s)
+    names = [f"{at_s / 60:.0f} min" for at_s in times]
+    ticks = names[:: max(1, len(names) // 5)]
+    for one in _changing(run):
+        values = _thinned(run.samples[one.key])
+        series = Series(one.key, values, [one.text(value) for value in values])
+        chart = Chart(
+            one.key, one.key, "", Scale.COUNT, names, ticks, [series], one.text
+        )
+        yield _file(one), picture(chart)
+
+
+def _changing(run: Soak) -> list[Measure]:
+    """Return the measures that are not the same in all samples."""
+    return [one for one in MEASURES if len(set(run.samples[one.key])) > 1]
 
 
 def _thinned(values: Sequence[float]) -> list[float]:
