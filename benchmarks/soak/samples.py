@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -165,8 +166,10 @@ def _memory(processes: Iterable[psutil.Process]) -> float:
 def _sizes(directory: Path) -> dict[Path, int]:
     """Return the size of each file, but for those deleted meanwhile."""
     sizes: dict[Path, int] = {}
-    for path in directory.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):
-            if path.is_file():
+    # `os.walk` passes over directories that are deleted meanwhile; `Path.rglob` fails.
+    for place, _, names in os.walk(directory):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                path = Path(place, name)
                 sizes[path] = path.stat().st_size
     return sizes
