@@ -24,11 +24,11 @@ from msgspec import structs
 from connectors.kafka.producer import TopicRecord
 from connectors.simulator.records import simulation_of
 from sds_core.simulation.mvds.scenario import MvdsScenario
+from sds_core.simulation.profile_share import ProfileShare
 from sds_core.simulation.scenario import (
     Absences,
     ChannelGroup,
     Churn,
-    ProfileShare,
     Scenario,
     Tap,
 )

@@ -190,20 +190,17 @@ def allowed(measure: Measure, level: float) -> float:
 
 def rows(run: Soak) -> list[tuple[str, ...]]:
     """Return a row for each measure: level, growth in an hour, limit, verdict."""
-    cells = []
-    for measure, found in run.trends():
-        limit = allowed(measure, found.level)
-        cells.append(
-            (
-                measure.key,
-                measure.text(found.level),
-                signed(measure, found.slope),
-                f"{signed(measure, found.low)} to {signed(measure, found.high)}",
-                measure.reason or signed(measure, limit),
-                found.verdict(measure, run.warm_up_s),
-            )
+    return [
+        (
+            measure.key,
+            measure.text(found.level),
+            signed(measure, found.slope),
+            f"{signed(measure, found.low)} to {signed(measure, found.high)}",
+            measure.reason or signed(measure, allowed(measure, found.level)),
+            found.verdict(measure, run.warm_up_s),
         )
-    return cells
+        for measure, found in run.trends()
+    ]
 
 
 HEAD: Final = ("measure", "level", "an hour", "interval", "limit", "verdict")
