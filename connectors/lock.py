@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from connectors.disk import make_directory
+
 
 @contextmanager
 def locked(path: Path, *, waits: bool = False) -> Iterator[None]:
@@ -21,7 +23,7 @@ def locked(path: Path, *, waits: bool = False) -> Iterator[None]:
         BlockingIOError: Another process holds the lock.
         OSError: The file cannot be created.
     """
-    path.parent.mkdir(0o700, parents=True, exist_ok=True)
+    make_directory(path.parent, 0o700)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
         yield

@@ -22,6 +22,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from connectors.disk import replacing, sync
 from connectors.lock import locked
 from sds_core.planning.channel import ChannelPlan
 from sds_core.planning.experiment import Outcome
@@ -126,11 +127,8 @@ class SweepWriter:
         Raises:
             SweepRefused: The directory cannot be written to.
         """
-        path = self._directory / TABLE
-        temporary = path.with_name(f"{TABLE}.new")
-        with _explained(self._directory):
-            pq.write_table(_table(self.results), temporary)
-            temporary.replace(path)
+        with _explained(self._directory), replacing(self._directory / TABLE) as file:
+            pq.write_table(_table(self.results), file)
 
 
 def read_sweep(directory: Path) -> SweepResults:
@@ -169,14 +167,14 @@ def opened_sweep(
             stack.enter_context(locked(directory / _LOCK))
             path = directory / _GRID
             if not path.exists():
-                temporary = directory / _NEW_GRID
-                temporary.write_bytes(msgspec.json.encode(asked))
-                temporary.replace(path)
+                with replacing(path, directory / _NEW_GRID) as grid:
+                    grid.write(msgspec.json.encode(asked))
             _check(directory, asked)
             results, length = _results(directory, asked)
             # A buffer would be written again when the file closes after an error.
             file = stack.enter_context((directory / _JOURNAL).open("ab", buffering=0))
             file.truncate(length)
+            sync(directory)
         yield SweepWriter(directory, results, file)
 
 

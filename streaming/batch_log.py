@@ -5,10 +5,16 @@ start it reads the two newest files of the first and the newest of the second, a
 repeats a batch that was planned and not committed. A missing file is to Spark a batch
 that never was, so it would silently begin anew or repeat the wrong batch: what the log
 must hold is checked here, before Spark reads it.
+
+Spark syncs none of its files. The job does before it commits a batch to the ledger
+(`SPARKS`), so a power failure can take only what was written since: the files of a
+batch that Spark repeats. A file that is still empty afterwards counts as missing.
 """
 
 from __future__ import annotations
 
+import logging
+import shutil
 import uuid
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +31,12 @@ from streaming.damage import (
 from streaming.file_checksum import check_file, remove_stale_checksums
 from streaming.position import PartitionPosition, Position
 
+_log = logging.getLogger("sds-monitor")
+
+
+SPARKS = ("commits", "metadata", "offsets", "sources", "state")
+"""What Spark writes in a checkpoint."""
+
 
 class BatchLog(NamedTuple):
     """The newest batches of a checkpoint.
@@ -39,6 +51,7 @@ class BatchLog(NamedTuple):
             committed; 0 if there is none.
         begin: Position before it, as `Position.to_json`, if it is the first of all;
             else None.
+        torn: Files that a power failure has left empty, and that Spark may not read.
     """
 
     planned: int | None = None
@@ -47,6 +60,7 @@ class BatchLog(NamedTuple):
     state_partitions: int = 0
     planned_records: int = 0
     begin: dict[str, Any] | None = None
+    torn: tuple[Path, ...] = ()
 
 
 class _QueryMetadata(msgspec.Struct):
@@ -82,16 +96,28 @@ def read_batch_log(checkpoint: Path) -> BatchLog:
         DamagedCheckpoint: A file is missing or has the wrong content.
     """
     offsets, commits = checkpoint / "offsets", checkpoint / "commits"
-    _check_query_metadata(checkpoint / "metadata")
-    planned, committed = _newest(offsets), _newest(commits)
+    committed, torn_commit = _newest_whole(commits)
+    planned, torn_plan = _newest_whole(offsets)
+    if torn_plan is not None and int(torn_plan.name) == committed:
+        # It was synced before it was committed, so this is something else.
+        planned, torn_plan = committed, None
+    if torn_commit is not None and planned == (batch := int(torn_commit.name)) + 1:
+        # Nothing of what follows was finished either, and Spark must repeat this first.
+        torn_plan, planned = offsets / str(planned), batch
+    torn = tuple(path for path in (torn_commit, torn_plan) if path is not None)
+    metadata = checkpoint / "metadata"
+    if committed is None and _is_torn(metadata):
+        torn = (*torn, metadata)
+    else:
+        _check_query_metadata(metadata)
     if planned is None:
         if committed is not None:
             problem = f"holds no batch, although {commits} holds batch {committed}"
             raise DamagedCheckpoint(offsets, problem)
-        if any((checkpoint / "state").glob("*/*/*.*")):
+        if not torn and any((checkpoint / "state").glob("*/*/*.*")):
             problem = f"holds no batch, although {checkpoint / 'state'} holds state"
             raise DamagedCheckpoint(offsets, problem)
-        return BatchLog()
+        return BatchLog(torn=torn)
     if committed is None and planned > 0:
         problem = f"holds no batch, although {offsets} holds batch {planned}"
         raise DamagedCheckpoint(commits, problem)
@@ -111,10 +137,10 @@ def read_batch_log(checkpoint: Path) -> BatchLog:
         path = commits / str(committed)
         _read_lines(path, (_Commit,), again if is_committed else RESTORE)
     if is_committed:
-        return BatchLog(planned, committed, end, partitions)
+        return BatchLog(planned, committed, end, partitions, torn=torn)
     records = end.records - (0 if before is None else before.records)
     begin = _begin_of(end) if before is None else None
-    return BatchLog(planned, committed, before, partitions, records, begin)
+    return BatchLog(planned, committed, before, partitions, records, begin, torn)
 
 
 def position_of(checkpoint: Path, batch: int) -> str:
@@ -123,7 +149,13 @@ def position_of(checkpoint: Path, batch: int) -> str:
 
 
 def complete(checkpoint: Path, log: BatchLog) -> None:
-    """Make a locked checkpoint complete again after a file of it was deleted."""
+    """Make a locked checkpoint whole again after a file was deleted, or is torn."""
+    for path in log.torn:
+        _log.warning("%s is empty, as after a power failure: it is removed", path)
+        path.unlink()
+    if log.committed is None:
+        # What the first batch has left is not needed, and may be torn too.
+        shutil.rmtree(checkpoint / "state", ignore_errors=True)
     for name in ("", "offsets", "commits", "state/0/_metadata"):
         remove_stale_checksums(checkpoint / name)
     metadata = checkpoint / "metadata"
@@ -148,6 +180,19 @@ def _newest(directory: Path) -> int | None:
         (int(file.name) for file in directory.iterdir() if file.name.isdigit()),
         default=None,
     )
+
+
+def _newest_whole(directory: Path) -> tuple[int | None, Path | None]:
+    """Return the newest batch whose file is not torn, and the torn one after it."""
+    newest = _newest(directory)
+    if newest is None or not _is_torn(path := directory / str(newest)):
+        return newest, None
+    return (newest - 1 if newest else None), path
+
+
+def _is_torn(path: Path) -> bool:
+    """Whether a file is empty, or all zeros."""
+    return path.is_file() and not path.read_bytes().strip(b"\0")
 
 
 def _check_query_metadata(path: Path) -> None:

@@ -5,11 +5,11 @@ docs/operations.md lists all files of a checkpoint.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from connectors.disk import make_directory, replacing
 from sds_core.text import printable
 
 RESTORE = "restore the checkpoint from a backup, or use a new --checkpoint"
@@ -101,23 +101,13 @@ def wrong_content(
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a file's text; after a crash the file has either the old or the new text.
+    """Replace a file's text; after a power failure too, it has the old or the new one.
 
     The directory is made if it is missing.
 
     Raises:
         OSError: The file cannot be written; nothing is left beside it.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".new")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        # A write knows no name.
-        error.filename = error.filename or str(path)
-        raise
+    make_directory(path.parent)
+    with replacing(path) as file:
+        file.write(text.encode())

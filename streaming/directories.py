@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from connectors.disk import make_directory
 from connectors.lock import locked
 
 
@@ -42,7 +43,7 @@ def locked_directory(what: str, directory: Path, lock: str) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             # Its files have the modes of the libraries that write them.
-            directory.mkdir(0o700, parents=True, exist_ok=True)
+            make_directory(directory, 0o700)
             stack.enter_context(locked(directory / lock))
         except BlockingIOError:
             raise DirectoryInUse(what, directory) from None

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
+from connectors import disk
 from connectors.kafka.settings import (
     InvalidTopic,
     KafkaRefused,
@@ -28,7 +29,6 @@ from connectors.kafka.settings import (
 )
 from sds_core.observer.blob import UnknownBlobVersion
 from streaming.damage import DamagedCheckpoint
-from streaming.full_disk import with_space
 
 if TYPE_CHECKING:
     from pyspark.errors import StreamingQueryException
@@ -176,7 +176,7 @@ def query_failure(error: StreamingQueryException) -> JobFailed:
         return JobFailed(**json.loads(after.partition("\n")[0]))
     # The condition is STREAM_FAILED; its parameter has the message of the cause.
     parameters = error.getMessageParameters() or {}
-    cause = with_space(_naming_line(parameters.get("message", text)))
+    cause = with_remedy(_naming_line(parameters.get("message", text)))
     if any(name in text for name in _MEMORY_ERRORS):
         cause = f"{cause}; {MORE_MEMORY}"
     return JobFailed(cause)
@@ -208,7 +208,15 @@ def _meaning_of(error: Exception) -> JobFailed:
                 True if too_large else passes,
                 too_large,
             )
-    return JobFailed(with_space(cause_of(error)))
+    return JobFailed(with_remedy(cause_of(error)))
+
+
+def with_remedy(cause: str) -> str:
+    """Return an error that ends the query in one line; with the remedy if of a disk."""
+    explained = disk.with_remedy(cause)
+    if explained == cause:
+        return cause
+    return f"{explained}, and start again: what was finished is not lost"
 
 
 def cause_of(error: Exception) -> str:

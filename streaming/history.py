@@ -17,6 +17,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+from connectors.disk import with_remedy
 from connectors.history.errors import DamagedHistory
 from connectors.history.layout import LOCK, day_of
 from connectors.history.parquet import ParquetHistory
@@ -258,7 +259,8 @@ class _Task:
             self._work()
         except Exception as error:  # any: the rows wait, and the job goes on
             unforeseen = not isinstance(error, _FORESEEN)
-            _log.warning("%s: %s", self._trouble, error, exc_info=unforeseen)
+            cause = with_remedy(str(error))
+            _log.warning("%s: %s", self._trouble, cause, exc_info=unforeseen)
             self.failed = True
         else:
             self.failed = False

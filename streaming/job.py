@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupStateTimeout
 
+from connectors.disk import NewFiles
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
 from sds_core import compiled
@@ -26,6 +27,7 @@ from sds_core.observer.kinds import AnyProtocol, Kinds
 from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND, kinds_of
 from sds_core.observer.report import build_report
 from sds_core.observer.settings_table import settings_of
+from streaming.batch_log import SPARKS
 from streaming.board import Board
 from streaming.checkpoint import locked_checkpoint, own_files
 from streaming.chunk import REVIEW
@@ -194,6 +196,7 @@ def running_job(
             settings.history is not None,
             checkpoint.position_of,
             protocols,
+            NewFiles(settings.checkpoint, SPARKS).sync,
         )
         # An earlier job of this process may have published a batch that was not
         # committed, and is now repeated: the checkpoint's older totals would look like

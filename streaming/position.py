@@ -210,7 +210,10 @@ class Unread:
                 next_offset=ends.get(p, here.next_offset),
                 newest_ms=max(here.newest_ms, newest_ms.get(p, 0)),
                 batch_start=here.next_offset,
-                moved_ms=self.wall_ms if p in unread else here.moved_ms,
+                # The earlier of both: the wall clock may have been set back.
+                moved_ms=min(here.moved_ms, self.wall_ms)
+                if p not in unread
+                else self.wall_ms,
             )
             for p, here in self.start.partitions.items()
         }

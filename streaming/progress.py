@@ -95,9 +95,11 @@ class Progress:
         self._watch.check()
 
     def _new_batches(self, query: StreamingQuery) -> Sequence[dict[str, Any]]:
-        new = []
+        new: list[dict[str, Any]] = []
         for progress in newest_first(query):
-            if (progress["batchId"], progress["timestamp"]) <= self._last_trigger:
+            trigger = progress["batchId"], progress["timestamp"]
+            # Not by the order of times: a clock may have been set back.
+            if trigger == self._last_trigger or trigger[0] < self._last_trigger[0]:
                 break
             new.append(progress)
         if new:

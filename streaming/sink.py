@@ -59,6 +59,9 @@ class Sink:
         with_history: Whether there is a history, and so minutes are recorded.
         position_of: Returns all that decides the rows of a planned batch; see
             `Ledger.batch`.
+        protocols: Protocols that the job observes.
+        sync: Makes durable what Spark has written, as the ledger's commit is: else a
+            power failure could take batches that the ledger has.
 
     Raises:
         ValueError: A kind has no store.
@@ -72,8 +75,10 @@ class Sink:
         with_history: bool,
         position_of: Callable[[int], str],
         protocols: Iterable[AnyProtocol] = PROTOCOLS,
+        sync: Callable[[], None] = lambda: None,
     ) -> None:
         self._board = board
+        self._sync = sync
         self._stores = stores
         self._dead_letters = dead_letters
         self._with_history = with_history
@@ -94,7 +99,10 @@ class Sink:
     def __call__(self, output: DataFrame, batch_id: int) -> None:
         """Spark's ``foreachBatch`` function."""
         # One action over the whole output: Spark fails a batch half consumed.
-        self.take(output.collect(), batch_id)
+        rows = output.collect()
+        # The state of this batch is written, and the commit of the one before.
+        self._sync()
+        self.take(rows, batch_id)
 
     def take(self, rows: Sequence[Row], batch_id: int) -> None:
         """Commit a batch of rows of `fold.OUTPUT_SCHEMA`.

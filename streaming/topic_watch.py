@@ -31,6 +31,7 @@ from sds_core.text import one_line
 from streaming.board import Board
 from streaming.clock_check import ClockCheck
 from streaming.position import Position
+from streaming.withheld import Withheld
 
 _log = logging.getLogger("sds-monitor")
 
@@ -65,13 +66,15 @@ class TopicEnds(NamedTuple):
 
     Attributes:
         wall_ms: The time, Unix ms.
-        ends: Offset after the last record, by partition.
+        ends: Offset after the last record that can be read, by partition.
         newest: Record with the greatest time, by partition; see `TopicOffsets.newest`.
+        written: Offset after the last record, by partition.
     """
 
     wall_ms: int
     ends: Mapping[int, int]
     newest: Mapping[int, TimedOffset]
+    written: Mapping[int, int]
 
 
 class TopicWatch:
@@ -99,6 +102,7 @@ class TopicWatch:
         self._board = board
         self._group = group
         self._clock = ClockCheck(offsets.broker_time_ms, _wall_ms, time.monotonic)
+        self._withheld = Withheld()
         self._position: Position | None = None
         self._committed: Mapping[int, int] = {}
         self._refusals: Counter[str] = Counter()
@@ -189,11 +193,17 @@ class TopicWatch:
         ends = self._offsets.latest(partitions)
         wall_ms = _wall_ms()
         before = self.ends
-        self.ends = TopicEnds(wall_ms, ends, self._offsets.newest(partitions))
+        written = self._offsets.written(partitions)
+        newest = self._offsets.newest(partitions)
+        self.ends = TopicEnds(wall_ms, ends, newest, written)
         self._reached.append(self.ends)
+        withheld = self._withheld.observe(ends, written, time.monotonic())
         # Together: with the old lag, what was old would seem fresh for a moment.
         self._note_answer(
-            before is None or before.ends != ends, missing_topic=None, **self._lag()
+            before is None or before.ends != ends,
+            missing_topic=None,
+            records_withheld=withheld,
+            **self._lag(),
         )
 
     def _lag(self) -> dict[str, Any]:
@@ -202,7 +212,7 @@ class TopicWatch:
         if position is None or topic is None:
             return {}
         behind = sum(
-            max(0, topic.ends.get(partition, 0) - offset)
+            max(0, topic.written.get(partition, 0) - offset)
             for partition, offset in position.next_offsets().items()
         )
         # A record from the future does not move the clock, so it makes no lag.

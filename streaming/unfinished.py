@@ -10,7 +10,6 @@ records are read, batches are as large as before.
 from __future__ import annotations
 
 import logging
-import shutil
 from pathlib import Path
 
 import msgspec
@@ -69,9 +68,6 @@ def plan_again(checkpoint: Path, log: BatchLog, unfinished: Unfinished | None) -
         return
     if log.planned_records < 2 or unfinished.parts is None:
         return
-    if log.committed is None:
-        # State that belongs to no batch would be damage to the next start.
-        shutil.rmtree(checkpoint / "state", ignore_errors=True)
     (checkpoint / "offsets" / str(log.planned)).unlink()
     _log.warning(
         "batch %d with %s was begun %d times and never finished: it is planned again "

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
+from connectors.disk import with_remedy
 from sds_core.observer.minutes import MINUTE_MS
 from sds_core.observer.shown_verdicts import (
     SET_BACK_MS,
@@ -116,7 +117,8 @@ class VerdictRecorder:
             work()
         except (sqlite3.Error, OSError, DamagedCheckpoint) as error:
             if not self._fails:
-                _log.warning("the shown verdicts wait to be stored: %s", error)
+                cause = with_remedy(str(error))
+                _log.warning("the shown verdicts wait to be stored: %s", cause)
             self._fails = True
             return False
         self._fails = False

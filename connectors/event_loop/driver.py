@@ -21,10 +21,22 @@ def unix_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+class NotStored(RuntimeError):
+    """A change could not be stored, so the driver has ended.
+
+    Its state has what is neither stored nor with the application, and others must not
+    hear of that: restore the state from what is stored.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("the driver ended when a change could not be stored")
+
+
 class Driver:
     """Base of drivers: a context manager around the task that keeps the times."""
 
     _timer: asyncio.Task[None] | None = None
+    _unstored: Exception | None = None
 
     async def __aenter__(self) -> Self:
         """Start the timer."""
@@ -56,6 +68,20 @@ class Driver:
         """Return what is cancelled at the end, the timer last."""
         return [] if self._timer is None else [self._timer]
 
+    def _check(self) -> None:
+        """Raise `NotStored` after an error of `_keep`."""
+        if self._unstored is not None:
+            raise NotStored from self._unstored
+
+    def _keep(self, store: Callable[[], None]) -> None:
+        """Store a change; after an error, this driver does nothing more."""
+        self._check()
+        try:
+            store()
+        except Exception as error:
+            self._unstored = error
+            raise
+
     def _close(self) -> None:
         """End the driver, if the block ends without an error."""
 
@@ -75,7 +101,8 @@ class ChannelDriver(Driver):
         broadcast: Sends one frame to everybody in the channel. An error that it raises
             goes to the caller; at a deadline it ends the driver (see `wait_closed`).
         on_event: Takes one event.
-        store: Stores what changed, such as `ParticipantStore.append`.
+        store: Stores what changed, such as `ParticipantStore.append`. After an error
+            that it raises, all calls raise `NotStored`.
         clock_ms: Returns Unix ms. A clock that is set back stands still meanwhile.
     """
 
@@ -88,7 +115,7 @@ class ChannelDriver(Driver):
         store: Callable[[MessageChannel], None] = lambda _: None,
         clock_ms: Callable[[], int] = unix_ms,
     ) -> None:
-        self._channel = channel
+        self._participant = channel
         self._broadcast = broadcast
         self._on_event = on_event
         self._store = store
@@ -121,7 +148,7 @@ class ChannelDriver(Driver):
     def note_retrieval_hint(self, message_id: str, hint: bytes) -> None:
         """Store how a message of ours can be fetched again."""
         self._channel.note_retrieval_hint(message_id, hint)
-        self._store(self._channel)
+        self._keep(lambda: self._store(self._participant))
 
     async def mark_dependencies_met(self, message_ids: Iterable[str]) -> None:
         """Count messages as received that the application has from elsewhere.
@@ -149,14 +176,19 @@ class ChannelDriver(Driver):
             except TimeoutError:
                 continue
 
+    @property
+    def _channel(self) -> MessageChannel:
+        self._check()
+        return self._participant
+
     async def _sent(self, step: Step) -> str:
         await self._perform(step)
         return next(one.message_id for one in step.events if isinstance(one, Sent))
 
     async def _perform(self, step: Step) -> None:
         """Store the change, and give the results of a call away."""
-        self._store(self._channel)
         self._deadline_moved.set()
+        self._keep(lambda: self._store(self._participant))
         for event in step.events:
             self._on_event(event)
         if step.broadcasts:

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 
 from connectors.event_loop.driver import Driver
 from sds_core.mvds.changes import Storage
@@ -44,7 +45,8 @@ class NodeDriver(Driver):
         send: Sends the bytes of one payload to a peer.
         on_event: Takes one event. An error that it raises goes to the caller; in an
             epoch it ends the driver (see `wait_closed`).
-        storage: Stores what changes; None if the node ends with the process.
+        storage: Stores what changes; None if the node ends with the process. After an
+            error that it raises, all calls raise `NotStored` (see `driver`).
         epoch_s: Length of an epoch, s.
         send_timeout_s: Time for each call of `send`, s.
         clock_s: Returns Unix s.
@@ -63,7 +65,7 @@ class NodeDriver(Driver):
         clock_s: Callable[[], int] = unix_s,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._node = node
+        self._participant = node
         self._send = send
         self._on_event = on_event
         self._storage = storage
@@ -152,8 +154,13 @@ class NodeDriver(Driver):
         for event in events:
             self._on_event(event)
 
+    @property
+    def _node(self) -> Node:
+        self._check()
+        return self._participant
+
     def _store(self) -> None:
         if self._storage is not None:
             changes = self._node.take_changes()
             if changes is not None:
-                self._storage.store(changes)
+                self._keep(partial(self._storage.store, changes))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import lzma
-import os
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from io import BufferedIOBase, BufferedReader, BufferedWriter
+from io import BufferedIOBase, BufferedReader
 from pathlib import Path
+from typing import BinaryIO
 
+from connectors.disk import replacing
 from connectors.files.record_lines import BadLine, format_line, parse_line
 from sds_core.observer.record import RawRecord
 
@@ -68,19 +69,10 @@ def write_records(records: Iterable[RawRecord], path: Path) -> int:
         OSError: The file cannot be written.
     """
     written = 0
-    temporary = path.with_name(path.name + ".new")
-    try:
-        with temporary.open("wb") as file:
-            with _packed(file, path) as lines:
-                for record in records:
-                    lines.write(format_line(record))
-                    written += 1
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing(path) as file, _packed(file, path) as lines:
+        for record in records:
+            lines.write(format_line(record))
+            written += 1
     return written
 
 
@@ -94,7 +86,9 @@ def _unpacked(
     return nullcontext(file)
 
 
-def _packed(file: BufferedWriter, path: Path) -> AbstractContextManager[BufferedIOBase]:
+def _packed(
+    file: BinaryIO, path: Path
+) -> AbstractContextManager[BufferedIOBase | BinaryIO]:
     if path.suffix == ".xz":
         return lzma.open(file, "wb", preset=_XZ_PRESET)
     if path.suffix == ".gz":

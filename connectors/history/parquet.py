@@ -7,7 +7,6 @@ equal ``told`` are equal.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
+from connectors.disk import make_directory, replacing
 from connectors.history.errors import DamagedHistory
 from connectors.history.layout import day_directory, day_of, days, file_path, files
 from connectors.history.schema import TABLES, HistoryTable, Row
@@ -56,7 +56,7 @@ class ParquetHistory:
         self._directory = directory
         self._tables = tables
         self._file_limit = file_limit
-        _make_directory(directory)
+        make_directory(directory)
 
     def write(self, table: HistoryTable, rows: Sequence[Row]) -> None:
         """Add rows, one file per day; all are durable when this returns.
@@ -72,7 +72,7 @@ class ParquetHistory:
         dated = sorted((day_of(row[table.time]), n) for n, row in enumerate(rows))
         for day, numbers in groupby(dated, key=lambda one: one[0]):
             directory = day_directory(self._directory / table.name, day)
-            _make_directory(directory)
+            make_directory(directory)
             with _new_file(directory, table) as writer:
                 writer.write_table(arrow.take([number for _, number in numbers]))
 
@@ -214,29 +214,10 @@ def _new_file(directory: Path, table: HistoryTable) -> Iterator[pq.ParquetWriter
     # A number is used only once per day: a reader with an old list finds a file
     # unchanged or not at all.
     path = file_path(directory, int(found[-1].stem) + 1 if found else 0)
-    unfinished = path.with_name(f".{path.name}")
-    with unfinished.open("wb") as file:
-        with pq.ParquetWriter(
+    with (
+        replacing(path, path.with_name(f".{path.name}")) as file,
+        pq.ParquetWriter(
             file, table.schema, compression="zstd", write_page_checksum=True
-        ) as writer:
-            yield writer
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.rename(path)
-    _sync(directory)
-
-
-def _make_directory(directory: Path) -> None:
-    if not directory.is_dir():
-        _make_directory(directory.parent)
-        directory.mkdir(exist_ok=True)
-        _sync(directory.parent)
-
-
-def _sync(directory: Path) -> None:
-    """Make new and renamed entries of a directory durable."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        ) as writer,
+    ):
+        yield writer

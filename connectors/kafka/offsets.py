@@ -126,6 +126,12 @@ class TopicOffsets:
         found = self._list(dict.fromkeys(partitions, OffsetSpec.LATEST))
         return {partition: at.offset for partition, at in found.items()}
 
+    def written(self, partitions: Collection[int]) -> dict[int, int]:
+        """Offset after the last record of each partition, committed or not."""
+        specs = dict.fromkeys(partitions, OffsetSpec.LATEST)
+        found = self._list(specs, IsolationLevel.READ_UNCOMMITTED)
+        return {partition: at.offset for partition, at in found.items()}
+
     def newest(self, partitions: Collection[int]) -> dict[int, TimedOffset]:
         """First record with the greatest time of each partition that is not empty.
 
@@ -169,12 +175,14 @@ class TopicOffsets:
             self._admin.close()
             self._admin = None
 
-    def _list(self, specs: Mapping[int, OffsetSpec | int]) -> dict[int, TimedOffset]:
+    def _list(
+        self,
+        specs: Mapping[int, OffsetSpec | int],
+        isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
+    ) -> dict[int, TimedOffset]:
         asked = {self._place_of(number): spec for number, spec in specs.items()}
         found = self._retried(
-            lambda admin: admin.list_partition_offsets(
-                asked, isolation_level=IsolationLevel.READ_COMMITTED
-            )
+            lambda admin: admin.list_partition_offsets(asked, isolation_level=isolation)
         )
         return {
             self._settings.number_of(*place): TimedOffset(at.offset, at.timestamp)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from connectors.disk import cause_of
 from connectors.storage.errors import StorageError, StorageInUse, StorageUnreadable
 
 
@@ -47,7 +48,7 @@ class SqliteFile:
         try:
             self._database = _opened(path, form, survives_power_loss)
         except sqlite3.Error as error:
-            raise StorageError(path, str(error)) from error
+            raise StorageError(path, cause_of(error, path)) from error
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -76,7 +77,7 @@ class SqliteFile:
             with self._database:
                 yield self._database
         except sqlite3.Error as error:
-            raise StorageError(self.path, str(error)) from error
+            raise StorageError(self.path, cause_of(error, self.path)) from error
 
 
 def _opened(path: Path, form: Format, survives_power_loss: bool) -> sqlite3.Connection:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from connectors.disk import cause_of, with_remedy
 from connectors.kafka.producer import Headers
 from connectors.lock import locked
 
@@ -139,15 +140,15 @@ class Spool:
                 )
                 raise StateUnusable(message) from None
             except OSError as error:
-                raise _unusable(directory, error.strerror) from error
+                reason = with_remedy(error.strerror or str(error))
+                raise _unusable(directory, reason) from error
             try:
-                self._database = sqlite3.connect(
-                    directory / "mirror.sqlite", check_same_thread=False
-                )
+                self._path = directory / "mirror.sqlite"
+                self._database = sqlite3.connect(self._path, check_same_thread=False)
                 opened.callback(self._database.close)
                 self._open(observer or new_observer)
             except sqlite3.Error as error:
-                raise _unusable(directory, error) from error
+                raise _unusable(directory, cause_of(error, self._path)) from error
             if observer not in (None, self.observer):
                 message = (
                     f"{directory} belongs to observer {self.observer}, not {observer}: "
@@ -315,6 +316,12 @@ class Spool:
                 forgotten_ms = max(forgotten_ms, at_ms)
                 database.execute("UPDATE mirror SET forgotten_ms = ?", (forgotten_ms,))
         self.forgotten_ms = forgotten_ms
+
+    def failure(self, error: BaseException) -> str:
+        """Return an error of the file in one line: which it is, why, and the remedy."""
+        if isinstance(error, sqlite3.Error):
+            return f"{self._path}: {cause_of(error, self._path)}"
+        return str(error)
 
     def close(self, in_order: bool = True) -> None:
         """Close the files; in order if every page that was read has been stored."""

@@ -102,6 +102,10 @@ def summarise(snapshot: Snapshot) -> Summary:
     if snapshot.behind and job.event_time_lag_seconds is not None:
         lag = words.more_than(job.event_time_lag_seconds)
         troubles.append([Piece(f"behind by {lag}", _runbook("SdsMonitorBehind"))])
+    if job.records_withheld:
+        count = words.number(job.records_withheld)
+        text = f"{count} records wait for the end of a transaction"
+        troubles.append([Piece(text, _runbook("SdsMonitorBehind"))])
     if clock_is_wrong:
         off = words.more_than(abs(job.clock.difference_ms) / 1000)
         text = f"the monitor's clock differs from others by {off}"

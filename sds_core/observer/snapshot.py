@@ -100,6 +100,8 @@ class JobFigures:
         records: Kafka records read since the checkpoint's first batch.
         records_lost: Records that Kafka deleted before they were read.
         records_behind: Records in the topic that are not read yet.
+        records_withheld: Records among them that follow a transaction which has been
+            open for long, so that they cannot be read.
         event_time_lag_seconds: Newest record time less the admission time T;
             None before the first batch.
         batch_duration: Durations of the batches since the process started.
@@ -124,6 +126,7 @@ class JobFigures:
     records: int = 0
     records_lost: int = 0
     records_behind: int = 0
+    records_withheld: int = 0
     event_time_lag_seconds: float | None = None
     batch_duration: Histogram = field(default_factory=Histogram)
     state_bytes: int = 0
@@ -230,7 +233,8 @@ class Snapshot:
     def ok(self) -> bool:
         """Whether the job has fresh figures, and no view is failing or blind.
 
-        The figures are fresh if Kafka answers, and the job runs and is not behind. At
+        The figures are fresh if Kafka answers, and the job runs, is not behind, and
+        can read what is written. At
         least one view must have a verdict, unless all have ended. The clock must not
         be wrong either, because it makes dead letters of records. Muted views are
         ignored.
@@ -241,6 +245,7 @@ class Snapshot:
             and self.job.knows_topic
             and not self.nothing_read
             and not self.behind
+            and not self.job.records_withheld
             and self.job.clock.level() is not ClockLevel.WRONG
             and not self.warming_up
             and self._verdicts().isdisjoint({Verdict.FAILING, Verdict.BLIND})

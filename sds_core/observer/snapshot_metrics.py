@@ -202,7 +202,8 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_records_behind",
-            "Kafka records in the topic that have not been read yet.",
+            "Kafka records in the topic that have not been read yet, also those of "
+            "transactions that have not ended.",
             lambda s: s.job.records_behind,
         ),
         one_sample(

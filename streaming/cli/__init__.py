@@ -16,6 +16,7 @@ from importlib.metadata import version
 import click
 
 from connectors.broker.errors import BrokerError
+from connectors.disk import REMEDIES
 from connectors.java import JavaMissing
 from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
 from streaming.cli.log import logger, requested_format, start_log
@@ -134,12 +135,19 @@ def main() -> None:
     except RecordsLost as error:
         _fail(str(error), FINDING)
     except Exception as error:
-        from streaming import full_disk
-
-        if isinstance(error, OSError) and (line := full_disk.line_of(error)):
+        if isinstance(error, OSError) and (line := _failed_disk(error)):
             _fail(line, FINDING)
         logger.critical("unexpected error: %r", error, exc_info=True)
         sys.exit(FINDING)
+
+
+def _failed_disk(error: OSError) -> str | None:
+    """Return what to do if a disk is full or fails; None if the error is another."""
+    from streaming.failure import with_remedy
+
+    # Nothing but standard output is written by a descriptor alone.
+    line = f"{error.filename or 'output'}: {error.strerror}"
+    return with_remedy(line) if error.errno in REMEDIES else None
 
 
 def _fail(message: str, code: int) -> None:

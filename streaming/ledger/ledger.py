@@ -14,7 +14,6 @@ batches. They wait for a batch, and it waits for them; readers do not wait.
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -22,8 +21,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from connectors.disk import error_of_disk, is_writable, make_directory, with_remedy
 from sds_core.text import one_line, printable
-from streaming import full_disk
 from streaming.damage import DamagedCheckpoint, do_without
 from streaming.directories import DirectoryUnwritable
 from streaming.ledger import schema
@@ -71,21 +70,15 @@ class Ledger:
         self._lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
         self._has_grown = self._has_failed = False
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with self.transaction() as connection:
-                # A newer release's must stay as it is.
-                schema.stored_version(connection)
-                if expected:
-                    check_database(connection, path)
-                # With a write-ahead log, readers do not block a batch.
-                connection.execute("PRAGMA journal_mode=WAL")
-                schema.prepare(connection)
-        except sqlite3.OperationalError as error:
-            # A directory of the file's name, or a header that forbids writing.
-            if error.sqlite_errorcode & 0xFF in _UNUSABLE:
-                raise self.damaged(error) from error
-            raise
+        make_directory(path.parent)
+        with self.transaction() as connection:
+            # A newer release's must stay as it is.
+            schema.stored_version(connection)
+            if expected:
+                check_database(connection, path)
+            # With a write-ahead log, readers do not block a batch.
+            connection.execute("PRAGMA journal_mode=WAL")
+            schema.prepare(connection)
 
     def close(self) -> None:
         """End the connection for batches; all methods still work."""
@@ -209,12 +202,18 @@ class Ledger:
 
         It is undone too if it has forgotten views: until Spark repeats it, they are in
         the state, and must not be in the sums over forgotten ones as well.
+
+        Raises:
+            DamagedCheckpoint: Spark has lost more than that: only one can be undone.
         """
         following = 0 if committed is None else committed + 1
         with self.transaction() as connection:
             newest = _newest(connection)
             if newest is None or newest[0] < following:
                 return
+            if newest[0] > following:
+                reason = f"it has batch {newest[0]}, Spark ends before {following}"
+                raise self.damaged(reason)
             if newest != (following, position) or schema.has_forgotten(connection):
                 schema.undo(connection)
                 connection.execute("DELETE FROM batch")
@@ -233,9 +232,9 @@ class Ledger:
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         except DirectoryUnwritable:
             raise
-        except (sqlite3.OperationalError, OSError) as error:
+        except OSError as error:
             if not self._has_failed:
-                _log.warning("%s: free space on the disk of %s", error, self._path)
+                _log.warning("%s", with_remedy(str(error)))
             self._has_failed = True
             return
         self._has_grown = self._has_failed = False
@@ -281,12 +280,15 @@ class Ledger:
 
     def _connect(self, check_same_thread: bool = True) -> sqlite3.Connection:
         # A transaction that reads first could not wait for another writer later.
-        return sqlite3.connect(
+        connection = sqlite3.connect(
             self._path,
             _BUSY_S,
             isolation_level="IMMEDIATE",
             check_same_thread=check_same_thread,
         )
+        # Some builds of SQLite would not wait for the disk at each commit.
+        connection.execute("PRAGMA synchronous=FULL")
+        return connection
 
 
 def _newest(connection: sqlite3.Connection) -> tuple[int, str] | None:
@@ -303,7 +305,7 @@ def told_damage(path: Path) -> Iterator[None]:
     Raises:
         DirectoryUnwritable: The file or its directory cannot be written to.
         DamagedCheckpoint: The file is damaged.
-        OSError: The disk is full.
+        OSError: The disk is full, or fails.
     """
     try:
         yield
@@ -312,20 +314,18 @@ def told_damage(path: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in _DAMAGE:
             raise damaged_database(path, error) from error
-        if code in _UNUSABLE and not _is_writable(path):
+        if code in _UNUSABLE and not is_writable(path):
             checkpoint = path.parent.parent
             raise DirectoryUnwritable("checkpoint", checkpoint, str(error)) from error
-        if (full := full_disk.os_error_of(error, path)) is not None:
-            raise full from error
+        if (failed := error_of_disk(error, path)) is not None:
+            # As of every other file.
+            raise failed from error
+        if code in _UNUSABLE:
+            # A directory of the file's name, or a header that forbids writing.
+            raise damaged_database(path, error) from error
         raise
     except UnicodeDecodeError as error:
         raise damaged_database(path, error) from error
-
-
-def _is_writable(path: Path) -> bool:
-    """Whether this process has the right to write a file, and others beside it."""
-    places = (path, path.parent) if path.exists() else (path.parent,)
-    return all(os.access(place, os.W_OK) for place in places)
 
 
 def damaged_database(path: Path, reason: object) -> DamagedCheckpoint:

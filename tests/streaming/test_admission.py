@@ -62,6 +62,20 @@ def test_silent_partition_holds_the_clock_for_thirty_seconds() -> None:
     assert reader.position.clock_ms == 210_000
 
 
+def test_wall_clock_that_is_set_back_makes_no_partition_hold_the_clock() -> None:
+    """A silent one counts as idle after its 30 s, not when wall time has caught up."""
+    topic = ListedTopic([100_000, 110_000], [105_000])
+    reader = Reader(topic)
+    reader.read_all([100])
+    back_ms = WALL_MS - 600_000
+    topic.append(0, 120_000)
+    reader.read_all([100], back_ms)
+    assert reader.position.clock_ms == 105_000
+    topic.append(0, 210_000)
+    reader.read_all([100], back_ms + 30_001)
+    assert reader.position.clock_ms == 210_000
+
+
 def test_clock_does_not_wait_for_partitions_that_are_all_silent() -> None:
     """It moves to the greatest time."""
     reader = Reader(ListedTopic([1_000, 9_000], [2_000]))

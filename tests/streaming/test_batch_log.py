@@ -75,6 +75,7 @@ def test_batch_that_was_not_committed_is_repeated(checkpoint: Path) -> None:
         (lambda c: (c / "offsets/1").write_text("v1\n{}"), "offsets/1", "1 lines"),
         (lambda c: (c / "offsets/1").write_bytes(b"\xff"), "offsets/1", "utf-8"),
         (lambda c: (c / "offsets/1").write_text(""), "offsets/1", "is empty"),
+        (lambda c: (c / "offsets/0").write_text(""), "offsets/0", "is empty"),
         (lambda c: (c / "commits/1").write_text("v1\n[1]"), "commits/1", "object"),
         (lambda c: (c / "commits/1").write_text("v1"), "commits/1", "0 lines"),
         (lambda c: (c / "metadata").write_text('{"id":1}'), "metadata", "`str`"),
@@ -93,6 +94,50 @@ def test_damaged_log_is_named(
     assert caught.value.place == checkpoint / place
     assert problem in caught.value.problem
     assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("torn", "planned", "committed"),
+    [
+        (["commits/1"], 1, 0),
+        (["commits/1", "offsets/2"], 1, 0),
+        (["offsets/2"], 1, 1),
+        # The next plan may reach the disk first: it is of what follows.
+        (["commits/1", "whole/2"], 1, 0),
+        (["commits/0", "whole/1"], 0, None),
+        (["commits/0", "offsets/1", "metadata"], 0, None),
+        (["offsets/0", "metadata"], None, None),
+    ],
+)
+@pytest.mark.parametrize("content", [b"", bytes(70)])
+def test_file_that_a_power_failure_left_empty_counts_as_missing(
+    torn: list[str],
+    planned: int | None,
+    committed: int | None,
+    content: bytes,
+    checkpoint: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Spark repeats that batch, and the log names the file."""
+    plan = (checkpoint / "offsets" / "1").read_bytes()
+    for log, newest in (("commits", committed), ("offsets", planned)):
+        for batch in range(0 if newest is None else newest + 1, 2):
+            (checkpoint / log / str(batch)).unlink()
+    for name in torn:
+        log, _, batch = name.partition("/")
+        is_whole = log == "whole"
+        path = checkpoint / ("offsets" if is_whole else log) / batch
+        path.write_bytes(plan if is_whole else content)
+    found = read_batch_log(checkpoint)
+    assert (found.planned, found.committed) == (planned, committed)
+    complete(checkpoint, found)
+    left = [int(path.name) for path in (checkpoint / "offsets").glob("[0-9]*")]
+    assert max(left, default=None) == planned
+    assert (checkpoint / "state").exists() == (committed is not None)
+    again = read_batch_log(checkpoint)
+    assert (again.planned, again.committed, again.torn) == (planned, committed, ())
+    for name in torn:
+        assert f"{name.replace('whole', 'offsets')} is empty, as after" in caplog.text
 
 
 @pytest.mark.parametrize(

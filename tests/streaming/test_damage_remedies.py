@@ -64,13 +64,13 @@ def plan_a_batch(checkpoint: Path) -> None:
 
 REMEDIES: dict[str, tuple[Damage, Damage]] = {
     "newest commit": (
-        of_newest("commits", lambda path: truncate(path, 0)),
+        of_newest("commits"),
         lambda checkpoint: newest(checkpoint / "commits").unlink(),
     ),
     "offsets that were only planned": (
         lambda checkpoint: [
             plan_a_batch(checkpoint),
-            truncate(newest(checkpoint / "offsets"), 0),
+            truncate(newest(checkpoint / "offsets")),
         ],
         lambda checkpoint: newest(checkpoint / "offsets").unlink(),
     ),
@@ -121,13 +121,25 @@ def test_job_goes_on_without_a_ledger_that_is_taken_out_of_the_list(
 
 
 @pytest.mark.parametrize(
-    "name", ["metadata of the state", "damaged old files", "no checksums"]
+    "name",
+    [
+        "metadata of the state",
+        "damaged old files",
+        "no checksums",
+        "commit emptied by a power failure",
+        "plan emptied by a power failure",
+    ],
 )
 def test_files_that_spark_can_do_without_stop_no_job(
     name: str, checkpoint: Path, recorded: KafkaSettings, spark: SparkSession
 ) -> None:
-    """It makes new ones, or does not read them."""
+    """It makes new ones, repeats a batch, or does not read them."""
     match name:
+        case "commit emptied by a power failure":
+            truncate(newest(checkpoint / "commits"), 0)
+        case "plan emptied by a power failure":
+            plan_a_batch(checkpoint)
+            truncate(newest(checkpoint / "offsets"), 0)
         case "metadata of the state":
             (checkpoint / "state/0/_metadata/metadata").unlink()
         case "damaged old files":

@@ -84,9 +84,8 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
         "offsets",
         "holds no batch, although",
     ),
-    "commit truncated": (of_newest("commits"), "commits/{batch}", "checksum"),
-    "commit emptied": (
-        of_newest("commits", lambda path: truncate(path, 0)),
+    "commit truncated": (
+        of_newest("commits"),
         "commits/{batch}",
         "delete it, and the job repeats this batch",
     ),

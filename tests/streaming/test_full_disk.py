@@ -15,12 +15,13 @@ from pyspark.sql import SparkSession
 from connectors.kafka.settings import KafkaSettings
 from streaming.damage import write_atomically
 from streaming.failure import JobFailed
-from streaming.full_disk import MORE_SPACE
 from streaming.job import running_job
 from streaming.ledger.ledger import Ledger
 from tests.support.small_disk import fill, needs_root, quota_library, small_disk
 from tests.support.streaming.jobs import job_settings, wait_for_end
 from tests.support.streaming.records import a_frame, produce
+
+MORE_SPACE = "free space on this disk, and start again: what was finished is not lost"
 
 
 def test_output_on_a_full_disk_is_one_line() -> None:

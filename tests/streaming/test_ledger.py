@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
+from streaming.damage import DamagedCheckpoint
 from streaming.ledger.ledger import Ledger
 from streaming.ledger.stores import Stores
 from tests.support.streaming.history import lost, minutes
@@ -43,6 +44,20 @@ def content(ledger: Ledger) -> dict[str, list[tuple[object, ...]]]:
 def stores_of(ledger: Ledger) -> Stores:
     """The stores of all protocols."""
     return Stores.of(ledger, KINDS, 9, report_detail=True)
+
+
+def test_batches_that_spark_has_lost_are_not_undone_in_part(tmp_path: Path) -> None:
+    """Only the newest could be: those before it would count twice."""
+    ledger = ledger_in(tmp_path)
+    for number in range(3):
+        with ledger.batch(number, f"at {number}"):
+            ledger.write("INSERT INTO views VALUES (?)", f"sds/{number}")
+    ledger.begin(1, None)
+    ledger.begin(1, "elsewhere")
+    with ledger.batch(2, "at 2"):
+        ledger.write("INSERT INTO views VALUES (?)", "sds/again")
+    with pytest.raises(DamagedCheckpoint, match="it has batch 2, Spark ends before 1"):
+        ledger.begin(0, "at 1")
 
 
 def test_batch_with_the_same_number_and_position_is_known(tmp_path: Path) -> None:

@@ -92,6 +92,27 @@ def test_clocks_of_taps_are_measured_at_the_end_of_the_topic(
     assert board.snapshot.job.clock.skewed_taps.keys() == {"slow", "fast"}
 
 
+@pytest.mark.parametrize("commits", [True, False])
+def test_transaction_that_hangs_does_not_look_like_an_idle_topic(
+    kafka_topic: TopicMaker, monkeypatch: pytest.MonkeyPatch, commits: bool
+) -> None:
+    """Its records and those after it are behind until it ends, one way or the other."""
+    monkeypatch.setattr("streaming.withheld.WITHHELD_S", 0.5)
+    topic = kafka_topic()
+    topic.write(time_ms=1_000)
+    board = Board()
+    with watched_topic(topic.settings, board, None) as watch:
+        watch.follow(Position(1_001, partitions={0: PartitionPosition(1)}))
+        with topic.transaction([2_000, 3_000], commit=commits):
+            topic.write(time_ms=4_000)
+            wait_for(lambda: board.snapshot.job.records_withheld == 3)
+            assert board.snapshot.job.records_behind == 3
+            assert not board.snapshot.ok
+        wait_for(lambda: board.snapshot.job.records_withheld == 0)
+        watch.follow(Position(4_001, partitions={0: PartitionPosition(5)}))
+        wait_for(lambda: board.snapshot.job.records_behind == 0)
+
+
 def test_offsets_are_committed_at_the_latest_at_the_end(
     kafka_topic: TopicMaker,
 ) -> None:

@@ -82,6 +82,7 @@ def _progress(snapshot: Snapshot) -> _Facts:
     return [
         ("Event-time lag", words.seconds(job.event_time_lag_seconds)),
         ("Records behind", words.number(job.records_behind)),
+        ("Records withheld", words.number(job.records_withheld)),
         ("Last batch up to", words.utc(snapshot.clock_ms)),
         ("Kafka last answered", words.utc(job.kafka.answered_ms)),
         ("Records read", words.number(job.records)),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from connectors.disk import cause_of
 from connectors.kafka.handshake import check_admission
 from connectors.kafka.settings import InvalidTopic, KafkaSettings, KafkaUnreachable
 from connectors.sockets.listener import AddressUnusable, PortInUse
@@ -134,7 +135,7 @@ def mirror(
     ) as error:
         raise click.UsageError(str(error)) from error
     except sqlite3.Error as error:
-        message = f"the spool in {state} fails: {error}"
+        message = f"the spool in {state} fails: {cause_of(error, state / 'mirror')}"
         raise click.ClickException(message) from error
     click.echo(
         f"{figures.written:,} frames written, {figures.spooled:,} still to write"

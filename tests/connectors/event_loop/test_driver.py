@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -10,7 +11,7 @@ from random import Random
 
 import pytest
 
-from connectors.event_loop.driver import ChannelDriver, unix_ms
+from connectors.event_loop.driver import ChannelDriver, NotStored, unix_ms
 from sds_core.message_channel import (
     Acknowledged,
     Broadcast,
@@ -157,6 +158,44 @@ def test_change_is_stored_before_it_is_told() -> None:
 
     asyncio.run(send())
     assert order == ["store 1", "event", "broadcast", "store 1"]
+
+
+def test_driver_ends_when_a_change_cannot_be_stored() -> None:
+    """Others must not count on what a restart does not know."""
+    sent: list[Broadcast] = []
+    events: list[Event] = []
+
+    async def broadcast(one: Broadcast) -> None:
+        sent.append(one)
+
+    def store(_: MessageChannel) -> None:
+        if events:
+            raise OSError(errno.ENOSPC, "the disk is full")
+
+    async def run() -> None:
+        channel = MessageChannel(
+            CHANNEL, "alice", now_ms=unix_ms(), random=Random(1), profile=QUICK
+        )
+        driver = ChannelDriver(
+            channel, broadcast=broadcast, on_event=events.append, store=store
+        )
+        frames = FrameFactory(CHANNEL)
+        async with driver:
+            await driver.receive(value_of(frames.content("m", "bob")))
+            before = len(sent), len(events)
+            with pytest.raises(OSError, match="the disk is full"):
+                await driver.receive(value_of(frames.content("n", "bob")))
+            for call in (
+                driver.send(b"hi"),
+                driver.receive(value_of(frames.content("o", "bob"))),
+                driver.wait_closed(),
+            ):
+                with pytest.raises(NotStored):
+                    await call
+            assert (len(sent), len(events)) == before
+
+    with pytest.raises(NotStored):
+        asyncio.run(run())
 
 
 def test_what_waits_for_messages_from_elsewhere_is_delivered() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from connectors.event_loop.driver import NotStored
 from connectors.event_loop.mvds import NodeDriver, unix_s
 from connectors.storage.mvds import SqliteNodeStorage
+from sds_core.mvds.changes import Changes
 from sds_core.mvds.events import Acknowledged, Delivered, Event
 from sds_core.mvds.node import Node
 from sds_core.mvds.node_errors import UnknownGroup
@@ -312,6 +315,46 @@ def test_state_is_stored_before_anything_goes_out(tmp_path: Path) -> None:
             assert found.body == b"coffee"
 
     asyncio.run(main())
+
+
+def test_message_that_cannot_be_stored_is_not_acknowledged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Else its sender would stop to send what a restart does not know."""
+
+    class FullDisk:
+        is_full = False
+
+        def load(self) -> Changes | None:
+            return None
+
+        def store(self, changes: Changes) -> None:
+            if self.is_full and changes.messages:
+                raise OSError(errno.ENOSPC, "the disk is full")
+
+    async def main() -> None:
+        network = Network(clock_s=lambda: 1_000)
+        alice, bob = group_of(NAMES[:2], lambda _: BATCH)
+        disk = FullDisk()
+        async with network.add(alice) as driver:
+            full = network.add(bob, storage=disk)
+            async with full:
+                driver.append(GROUP, b"tea")
+                disk.is_full = True
+                await network.epochs.end(6)
+                assert network.bodies(b"bob") == []
+                assert network.events[b"alice"] == []
+                with pytest.raises(NotStored):
+                    full.append(GROUP, b"coffee")
+                with pytest.raises(NotStored):
+                    await full.wait_closed()
+
+    with pytest.raises(NotStored):
+        asyncio.run(main())
+    # To its sender, what it did not take is lost on the way.
+    assert {one.getMessage()[:32] for one in caplog.records} == {
+        "a payload to peer b'bob' is lost"
+    }
 
 
 def test_error_of_the_application_ends_the_driver() -> None:

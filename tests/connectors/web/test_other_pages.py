@@ -300,6 +300,7 @@ def test_monitor_page_has_the_state_of_the_job(
     shown = snapshot(
         {"a": totals(), "b": totals()},
         records_behind=12_345,
+        records_withheld=345,
         batch_duration=histogram(400),
         state_bytes=34_567_890,
         history_pending=22,
@@ -314,6 +315,7 @@ def test_monitor_page_has_the_state_of_the_job(
         "The query runs.",
         "Event-time lag 1.2 s",
         "Records behind 12,345",
+        "Records withheld 345",
         "p95 ≤ 0.5 s",
         "Rules compiled",
         "State 34.6 MB",

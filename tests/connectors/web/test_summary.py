@@ -49,6 +49,11 @@ def test_healthy_fleet_is_summarised_in_three_words(
             "Too early to say: waiting for the first batch",
         ),
         ({"event_time_lag_seconds": 60}, Level.FINE, "Everything is fine"),
+        (
+            {"records_withheld": 1_234},
+            Level.TROUBLE,
+            "1,234 records wait for the end of a transaction",
+        ),
         ({"event_time_lag_seconds": 1_239.9}, Level.TROUBLE, "Behind by over 1,230 s"),
     ],
 )

@@ -1,0 +1,193 @@
+"""Files that survive a power failure, and disks that fail.
+
+A file that is written beside its place, synced and renamed is there completely or not
+at all. Its name is durable once the directory is synced too.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import BinaryIO
+
+_MORE_SPACE = "free space on this disk"
+_SOUND_DISK = "check this disk and its connection, of which the kernel's log has more"
+
+REMEDIES: Mapping[int, str] = MappingProxyType(
+    {
+        errno.ENOSPC: _MORE_SPACE,
+        errno.EDQUOT: _MORE_SPACE,
+        errno.EIO: _SOUND_DISK,
+    }
+)
+"""What to do if a disk fails, by number of the error."""
+
+_WRITTEN_AFTER_NS = 120 * 1_000_000_000
+"""A kernel writes what is older to the disk by itself; usually after 30 s."""
+
+_SYNCED_AT_ONCE = 8
+"""The disk joins what is synced at the same time."""
+
+_LEAST_FREE_BYTES = 256 * 1024
+"""With less space, an error of the disk means that: SQLite has no other word if it
+cannot make the file that its readers share."""
+
+
+def with_remedy(cause: str) -> str:
+    """Return an error in one line, with the remedy if it is of a disk."""
+    for number, remedy in REMEDIES.items():
+        if os.strerror(number) in cause:
+            return f"{cause}; {remedy}"
+    return cause
+
+
+def error_of_disk(error: sqlite3.Error, path: Path) -> OSError | None:
+    """Return the system's error for one of SQLite; None if it is not of the disk."""
+    # The lowest byte of an extended error code is the code.
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    may_be_opened = is_writable(path) and not path.is_dir()
+    if code not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR) and not (
+        code == sqlite3.SQLITE_CANTOPEN and may_be_opened
+    ):
+        return None
+    is_full = shutil.disk_usage(path.parent).free < _LEAST_FREE_BYTES
+    is_full |= code == sqlite3.SQLITE_FULL
+    number = errno.ENOSPC if is_full else errno.EIO
+    return OSError(number, os.strerror(number), str(path))
+
+
+def is_writable(path: Path) -> bool:
+    """Whether this process has the right to write a file, and others beside it."""
+    places = (path, path.parent) if path.exists() else (path.parent,)
+    return all(os.access(place, os.W_OK) for place in places)
+
+
+def cause_of(error: sqlite3.Error, path: Path) -> str:
+    """Return an error of SQLite about a file in one line, with the remedy if known."""
+    failed = error_of_disk(error, path)
+    return str(error) if failed is None else with_remedy(failed.strerror)
+
+
+def sync(path: Path) -> None:
+    """Make a file, or the names in a directory, durable.
+
+    Raises:
+        OSError: It cannot be.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems cannot sync a directory by itself.
+        if error.errno != errno.EINVAL:
+            error.filename = str(path)
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def make_directory(path: Path, mode: int = 0o777) -> None:
+    """Make a directory durably, with its parents, unless it is there.
+
+    The mode is that of the directory alone.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    if not path.is_dir():
+        make_directory(path.parent)
+        path.mkdir(mode, exist_ok=True)
+    # Also if it was there: the process that made it may have ended before this. One
+    # that may not list the parent has found it made.
+    with suppress(PermissionError):
+        sync(path.parent)
+
+
+@contextmanager
+def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
+    """Give a file that takes its place, durably, when the block ends.
+
+    Until then, and if the block fails, a file that was there stays as it was.
+
+    Args:
+        path: The place.
+        unfinished: Where the file is until then, on the same disk.
+
+    Raises:
+        OSError: The file cannot be written; nothing is left beside it.
+    """
+    unfinished = unfinished or path.with_name(f"{path.name}.new")
+    try:
+        with unfinished.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+        sync(path.parent)
+    except BaseException as error:
+        unfinished.unlink(missing_ok=True)
+        # A write knows no name.
+        if isinstance(error, OSError) and error.filename in (None, str(unfinished)):
+            error.filename = str(path)
+        raise
+
+
+class NewFiles:
+    """Makes durable what a program without syncs of its own has added to a directory.
+
+    That program writes each file beside its place, and renames it.
+
+    Args:
+        directory: The directory. What is older than two minutes counts as durable.
+        names: What of it the program writes.
+    """
+
+    def __init__(self, directory: Path, names: Collection[str]) -> None:
+        self._directory = directory
+        self._names = names
+        # What another process has written just now may not be durable yet.
+        since_ns = time.time_ns() - _WRITTEN_AFTER_NS
+        self._known = frozenset(
+            one for one in self._entries() if os.stat(one[0]).st_mtime_ns < since_ns
+        )
+
+    def sync(self) -> None:
+        """Sync each file that is new since the last call, then their directories.
+
+        Raises:
+            OSError: A file cannot be synced.
+        """
+        entries = frozenset(self._entries())
+        new = [Path(path) for path, _ in entries - self._known]
+        if new:
+            with ThreadPoolExecutor(_SYNCED_AT_ONCE) as pool:
+                _ = list(pool.map(_sync_if_there, new))
+                _ = list(pool.map(sync, {path.parent for path in new}))
+        self._known = entries
+
+    def _entries(self) -> Iterator[tuple[str, int]]:
+        for entry in os.scandir(self._directory):
+            if entry.name in self._names:
+                yield from _below(entry)
+
+
+def _below(entry: os.DirEntry[str]) -> Iterator[tuple[str, int]]:
+    """Yield path and inode of a file, or of a directory and all in it."""
+    yield entry.path, entry.inode()
+    if entry.is_dir(follow_symlinks=False):
+        for inner in os.scandir(entry.path):
+            yield from _below(inner)
+
+
+def _sync_if_there(path: Path) -> None:
+    # The program may have removed it since.
+    with suppress(FileNotFoundError):
+        sync(path)
