@@ -53,15 +53,15 @@ def error_of_disk(error: sqlite3.Error, path: Path) -> OSError | None:
     """Return the system's error for one of SQLite; None if it is not of the disk."""
     # The lowest byte of an extended error code is the code.
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    may_be_opened = is_writable(path) and not path.is_dir()
-    if code not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR) and not (
-        code == sqlite3.SQLITE_CANTOPEN and may_be_opened
-    ):
+    is_of_disk = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+    if code == sqlite3.SQLITE_CANTOPEN:
+        is_of_disk = is_writable(path) and not path.is_dir()
+    if not is_of_disk:
         return None
     is_full = shutil.disk_usage(path.parent).free < _LEAST_FREE_BYTES
     is_full |= code == sqlite3.SQLITE_FULL
     number = errno.ENOSPC if is_full else errno.EIO
-    return OSError(number, os.strerror(number), str(path))
+    return OSError(number, f"{os.strerror(number)} ({error})", str(path))
 
 
 def is_writable(path: Path) -> bool:
@@ -73,7 +73,7 @@ def is_writable(path: Path) -> bool:
 def cause_of(error: sqlite3.Error, path: Path) -> str:
     """Return an error of SQLite about a file in one line, with the remedy if known."""
     failed = error_of_disk(error, path)
-    return str(error) if failed is None else with_remedy(failed.strerror)
+    return str(error) if failed is None else with_remedy(str(failed.strerror))
 
 
 def sync(path: Path) -> None:
