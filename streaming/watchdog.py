@@ -25,12 +25,18 @@ planned again in smaller parts (`streaming.unfinished`)."""
 _PAUSE_S = 30.0
 """A longer time between two checks, due every second, is a pause; seconds."""
 
+_SET_BACK_S = 5.0
+"""A wall clock that loses more against the monotonic one between two checks was set."""
+
 PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 """Module that Spark runs to plan batches."""
 
 
 class Watchdog:
     """Measures how long a query has made no progress while Kafka answered.
+
+    It also notices that the wall clock was set back: Spark waits until a time of that
+    clock before it plans the next batch.
 
     Attributes:
         limit_s: Time after which it counts as stalled, seconds.
@@ -44,8 +50,11 @@ class Watchdog:
         """Take notice that a query starts."""
         self._idle_since_s: float | None = None
         self._checked_s = float("-inf")
+        self._ahead_s: float | None = None
 
-    def check(self, works: bool, knows_topic: bool, now_s: float) -> None:
+    def check(
+        self, works: bool, knows_topic: bool, now_s: float, wall_s: float
+    ) -> None:
         """Take notice of a query, now and then.
 
         Args:
@@ -53,10 +62,20 @@ class Watchdog:
             knows_topic: Whether Kafka answers and has the topic: else the query may
                 wait for it.
             now_s: Time of a monotonic clock, seconds.
+            wall_s: Wall time, Unix s.
 
         Raises:
-            JobFailed: The query has stalled; it can be started again.
+            JobFailed: The query has stalled, or would wait until the wall clock has
+                caught up; it can be started again.
         """
+        ahead_s = wall_s - now_s
+        before_s, self._ahead_s = self._ahead_s, ahead_s
+        if before_s is not None and before_s - ahead_s > _SET_BACK_S:
+            message = (
+                f"the wall clock was set back by {before_s - ahead_s:,.0f} s: Spark "
+                "would wait as long for the next batch, so the query is ended"
+            )
+            raise JobFailed(message, passes=True)
         # After a pause of the process, as of a backup, the query has its time again.
         is_resumed = now_s - self._checked_s > _PAUSE_S
         self._checked_s = now_s

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from streaming.cli.log import logger
+from streaming.cli.output import wall_ms
 from streaming.cli.serving import PendingJob
 from streaming.cli.starting import every_second
 from streaming.failure import JobFailed
@@ -95,7 +96,8 @@ class Supervisor:
         """End the query as a failure if it makes no progress."""
         figures = job.board.snapshot.as_of(now_s).job
         try:
-            self.watchdog.check(job.progress.works, figures.knows_topic, now_s)
+            works, knows_topic = job.progress.works, figures.knows_topic
+            self.watchdog.check(works, knows_topic, now_s, wall_ms() / 1000)
         except JobFailed as failure:
             stalls = figures.stalls + 1
             job.board.set_job(running=False, error=failure.cause, stalls=stalls)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -33,7 +32,7 @@ pytestmark = [
 ]
 
 FLAGS = ("--until-caught-up", "--report-detail", "--max-batch-records", "200")
-CHANCES = 12
+CHANCES = 8
 """Power failures at any moment, besides those around each commit of the ledger."""
 
 
@@ -115,7 +114,7 @@ def moments(operations: list[Operation], random: Random) -> list[int]:
         for number, one in enumerate(operations)
         if one.kind == "s" and one.path.endswith(f"/monitor/{LEDGER}-wal")
     ]
-    around = {number + step for number in commits for step in (0, 1, 3)}
+    around = {number + step for number in commits for step in (0, 1)}
     chances = {random.randrange(len(operations)) for _ in range(CHANCES)}
     return sorted(around | chances)
 
@@ -135,10 +134,10 @@ def test_job_continues_by_itself_after_a_power_failure(
     machine = Machine(recorded.checkpoint)
     for number, one in enumerate(recorded.operations):
         if number in due:
-            place = tmp_path / "checkpoint"
+            # Spark still writes into the one before.
+            place = tmp_path / f"checkpoint-{number}"
             machine.lay_out(disk, place)
             assert report_of(spark, kafka, place) == undisturbed, (number, one.path)
-            shutil.rmtree(place)
         machine.apply(one)
 
 

@@ -31,20 +31,32 @@ def test_only_time_without_work_and_with_kafka_counts(
     watchdog = Watchdog(60)
     last_s = max([*works, *knows_topic])
     for now_s in map(float, range(0, int(last_s) + 61)):
-        watchdog.check(now_s in works, now_s not in knows_topic, now_s)
+        watchdog.check(now_s in works, now_s not in knows_topic, now_s, now_s)
     with pytest.raises(JobFailed, match="no progress for 60 s although") as failed:
-        watchdog.check(False, True, last_s + 61)
+        watchdog.check(False, True, last_s + 61, last_s + 61)
     assert failed.value.passes
     # The next query has its own time.
     watchdog.begin()
-    watchdog.check(False, True, last_s + 62)
+    watchdog.check(False, True, last_s + 62, last_s + 62)
 
 
 def test_time_in_which_the_process_stood_still_does_not_count() -> None:
     """A backup stops it."""
     watchdog = Watchdog(60)
     for now_s in (0.0, 1.0, 400.0, 401.0, 430.0):
-        watchdog.check(False, True, now_s)
+        watchdog.check(False, True, now_s, now_s)
+
+
+def test_query_starts_again_when_the_wall_clock_was_set_back() -> None:
+    """Not for a step forward or a drift; the next query has the clock as it is."""
+    watchdog = Watchdog(60)
+    for now_s, wall_s in ((0.0, 1_000.0), (1.0, 1_601.0), (2.0, 1_598.0)):
+        watchdog.check(True, True, now_s, wall_s)
+    with pytest.raises(JobFailed, match="was set back by 600 s") as failed:
+        watchdog.check(True, True, 3.0, 999.0)
+    assert failed.value.passes
+    watchdog.begin()
+    watchdog.check(True, True, 4.0, 1_000.0)
 
 
 @pytest.mark.kafka
