@@ -156,6 +156,10 @@ def complete(checkpoint: Path, log: BatchLog) -> None:
     if log.committed is None:
         # What the first batch has left is not needed, and may be torn too.
         shutil.rmtree(checkpoint / "state", ignore_errors=True)
+    if log.planned is None:
+        # Spark refuses to begin where a plan that failed has left a temporary file.
+        for name in ("commits", "offsets"):
+            shutil.rmtree(checkpoint / name, ignore_errors=True)
     for name in ("", "offsets", "commits", "state/0/_metadata"):
         remove_stale_checksums(checkpoint / name)
     metadata = checkpoint / "metadata"

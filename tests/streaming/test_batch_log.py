@@ -214,6 +214,15 @@ def test_checksums_of_deleted_files_are_removed(tmp_path: Path) -> None:
     remove_stale_checksums(tmp_path / "none")
 
 
+def test_what_a_first_plan_that_failed_has_left_is_removed(tmp_path: Path) -> None:
+    """Spark begins only where there is nothing, not even an unfinished file."""
+    for name in ("offsets", "state"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "offsets" / ".0.5d0e.tmp").write_bytes(b"v1")
+    complete(tmp_path, read_batch_log(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_lost_id_of_the_query_is_made_anew(checkpoint: Path) -> None:
     """Spark refuses a checkpoint without it; a new checkpoint needs none."""
     log = read_batch_log(checkpoint)
