@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import sqlite3
+import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -37,8 +37,7 @@ _SYNCED_AT_ONCE = 8
 """The disk joins what is synced at the same time."""
 
 _LEAST_FREE_BYTES = 256 * 1024
-"""With less space, an error of the disk means that: SQLite has no other word if it
-cannot make the file that its readers share."""
+"""With less space, SQLite cannot make the file that its readers share."""
 
 
 def with_remedy(cause: str) -> str:
@@ -53,15 +52,34 @@ def error_of_disk(error: sqlite3.Error, path: Path) -> OSError | None:
     """Return the system's error for one of SQLite; None if it is not of the disk."""
     # The lowest byte of an extended error code is the code.
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    is_of_disk = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
-    if code == sqlite3.SQLITE_CANTOPEN:
-        is_of_disk = is_writable(path) and not path.is_dir()
-    if not is_of_disk:
+    if code == sqlite3.SQLITE_FULL:
+        number = errno.ENOSPC
+    elif code == sqlite3.SQLITE_IOERR or (
+        code == sqlite3.SQLITE_CANTOPEN and is_writable(path) and not path.is_dir()
+    ):
+        # It has a word for a full disk as it writes to a file, and no other one.
+        number = _refusal_of(path.parent) or errno.EIO
+    else:
         return None
-    is_full = shutil.disk_usage(path.parent).free < _LEAST_FREE_BYTES
-    is_full |= code == sqlite3.SQLITE_FULL
-    number = errno.ENOSPC if is_full else errno.EIO
-    return OSError(number, f"{os.strerror(number)} ({error})", str(path))
+    reason = os.strerror(number)
+    if number == errno.EIO:
+        reason = f"{reason} ({error})"
+    return OSError(number, reason, str(path))
+
+
+def _refusal_of(directory: Path) -> int | None:
+    """Return the error number with which a full disk refuses a file; None for room.
+
+    Only a file shows what a quota, or the reserve of a file system, leaves.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=directory) as file:
+            file.write(bytes(_LEAST_FREE_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return error.errno if error.errno in REMEDIES else None
+    return None
 
 
 def is_writable(path: Path) -> bool:
