@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from connectors.disk import make_directory
+from connectors.storage.disk import make_directory
 
 
 @contextmanager

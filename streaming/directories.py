@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from connectors.disk import make_directory
 from connectors.lock import locked
+from connectors.storage.disk import make_directory
 
 
 class DirectoryUnwritable(OSError):

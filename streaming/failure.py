@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-from connectors import disk
 from connectors.kafka.settings import (
     InvalidTopic,
     KafkaRefused,
@@ -27,6 +26,7 @@ from connectors.kafka.settings import (
     TopicMissing,
     TopicReplaced,
 )
+from connectors.storage import disk
 from sds_core.observer.blob import UnknownBlobVersion
 from streaming.damage import DamagedCheckpoint
 

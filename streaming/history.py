@@ -17,7 +17,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from connectors.disk import with_remedy
 from connectors.history.errors import DamagedHistory
 from connectors.history.layout import LOCK, day_of
 from connectors.history.parquet import ParquetHistory
@@ -36,6 +35,7 @@ from connectors.kafka.settings import (
     InvalidTopic,
     SecurityUnusable,
 )
+from connectors.storage.disk import with_remedy
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from streaming.board import Board

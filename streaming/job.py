@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupStateTimeout
 
-from connectors.disk import NewFiles
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.offsets import TopicOffsets
+from connectors.storage.disk import NewFiles
 from sds_core import compiled
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery

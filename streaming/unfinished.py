@@ -10,6 +10,7 @@ records are read, batches are as large as before.
 from __future__ import annotations
 
 import logging
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -68,6 +69,10 @@ def plan_again(checkpoint: Path, log: BatchLog, unfinished: Unfinished | None) -
         return
     if log.planned_records < 2 or unfinished.parts is None:
         return
+    if log.committed is None:
+        # State that belongs to no batch would be damage to a start that follows a kill
+        # within this one.
+        shutil.rmtree(checkpoint / "state", ignore_errors=True)
     (checkpoint / "offsets" / str(log.planned)).unlink()
     _log.warning(
         "batch %d with %s was begun %d times and never finished: it is planned again "

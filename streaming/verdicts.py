@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
-from connectors.disk import with_remedy
+from connectors.storage.disk import with_remedy
 from sds_core.observer.minutes import MINUTE_MS
 from sds_core.observer.shown_verdicts import (
     SET_BACK_MS,

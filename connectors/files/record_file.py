@@ -11,8 +11,8 @@ from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
-from connectors.disk import replacing
 from connectors.files.record_lines import BadLine, format_line, parse_line
+from connectors.storage.disk import replacing
 from sds_core.observer.record import RawRecord
 
 _MAX_LINE_BYTES = 80 * 1024 * 1024

@@ -21,10 +21,10 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
-from connectors.disk import make_directory, replacing
 from connectors.history.errors import DamagedHistory
 from connectors.history.layout import day_directory, day_of, days, file_path, files
 from connectors.history.schema import TABLES, HistoryTable, Row
+from connectors.storage.disk import make_directory, replacing
 
 FILE_LIMIT = 48
 """Default for `ParquetHistory`: files of one day and table before it is compacted."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from connectors.disk import cause_of
+from connectors.storage.disk import cause_of
 from connectors.storage.errors import StorageError, StorageInUse, StorageUnreadable
 
 

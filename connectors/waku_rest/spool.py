@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from connectors.disk import cause_of, with_remedy
 from connectors.kafka.producer import Headers
 from connectors.lock import locked
+from connectors.storage.disk import cause_of, with_remedy
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS mirror (

@@ -16,9 +16,9 @@ from importlib.metadata import version
 import click
 
 from connectors.broker.errors import BrokerError
-from connectors.disk import REMEDIES
 from connectors.java import JavaMissing
 from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
+from connectors.storage.disk import REMEDIES
 from streaming.cli.log import logger, requested_format, start_log
 from streaming.cli.signals import end_on_signals
 from streaming.cli.streams import survive_closed_output

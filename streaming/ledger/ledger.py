@@ -21,7 +21,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from connectors.disk import error_of_disk, is_writable, make_directory, with_remedy
+from connectors.storage.disk import (
+    error_of_disk,
+    is_writable,
+    make_directory,
+    with_remedy,
+)
 from sds_core.text import one_line, printable
 from streaming.damage import DamagedCheckpoint, do_without
 from streaming.directories import DirectoryUnwritable

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from connectors.disk import REMEDIES
+from connectors.storage.disk import REMEDIES
 from tests.support.interposed.library import failing, in_process, made_library
 from tests.support.interposed.power import Disk, failures, read_log
 from tests.support.interposed.writers import WRITERS, Writer, explained

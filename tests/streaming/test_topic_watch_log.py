@@ -29,6 +29,9 @@ class _Offsets:
     def latest(self, partitions: Sequence[int]) -> Mapping[int, int]:
         return {0: 5}
 
+    def written(self, partitions: Sequence[int]) -> Mapping[int, int]:
+        return {0: 5}
+
     def newest(self, partitions: Sequence[int]) -> Mapping[int, TimedOffset]:
         return {0: TimedOffset(4, 1_000)}
 

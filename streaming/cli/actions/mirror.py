@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from connectors.disk import cause_of
 from connectors.kafka.handshake import check_admission
 from connectors.kafka.settings import InvalidTopic, KafkaSettings, KafkaUnreachable
 from connectors.sockets.listener import AddressUnusable, PortInUse
+from connectors.storage.disk import cause_of
 from connectors.waku_rest.connection import BadSettings, NodeSettings
 from connectors.waku_rest.mirror import Mirror
 from connectors.waku_rest.pacing import Ending

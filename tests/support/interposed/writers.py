@@ -10,12 +10,12 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from connectors.disk import with_remedy
 from connectors.files.record_file import read_records, write_records
 from connectors.history.errors import NoHistory
 from connectors.history.parquet import QUIET_MS, ParquetHistory
 from connectors.history.query import find_incidents
 from connectors.history.schema import INCIDENTS
+from connectors.storage.disk import with_remedy
 from connectors.storage.mvds import SqliteNodeStorage
 from connectors.storage.participants import ParticipantStore
 from connectors.storage.prolly import SqliteTree

@@ -121,7 +121,8 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
         OSError: It cannot be made.
     """
     if not path.is_dir():
-        make_directory(path.parent)
+        if not path.parent.is_file():
+            make_directory(path.parent)
         path.mkdir(mode, exist_ok=True)
     # Also if it was there: the process that made it may have ended before this. One
     # that may not list the parent has found it made.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from connectors import disk
-from connectors.disk import NewFiles, make_directory, replacing, with_remedy
+from connectors.storage import disk
+from connectors.storage.disk import NewFiles, make_directory, replacing, with_remedy
 
 OLD_NS = 1_000_000_000
 
