@@ -13,7 +13,7 @@ from tests.support.hostile.cost import cost
 from tests.support.hostile.plays import SHAPES, times_normal
 from tests.support.hostile.shapes import Play
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 TIMES_NORMAL = 20
 """The promise of docs/guarantees.md."""

@@ -357,6 +357,7 @@ def failure_of(
         .writeStream.outputMode("update")
         .foreachBatch(sink)
     )
+    checkpoint.mkdir(exist_ok=True)
     while True:
         directory = tempfile.mkdtemp(dir=checkpoint)
         query = writer.option("checkpointLocation", directory).start()

@@ -134,7 +134,7 @@ def test_last_minute_of_a_channel_has_the_figures_of_the_report(
     in_the_way.write_text("")
     with live(recorded, until_caught_up=True, history=history) as job:
         wait_for_end(job)
-        waited = job.board.snapshot.job.history_pending
+        waited = job.stores.count_pending()
         channels = job.board.snapshot.views["sds"].totals
         in_the_way.unlink()
     minutes = in_files(history.directory).minutes
