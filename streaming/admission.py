@@ -116,7 +116,7 @@ class Admission:
         return Target(ends, topic.id)
 
     def lost_topics(self, planned: Position) -> Collection[int]:
-        """Return which topics were made anew since a batch was planned, by index.
+        """Return which topics were recreated since a batch was planned, by index.
 
         Raises:
             TopicReplaced: There is one, and `skip_lost` is not set.
@@ -326,7 +326,7 @@ class Admission:
         return replace(start, partitions=placed, skipped=skipped, topic_id=topic_id)
 
     def _replaced(self, position: Position, topic: Topic) -> Collection[int]:
-        """Topics made anew since a position was read; raises unless `skip_lost`."""
+        """Topics recreated since a position was read; raises unless `skip_lost`."""
         replaced = find_replaced(position.topic_id, topic.id)
         for index, ids in replaced.items():
             if not self.skip_lost:
@@ -344,7 +344,7 @@ def _moved_to(
     earliest: Mapping[int, int],
     replaced: Collection[int],
 ) -> Position:
-    """The start of topics that were made anew, with the records lost on the way.
+    """The start of topics that were recreated, with the records lost on the way.
 
     At least these are lost: unread records of the old topic that it held when the last
     batch was planned, and records of the new one that Kafka has deleted already.

@@ -48,7 +48,7 @@ class Topic(NamedTuple):
 
     Attributes:
         id: Kafka's id, printed as Kafka's tools print it; those of several topics are
-            separated by commas. A topic that is deleted and made anew gets another one.
+            separated by commas. A topic that is recreated gets another one.
             None if the broker gives none: before 2.8.
         partitions: Numbers of the partitions, ascending.
     """

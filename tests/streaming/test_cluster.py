@@ -28,7 +28,7 @@ from sds_core.compiled import SWITCH, describe
 from tests.support.chaos.batches import wait_for_batch
 from tests.support.golden.checkpoints import HALF
 from tests.support.identities import assert_identities
-from tests.support.planning.sweeps import TEXT, simulated_here
+from tests.support.planning.sweeps import TEXT, killed_after_a_run, simulated_here
 from tests.support.streaming.cluster import (
     Cluster,
     spark_submit,
@@ -209,14 +209,8 @@ def test_killed_sweep_of_200_runs_has_the_same_table_on_a_cluster(
     ]
     environment = {**os.environ, **cluster.environment, "PYTHONPATH": str(ROOT)}
     journal = tmp_path / "out" / "runs.jsonl"
-    with subprocess.Popen(
-        command, cwd=tmp_path, env=environment, start_new_session=True
-    ) as process:
-        try:
-            wait_for(lambda: journal.exists() and journal.read_text().count("\n"), 60)
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-    assert 0 < journal.read_bytes().count(b"\n") < 200
+    first = killed_after_a_run(command, tmp_path, environment, "out")
+    assert 0 < first.count(b"\n") < 200
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True
     )

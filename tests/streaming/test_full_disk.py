@@ -17,7 +17,8 @@ from streaming.damage import write_atomically
 from streaming.failure import JobFailed
 from streaming.job import running_job
 from streaming.ledger.ledger import Ledger
-from tests.support.small_disk import fill, needs_root, quota_library, small_disk
+from tests.support.interposed.library import made_library
+from tests.support.small_disk import fill, needs_root, small_disk
 from tests.support.streaming.jobs import job_settings, wait_for_end
 from tests.support.streaming.records import a_frame, produce
 
@@ -70,20 +71,21 @@ def test_used_up_quota_is_a_full_disk(tmp_path: Path) -> None:
     """Of SQLite, which says that the disk fails, although others have space there."""
     (tmp_path / "quota").mkdir()
     script = """
-import os, sys
+import errno, sys
 from pathlib import Path
 from streaming.ledger.ledger import Ledger
+from tests.support.interposed.library import failing
 path = Path(sys.argv[1]) / "ledger.sqlite"
 ledger = Ledger(path)
-os.environ["USED_UP"] = str(path.parent)
-try:
-    ledger.write("CREATE TABLE filler (content BLOB)")
-except OSError as error:
-    print(type(error).__name__, error)
+with failing(path.parent, at=1, number=errno.EDQUOT, lasts=True):
+    try:
+        ledger.write("CREATE TABLE filler (content BLOB)")
+    except OSError as error:
+        print(type(error).__name__, error)
 """
     ended = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path / "quota")],
-        env={**os.environ, "LD_PRELOAD": str(quota_library(tmp_path))},
+        env={**os.environ, "LD_PRELOAD": str(made_library("disk", tmp_path))},
         capture_output=True,
         text=True,
         check=True,

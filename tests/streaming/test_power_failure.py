@@ -26,7 +26,6 @@ from tests.support.streaming.jobs import job_settings, wait_for_end
 pytestmark = [
     pytest.mark.kafka,
     pytest.mark.spark,
-    pytest.mark.slow,
     pytest.mark.long,
     pytest.mark.timeout(3_600),
 ]

@@ -11,16 +11,14 @@ import pytest
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.settings import Client, KafkaSettings, TopicMissing
 from connectors.recording.recording import load_recording
-from sds_core.wire import Dialect, Frame, encode
 from streaming.failure import JobFailed
 from tests.support.kafka import KafkaTopic, records
+from tests.support.streaming.records import messages
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 Topic = Callable[..., KafkaSettings]
 Drain = Callable[..., dict[str, Any]]
-
-T0 = 1_768_478_430_000
 
 
 def together(*topics: KafkaSettings) -> KafkaSettings:
@@ -28,24 +26,10 @@ def together(*topics: KafkaSettings) -> KafkaSettings:
     return replace(topics[0], topic=",".join(one.topic for one in topics))
 
 
-def messages(channel: str, count: int) -> list[TopicRecord]:
-    """Messages of one channel, a second apart, and a record that is no frame."""
-    frames = [
-        Frame.build(
-            Dialect.SPEC,
-            message_id=f"{channel}-{number}",
-            channel_id=channel,
-            sender_id="ana",
-            lamport=T0 + number,
-            content=b"hello",
-        )
-        for number in range(count)
-    ]
-    values = [*map(encode, frames), b"no frame"]
-    return [
-        TopicRecord(0, T0 + 1_000 * number, channel.encode(), value, ())
-        for number, value in enumerate(values)
-    ]
+def with_a_letter(channel: str, count: int) -> list[TopicRecord]:
+    """Messages of one channel, and a record that is no frame."""
+    written = messages(channel, count + 1)
+    return [*written[:-1], replace(written[-1], value=b"no frame")]
 
 
 def counts(report: dict[str, Any]) -> dict[str, int]:
@@ -86,12 +70,12 @@ def test_topic_made_anew_is_read_from_its_start_and_the_other_goes_on(
     """With skip_lost; else the error names it."""
     kept, made_anew = topic(), topic()
     both = together(kept, made_anew)
-    write(messages("kept", 5), kept)
-    write(messages("old", 7), made_anew)
+    write(with_a_letter("kept", 5), kept)
+    write(with_a_letter("old", 7), made_anew)
     assert counts(drain(both)) == {"kept": 5, "old": 7}
     KafkaTopic(made_anew).make_anew()
-    write(messages("new", 3), made_anew)
-    write(messages("later", 4), kept)
+    write(with_a_letter("new", 3), made_anew)
+    write(with_a_letter("later", 4), kept)
     with pytest.raises(JobFailed) as caught:
         drain(both)
     assert f"topic {made_anew.topic} was deleted and made anew" in str(caught.value)
@@ -112,8 +96,8 @@ def test_topic_made_anew_is_read_from_its_start_and_the_other_goes_on(
 def test_topic_can_be_added_to_a_checkpoint(topic: Topic, drain: Drain) -> None:
     """Behind those that it has; none can be removed."""
     first, second = topic(), topic()
-    write(messages("first", 5), first)
-    write(messages("second", 6), second)
+    write(with_a_letter("first", 5), first)
+    write(with_a_letter("second", 6), second)
     assert counts(drain(first)) == {"first": 5}
     assert counts(drain(together(first, second))) == {"first": 5, "second": 6}
     for other in (first, second, together(second, first)):

@@ -16,7 +16,6 @@ from tests.support.waiting import wait_for
 pytestmark = [
     pytest.mark.kafka,
     pytest.mark.spark,
-    pytest.mark.slow,
     pytest.mark.long,
     pytest.mark.timeout(900),
 ]

@@ -14,13 +14,13 @@ from pyspark.sql import SparkSession
 
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.settings import KafkaSettings
-from sds_core.wire import Dialect, Frame, encode
 from streaming.batch_log import read_batch_log
 from streaming.failure import JobFailed
 from streaming.job import Job, running_job
 from streaming.settings import JobSettings, Window
 from tests.support.kafka import KafkaTopic
 from tests.support.streaming.jobs import job_settings, wait_until
+from tests.support.streaming.records import T0, messages
 from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -28,33 +28,9 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 Topic = Callable[..., KafkaSettings]
 Drain = Callable[..., dict[str, Any]]
 
-T0 = 1_768_478_430_000
 MADE_ANEW = "was deleted and made anew.*--on-lost-records skip.*a new --checkpoint"
 STARTS = 5
 """Most starts of a job that finds no topic for a moment: the supervisor does them."""
-
-
-def messages(channel: str, count: int) -> list[TopicRecord]:
-    """Messages of one channel, a second apart."""
-    return [
-        TopicRecord(
-            0,
-            T0 + 1_000 * number,
-            channel.encode(),
-            encode(
-                Frame.build(
-                    Dialect.SPEC,
-                    message_id=f"{channel}-{number}",
-                    channel_id=channel,
-                    sender_id="ana",
-                    lamport=T0 + number,
-                    content=b"hello",
-                )
-            ),
-            (),
-        )
-        for number in range(count)
-    ]
 
 
 def make_anew(kafka: KafkaSettings, records: list[TopicRecord]) -> None:

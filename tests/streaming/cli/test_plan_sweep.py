@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,8 +15,7 @@ from click.testing import CliRunner, Result
 from connectors.sweep_results import TABLE, Finished, opened_sweep
 from streaming.cli import group
 from tests.support.deployment import ROOT
-from tests.support.planning.sweeps import GRID, TEXT, simulated_here
-from tests.support.waiting import wait_for
+from tests.support.planning.sweeps import GRID, TEXT, killed_after_a_run, simulated_here
 
 
 def invoke(*arguments: object) -> Result:
@@ -46,14 +44,7 @@ def test_killed_sweep_continues_with_the_runs_that_it_lacks(tmp_path: Path) -> N
     ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     journal = tmp_path / "killed" / "runs.jsonl"
-    with subprocess.Popen(
-        command, cwd=tmp_path, env=environment, start_new_session=True
-    ) as process:
-        try:
-            wait_for(lambda: journal.exists() and journal.read_text().count("\n"), 60)
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-    first = journal.read_bytes()
+    first = killed_after_a_run(command, tmp_path, environment, "killed")
     runs = GRID["seeds"] * 4
     assert first.count(b"\n") < runs
     assert not (tmp_path / "killed" / TABLE).exists()

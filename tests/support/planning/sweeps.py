@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from typing import Any
 from connectors.sweep_results import Finished, opened_sweep
 from sds_core.planning.experiment import run as simulated
 from sds_core.planning.grid import Grid
+from tests.support.waiting import wait_for
 
 TEXT = """\
 seeds = 2
@@ -26,6 +30,28 @@ causal_history = [2, 20]
 """
 
 GRID = tomllib.loads(TEXT)
+
+
+def killed_after_a_run(
+    command: Sequence[str], directory: Path, environment: Mapping[str, str], out: str
+) -> bytes:
+    """Kill a sweep once it has finished a run; returns the journal that is left.
+
+    Args:
+        command: The sweep.
+        directory: Its working directory.
+        environment: Its variables.
+        out: Its directory of results, below the working directory.
+    """
+    journal = directory / out / "runs.jsonl"
+    with subprocess.Popen(
+        command, cwd=directory, env=environment, start_new_session=True
+    ) as process:
+        try:
+            wait_for(lambda: journal.exists() and journal.read_text().count("\n"), 60)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    return journal.read_bytes()
 
 
 def simulated_here(

@@ -6,6 +6,7 @@ from typing import Any
 
 from kafka import KafkaProducer
 
+from connectors.kafka.producer import TopicRecord
 from connectors.kafka.settings import KafkaSettings
 from sds_core.wire import Dialect, Frame, HistoryEntry, encode
 
@@ -31,6 +32,20 @@ def a_frame(
             content=b"hello",
         )
     )
+
+
+def messages(channel: str, count: int) -> list[TopicRecord]:
+    """Messages of one channel, a second apart."""
+    return [
+        TopicRecord(
+            0,
+            T0 + 1_000 * number,
+            channel.encode(),
+            a_frame(f"{channel}-{number}", lamport=T0 + number, channel=channel),
+            (),
+        )
+        for number in range(count)
+    ]
 
 
 def produce(kafka: KafkaSettings, *records: dict[str, Any]) -> None:
