@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import signal
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +16,16 @@ from tests.support.streaming.session import spark
 __all__ = ["kafka_broker", "kafka_topic", "spark"]
 
 MISSING = pytest.StashKey[list[str]]()
+
+
+@pytest.fixture(autouse=True)
+def log_as_before() -> Iterator[None]:
+    """A command under test starts the log of its process, which later tests share."""
+    root, ours = logging.getLogger(), logging.getLogger("sds-monitor")
+    handlers, level = root.handlers[:], ours.level
+    yield
+    root.handlers[:] = handlers
+    ours.setLevel(level)
 
 
 def pytest_configure(config: pytest.Config) -> None:

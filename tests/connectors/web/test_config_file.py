@@ -139,8 +139,8 @@ def test_changed_file_is_read_again(
             (tmp_path / "web.yml").write_text(text)
             assert file() is second
             assert file() is second
-    said = [one for one in caplog.records if one.name == "sds-monitor"]
-    assert [one.getMessage().count("before this change") for one in said] == [1, 1]
+    refused = [one for one in caplog.records if one.levelno == logging.ERROR]
+    assert [one.getMessage().count("before this change") for one in refused] == [1, 1]
     assert "TLS can only begin or end with a restart" in caplog.text
     (tmp_path / "web.yml").write_text(f"{TLS}basic_auth_users: {{alice: {HASH}}}\n")
     assert file().needs_login
