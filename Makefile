@@ -36,29 +36,34 @@ UNIT := not (kafka or spark or browser or node or needs or slow or long)
 # More than cores: most of these tests wait for another program most of their time.
 WORKERS := 5
 report = $(if $(REPORTS),--junitxml=$(REPORTS)/$@.xml)
+# A command that tries failed tests once more, if CI has one; $1: its environment.
+again = $(if $(AGAIN),|| { [ $$? -eq 1 ] && $1 $(AGAIN); })
 
 .PHONY: test
 test: test-unit test-core test-rest test-alone ## All tests, with real Kafka, Spark and Chromium
 
 .PHONY: test-unit
 test-unit: $(VENV)/installed ## The quick tests: no Kafka, Spark, Node, browser, Prometheus
-	SDS_MONITOR_CORE=interpreted $(PYTEST) -n 3 --maxfail=3 -m "$(UNIT)" $(report) $(PYTEST_OPTIONS)
+	SDS_MONITOR_CORE=interpreted $(PYTEST) -n 3 --maxfail=3 -m "$(UNIT)" $(report) $(PYTEST_OPTIONS) \
+		$(call again,SDS_MONITOR_CORE=interpreted)
 
 # The rules once more, compiled; the tests after these run them compiled, too.
 .PHONY: test-core
 test-core: test-unit core
 	SDS_MONITOR_CORE=compiled $(PYTEST) -n 3 --maxfail=3 -m "$(UNIT)" $(report) \
-		$(PYTEST_OPTIONS) tests/sds_core/observer tests/hostile tests/accuracy tests/golden
+		$(PYTEST_OPTIONS) tests/sds_core/observer tests/hostile tests/accuracy tests/golden \
+		$(call again,SDS_MONITOR_CORE=compiled)
 
 .PHONY: test-rest
 test-rest: test-core
 	@tools/install-test-programs || true
 	@$(VENV)/bin/sds-monitor prepare || true
-	$(PYTEST) -n $(WORKERS) -m "not ($(UNIT)) and not alone and not long" $(report) $(PYTEST_OPTIONS)
+	$(PYTEST) -n $(WORKERS) -m "not ($(UNIT)) and not alone and not long" $(report) $(PYTEST_OPTIONS) \
+		$(call again)
 
 .PHONY: test-alone
 test-alone: test-rest
-	$(PYTEST) -n 2 -m alone $(report) $(PYTEST_OPTIONS)
+	$(PYTEST) -n 2 -m alone $(report) $(PYTEST_OPTIONS) $(call again)
 
 .PHONY: test-long
 test-long: install ## Tests that take minutes each: kills, outages, hostile traffic, a cluster (10 min)

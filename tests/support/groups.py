@@ -2,8 +2,8 @@
 
 The tests of a group run one after the other in one worker of pytest-xdist. Each worker
 starts a broker and a Spark session at most once, when its first test asks for one. The
-modules of the shared session are one group, those of the shared broker two: so few
-workers need either.
+modules of the shared session are two groups, those of the shared broker as well: so few
+workers need either, and none of them ends late.
 
 pytest-xdist 3.8 loses the groups of its own marker under pytest 9.2, therefore the
 scheduler here asks `group_of`.
@@ -22,6 +22,8 @@ SOAK = "soak"
 """Minutes of real time, most of which it waits: it begins first."""
 
 SESSION = "session"
+FAULTS = "faults"
+"""Jobs that fail, on a shared session too."""
 COMMANDS = "commands"
 """Commands in processes of their own, with a JVM each, on the shared broker."""
 BROKER = "broker"
@@ -32,6 +34,7 @@ _ROOT = Path(__file__).parents[2]
 _ORDER = (
     SOAK,
     SESSION,
+    FAULTS,
     "tests/chaos/test_chaos.py",
     "tests/streaming/test_run_command.py",
     "tests/streaming/test_crash.py",
@@ -54,6 +57,7 @@ _ORDER = (
 
 # Parameters of tests and fixtures, with their types.
 _USES_SESSION = re.compile(r"\b(spark|drain|live|observe): ")
+_FAULTS = re.compile(r"/test_(damage|fail|forget|full|interrupted|topic|watchdog)")
 _USES_BROKER = re.compile(r"\b(kafka_broker|kafka_topic|topic|module_topic): ")
 
 
@@ -73,7 +77,7 @@ def group_of(path: str) -> str:
         return path
     source = (_ROOT / path).read_text("utf-8")
     if _USES_SESSION.search(source):
-        return SESSION
+        return FAULTS if _FAULTS.search(path) else SESSION
     if _USES_BROKER.search(source) and "pytest.mark.kafka" in source:
         if path.startswith("tests/streaming/"):
             # Minutes each: together they would end last.
