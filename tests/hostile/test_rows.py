@@ -142,7 +142,14 @@ def added_by(names: Names) -> list[int]:
     return added
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        # To find ids that collide takes its time.
+        pytest.param(name, marks=pytest.mark.slow) if "colliding" in name else name
+        for name in SHAPES
+    ],
+)
 def test_record_of_any_shape_adds_a_limited_number_of_entries(name: str) -> None:
     """In all views that it concerns."""
     assert max(added_by((name,))) <= MOST_ENTRIES

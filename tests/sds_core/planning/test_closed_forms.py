@@ -21,6 +21,8 @@ from sds_core.simulation.log import Arrival, Entry, Transmission
 from sds_core.simulation.simulator import simulate
 from sds_core.wire import BloomFilter, BloomParameters, part_sizes
 
+pytestmark = pytest.mark.slow
+
 PLAN = ChannelPlan(participants=4, messages_per_day=8_640)
 SEEDS = range(1, 11)
 _RECEPTIONS = 400

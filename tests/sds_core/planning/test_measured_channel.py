@@ -50,6 +50,7 @@ def test_history_gives_the_plan_that_made_it(rows: list[dict[str, Any]]) -> None
     )
 
 
+@pytest.mark.slow
 def test_prediction_of_a_changed_setting_holds() -> None:
     """Delivery and bytes within 5 %, latencies within 15 %.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,6 +73,7 @@ def test_views_count_what_the_reference_counts(
     assert unknown.payloads_empty == expected["unknown"]["payloads_empty"]
 
 
+@pytest.mark.slow
 @CAREFUL
 @given(
     _traffic(),
