@@ -71,7 +71,12 @@ class Steps:
 
             def __exit__(self, *given: Any) -> Any:
                 if given[0] is None:
-                    steps.step("before COMMIT")
+                    try:
+                        steps.step("before COMMIT")
+                    except Killed:
+                        # No lock outlives a process.
+                        self.rollback()
+                        raise
                 super().__exit__(*given)
                 if given[0] is None:
                     steps.step("after COMMIT")
