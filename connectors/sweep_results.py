@@ -22,8 +22,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from connectors.lock import locked
-from connectors.storage.disk import replacing, sync
+from connectors.storage.disk import locked, replacing, sync
 from sds_core.planning.channel import ChannelPlan
 from sds_core.planning.experiment import Outcome
 from sds_core.planning.grid import Grid

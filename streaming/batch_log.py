@@ -24,11 +24,12 @@ import msgspec
 from streaming.damage import (
     RESTORE,
     DamagedCheckpoint,
+    check_file,
     read_file,
+    remove_stale_checksums,
     write_atomically,
     wrong_content,
 )
-from streaming.file_checksum import check_file, remove_stale_checksums
 from streaming.position import PartitionPosition, Position
 
 _log = logging.getLogger("sds-monitor")

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from connectors.lock import locked
-from connectors.storage.disk import make_directory
+from connectors.storage.disk import locked, make_directory
 
 
 class DirectoryUnwritable(OSError):

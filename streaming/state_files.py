@@ -17,8 +17,7 @@ from pathlib import Path
 import msgspec
 
 from streaming.batch_log import BatchLog
-from streaming.damage import DamagedCheckpoint, wrong_content
-from streaming.file_checksum import check_file
+from streaming.damage import DamagedCheckpoint, check_file, wrong_content
 
 _COMPRESSED = b"LZ4Block"
 _COMPRESSED_END = bytes(12)

@@ -20,7 +20,7 @@ import platformdirs
 
 from connectors.broker.errors import BrokerError
 from connectors.class_archive import ClassArchive
-from connectors.lock import locked
+from connectors.storage.disk import locked
 
 KAFKA_VERSION = "4.2.1"
 _NAME = f"kafka_2.13-{KAFKA_VERSION}"

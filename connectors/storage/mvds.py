@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from connectors.storage.database import Format, SqliteFile
-from connectors.storage.errors import StorageUnreadable
+from connectors.storage.database import Format, SqliteFile, StorageUnreadable
 from sds_core.mvds.changes import Changes, StoredMessage
 from sds_core.mvds.payload import Message, Metadata
 from sds_core.mvds.records import Record, RecordType

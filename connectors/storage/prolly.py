@@ -11,8 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from connectors.storage.database import Format, SqliteFile
-from connectors.storage.errors import StorageError, StorageUnreadable
+from connectors.storage.database import (
+    Format,
+    SqliteFile,
+    StorageError,
+    StorageUnreadable,
+)
 from sds_core.prolly.item import Item, first_key_at, pack
 from sds_core.prolly.stored import StoredBucket, changed_buckets, tree_of
 from sds_core.prolly.tree import ProllyTree

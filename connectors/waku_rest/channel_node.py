@@ -17,8 +17,8 @@ from connectors.reliable_channel.node import (
 )
 from connectors.waku_rest.client import NodeClient
 from connectors.waku_rest.errors import NodeError, NodeRefused, NotSubscribed
+from connectors.waku_rest.pacing import Trouble
 from connectors.waku_rest.store_query import StoreQuery
-from connectors.waku_rest.trouble import Trouble
 from sds_core.reliable_channel import Arrived, SendError, StoreRequest
 from sds_core.waku import WakuMessage, autosharded_topic
 

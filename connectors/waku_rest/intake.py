@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from connectors.kafka.producer import waku_headers
-from connectors.waku_rest.pacing import Ending, persist
+from connectors.waku_rest.pacing import Ending, Trouble, persist
 from connectors.waku_rest.settings import MirrorSettings
 from connectors.waku_rest.spool import Incoming, Spool
-from connectors.waku_rest.trouble import Trouble
 from sds_core.mirror.coverage import Coverage
 from sds_core.mirror.figures import Loss, MirrorFigures, Source
 from sds_core.mirror.selection import Selection, Skip, channel_of

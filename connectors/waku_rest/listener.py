@@ -15,9 +15,8 @@ from connectors.waku_rest.errors import (
     NotSubscribed,
 )
 from connectors.waku_rest.intake import Intake, MirrorContext
-from connectors.waku_rest.pacing import persist
+from connectors.waku_rest.pacing import Trouble, persist
 from connectors.waku_rest.settings import Listen
-from connectors.waku_rest.trouble import Trouble
 from sds_core.mirror.figures import Loss, Source
 
 _RENEW_MS = 60_000

@@ -22,11 +22,10 @@ from connectors.waku_rest.client import NodeClient
 from connectors.waku_rest.connection import open_client
 from connectors.waku_rest.intake import Intake, MirrorContext
 from connectors.waku_rest.listener import Listener
-from connectors.waku_rest.pacing import Ending, persist
+from connectors.waku_rest.pacing import Ending, Trouble, persist
 from connectors.waku_rest.settings import Listen, MirrorSettings
 from connectors.waku_rest.spool import Spool, Spooled
 from connectors.waku_rest.sweeper import LONGEST_REACH_MS, Sweeper
-from connectors.waku_rest.trouble import Trouble
 from connectors.waku_rest.writer import FrameWriter
 from sds_core.mirror.coverage import Coverage
 from sds_core.mirror.figures import Loss, MirrorFigures, NodeFigures

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from connectors.kafka.producer import Headers
-from connectors.lock import locked
-from connectors.storage.disk import cause_of, with_remedy
+from connectors.storage.disk import cause_of, locked, with_remedy
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS mirror (

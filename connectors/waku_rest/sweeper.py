@@ -15,7 +15,7 @@ from connectors.waku_rest.answers import StorePage
 from connectors.waku_rest.client import NodeClient
 from connectors.waku_rest.errors import NodeBusy, NodeError, NodeUnreachable
 from connectors.waku_rest.intake import Intake, MirrorContext
-from connectors.waku_rest.pacing import persist
+from connectors.waku_rest.pacing import Trouble, persist
 from connectors.waku_rest.settings import Listen
 from connectors.waku_rest.spool import Swept
 from connectors.waku_rest.store_query import (
@@ -25,7 +25,6 @@ from connectors.waku_rest.store_query import (
     in_parts,
     queries_of,
 )
-from connectors.waku_rest.trouble import Trouble
 from sds_core.mirror.figures import Source
 
 _NS = 1_000_000

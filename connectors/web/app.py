@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from connectors.web import api, hours_api, planning_api
+from connectors.web import api, planning_api
 from connectors.web.answers import is_api, refusal
 from connectors.web.crowding import LimitedRequests
 from connectors.web.health import obstacle_of, probes
@@ -78,7 +78,7 @@ def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
         Metrics(registry).route,
         *probes(lambda: obstacle_of(sources.current())),
         *api.routes(sources, lookups),
-        *hours_api.routes(sources, lookups),
+        *planning_api.hours_routes(sources, lookups),
         *planning_api.routes(sources),
         *fleet.routes(layout, sources),
         *view.routes(layout, sources, lookups),

@@ -3,16 +3,138 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from functools import partial
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
 from sds_core.simulation import scenario as scenarios
-from sds_core.simulation.links import Delays, Flags, Indices, Links
-from sds_core.simulation.log import Heartbeat, TapGap
+from sds_core.simulation.clock import Clock
+from sds_core.simulation.links import Delays, Flags, Indices, Links, delay_draws
+from sds_core.simulation.log import GapCause, Heartbeat, TapGap
 from sds_core.simulation.scenario import BaseScenario
-from sds_core.simulation.streams import Agenda, Streams
-from sds_core.simulation.tap import SentT, Tap
+from sds_core.simulation.streams import Agenda, Draws, Streams
+
+# A tap is the only receiver at the end of its links.
+_HERE = np.zeros(1, np.intp)
+
+
+class Sent(Protocol):
+    """What a tap may record."""
+
+    @property
+    def at_ms(self) -> int:
+        """Time of sending, Unix ms."""
+
+
+SentT = TypeVar("SentT", bound=Sent)
+
+
+class Tap(Generic[SentT]):
+    """One observer.
+
+    Args:
+        settings: Settings of the tap.
+        participants: Number of participants that it receives from.
+        start_ms: Start of the simulation, Unix ms.
+        streams: Random streams of the simulation.
+        agenda: Plans the tap's actions.
+        sighted: Receives each record: its event time by the tap's clock, the tap's
+            name and number, and what was recorded.
+        report: Receives the tap's heartbeats, and the stretches in which it is down,
+            is deaf or loses a record.
+    """
+
+    def __init__(
+        self,
+        settings: scenarios.Tap,
+        participants: int,
+        start_ms: int,
+        streams: Streams,
+        agenda: Agenda,
+        sighted: Callable[[int, str, int, SentT], None],
+        report: Callable[[Heartbeat | TapGap], None],
+    ) -> None:
+        self._settings = settings
+        self._start_ms = start_ms
+        self._clock = Clock.set_by(
+            start_ms,
+            settings.clock_offset_ms,
+            settings.clock_drift_ppm,
+            settings.clock_jumps,
+        )
+        name = f"tap {settings.name}"
+        self._links = Links(settings, participants, 1, streams, name)
+        self._replicated = Draws(streams.vector(name, "replicas").random)
+        self._further_delays = delay_draws(
+            settings.delay, streams.vector(name, "replicas", "delay")
+        )
+        self._kept = Draws(streams.vector(name, "records").random)
+        self._agenda = agenda
+        self._sighted = sighted
+        self._report = report
+        self._seq = 0
+        self._heartbeats = 0
+        agenda.add(start_ms + round(settings.start_s * 1_000), self._beat)
+        for spans, cause in (
+            (settings.blackouts, GapCause.DOWN),
+            (settings.deaf, GapCause.DEAF),
+        ):
+            for span in spans:
+                begin_ms = start_ms + round(span.from_s * 1_000)
+                end_ms = start_ms + round(span.until_s * 1_000)
+                agenda.add(begin_ms, partial(self._miss, end_ms, cause))
+
+    def listen(self, sender: int, transmission: SentT) -> None:
+        """Send a transmission over the tap's link."""
+        elapsed_ms = transmission.at_ms - self._start_ms
+        arrives, delays_ms = self._links.carry(sender, _HERE, elapsed_ms)
+        replicated = self._replicated.take(1)[0] < self._settings.replica_share
+        further_ms = int(self._further_delays.take(1)[0])
+        if arrives[0]:
+            record = partial(self._record, transmission)
+            first_ms = transmission.at_ms + int(delays_ms[0])
+            self._agenda.add(first_ms, record)
+            if replicated:
+                self._agenda.add(first_ms + further_ms, record)
+
+    def _record(self, transmission: SentT, now_ms: int) -> None:
+        if not self._is_up(now_ms) or _any_holds(self._settings.deaf, self._at(now_ms)):
+            return
+        self._seq += 1
+        if self._kept.take(1)[0] >= self._settings.record_loss:
+            name = self._settings.name
+            at_ms = self._clock.reading(now_ms)
+            self._sighted(at_ms, name, self._seq, transmission)
+        else:
+            self._miss(now_ms + 1, GapCause.RECORD_LOST, now_ms)
+
+    def _miss(self, end_ms: int, cause: GapCause, now_ms: int) -> None:
+        from_ms, until_ms = map(self._clock.reading, (now_ms, end_ms))
+        self._report(TapGap(from_ms, self._settings.name, until_ms, cause))
+
+    def _beat(self, now_ms: int) -> None:
+        if self._is_up(now_ms):
+            at_ms = self._clock.reading(now_ms)
+            self._report(Heartbeat(at_ms, self._settings.name, self._seq))
+        self._heartbeats += 1
+        settings = self._settings
+        next_s = settings.start_s + self._heartbeats * settings.heartbeat_interval_s
+        next_ms = self._start_ms + round(next_s * 1_000)
+        self._agenda.add(max(next_ms, now_ms + 1), self._beat)
+
+    def _is_up(self, now_ms: int) -> bool:
+        at_ms = self._at(now_ms)
+        return at_ms >= self._settings.start_s * 1_000 and not _any_holds(
+            self._settings.blackouts, at_ms
+        )
+
+    def _at(self, now_ms: int) -> int:
+        return now_ms - self._start_ms
+
+
+def _any_holds(spans: tuple[scenarios.Span, ...], elapsed_ms: int) -> bool:
+    return any(span.holds(elapsed_ms) for span in spans)
 
 
 class Network:

@@ -17,7 +17,7 @@ import msgspec
 
 from sds_core.observer.kinds import AnyKind, Grouping, Kinds
 from sds_core.observer.minutes import GroupMinute
-from streaming.group_parts import GroupParts
+from streaming.board import GroupParts
 from streaming.ledger.ledger import Ledger
 
 _STORE = """

@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from streaming.batch_log import BatchLog, complete, read_batch_log
-from streaming.damage import DamagedCheckpoint
-from streaming.file_checksum import has_its_checksum, remove_stale_checksums
+from streaming.damage import DamagedCheckpoint, has_its_checksum, remove_stale_checksums
 from streaming.position import PartitionPosition, Position
 from streaming.state_files import check_state
 from tests.support.golden.checkpoints import CHECKPOINTS, HALF

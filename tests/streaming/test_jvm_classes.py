@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from streaming.jvm_classes import use_bytes_pickler
+from streaming.session import use_bytes_pickler
 
 pytestmark = pytest.mark.spark
 

@@ -97,7 +97,7 @@ def test_transaction_that_hangs_does_not_look_like_an_idle_topic(
     kafka_topic: TopicMaker, monkeypatch: pytest.MonkeyPatch, commits: bool
 ) -> None:
     """Its records and those after it are behind until it ends, one way or the other."""
-    monkeypatch.setattr("streaming.withheld.WITHHELD_S", 0.5)
+    monkeypatch.setattr("streaming.topic_watch.WITHHELD_S", 0.5)
     topic = kafka_topic()
     topic.write(time_ms=1_000)
     board = Board()

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from streaming.withheld import WITHHELD_S, Withheld
+from streaming.topic_watch import WITHHELD_S, Withheld
 
 
 def test_transaction_counts_once_it_has_been_open_for_long(

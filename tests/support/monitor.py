@@ -20,8 +20,8 @@ from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
 from sds_core.observer.sds.totals import ChannelMinute
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import Snapshot, Views
+from streaming.board import GroupParts
 from streaming.chunk import Chunk
-from streaming.group_parts import GroupParts
 from tests.support.identities import assert_identities
 
 _NEVER_MS = 1 << 62

@@ -23,7 +23,7 @@ from connectors.kafka.settings import (
     TopicReplaced,
 )
 from connectors.sockets.listener import AddressUnusable, PortInUse
-from connectors.storage.errors import StorageError
+from connectors.storage.database import StorageError
 from connectors.storage.prolly import SqliteTree
 from connectors.sync_tcp.address import Address
 from connectors.sync_tcp.server import SyncServer

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from connectors.storage.errors import StorageError, StorageInUse, StorageUnreadable
+from connectors.storage.database import StorageError, StorageInUse, StorageUnreadable
 from connectors.storage.mvds import SqliteNodeStorage
 from sds_core.mvds.changes import Changes, Storage
 from sds_core.mvds.events import Delivered

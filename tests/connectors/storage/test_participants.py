@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from connectors.storage.errors import (
+from connectors.storage.database import (
     StorageError,
     StorageInUse,
     StorageUnreadable,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from connectors.storage.errors import StorageInUse, StorageUnreadable
+from connectors.storage.database import StorageInUse, StorageUnreadable
 from connectors.storage.prolly import OtherFanOutStored, SqliteTree
 from sds_core.prolly.item import Item
 from sds_core.prolly.stored import (

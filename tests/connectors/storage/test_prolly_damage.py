@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.storage.errors import StorageError, StorageUnreadable
+from connectors.storage.database import StorageError, StorageUnreadable
 from connectors.storage.prolly import SqliteTree
 from sds_core.prolly.item import Item
 from sds_core.prolly.tree import ProllyTree

@@ -15,7 +15,7 @@ from random import Random
 import pytest
 
 from connectors.reliable_channel import create_reliable_channel
-from connectors.storage.errors import StorageError, StorageInUse, StorageUnreadable
+from connectors.storage.database import StorageError, StorageInUse, StorageUnreadable
 from connectors.storage.reliable_channel import SqliteChannelStorage
 from connectors.waku_rest.channel_node import RestNode
 from connectors.waku_rest.client import NodeClient

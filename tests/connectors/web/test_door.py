@@ -16,11 +16,11 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from connectors.web.access import OPEN, Access, WebConfig
-from connectors.web.door import Door
-from connectors.web.passwords import (
+from connectors.web.door import (
     MOST_CHECKS,
     MOST_WAITING,
     MOST_WAITING_OF_ADDRESS,
+    Door,
     Passwords,
     TooManyLogins,
 )

@@ -19,7 +19,7 @@ from sds_core.simulation.log import (
 )
 from sds_core.simulation.scenario import Scenario
 from sds_core.simulation.streams import Agenda, Streams
-from sds_core.simulation.tap import Tap
+from sds_core.simulation.world import Tap
 from sds_core.wire import Dialect, Frame
 
 START_MS = 1_760_000_000_000
