@@ -80,6 +80,10 @@ lint: install
 	$(VENV)/bin/codespell
 	$(VENV)/bin/lint-imports
 
+.PHONY: words
+words: $(VENV)/installed ## Words and sentences of documents, help, page, errors and docstrings (15 s)
+	$(PYTHON) -m docs.words
+
 .PHONY: type
 type: install
 	$(VENV)/bin/mypy

@@ -1,108 +1,136 @@
-"""The words of the help texts, of the pages and of the runbooks."""
+"""The sentences of the product, and the rules for them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 
-from streaming.cli import group
+from docs.sentences import (
+    KINDS,
+    Block,
+    Sentence,
+    comment_blocks,
+    docstring_blocks,
+    draw,
+    html_blocks,
+    markdown_blocks,
+    sentences,
+    string_blocks,
+)
+from docs.words import check
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted(
-    page
-    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))
-    # These quote: former names, and the texts of the documents.
-    if page.name not in ("CHANGELOG.md", "rules.md")
+
+BROKEN = {
+    "Terms": "The peer is told what the tea costs.",
+    "SentenceLength": "The tea is " + "very " * 40 + "hot.",
+    "Clauses": "The cup that holds the tea that cools is one that breaks.",
+    "ThereIs": "There is no tea in the pot.",
+    "DoubleNegation": "It is not unusual that tea cools.",
+    "Passive": "It is known that tea cools.",
+    "Inversion": "Of each cup the pot counts two.",
+    "Participle": "Asked twice, the pot pours tea again.",
+    "Latin": "It accepts leaves, e.g. green ones.",
+    "Chatty": "Simply pour the tea.",
+}
+"""Rule -> a sentence that breaks this one only."""
+
+
+@pytest.mark.needs("vale")
+def test_each_rule_finds_the_sentence_that_breaks_it() -> None:
+    """Its name and place are returned; a good sentence, and code, break nothing."""
+    rules = {path.stem for path in ROOT.glob("tools/vale/styles/SdsMonitor/*.yml")}
+    assert rules == set(BROKEN)
+    texts = ["The pot pours tea, and a cup receives it.", *BROKEN.values()]
+    texts.append("The command `told --anew` pours tea.")
+    drawn = [Sentence("tea.md", line, text) for line, text in enumerate(texts, 1)]
+    broken = [(sentence.line, rule) for sentence, rule, _ in check(drawn)]
+    assert broken == list(enumerate(BROKEN, 2))
+
+
+MODULE = '''"""Pours tea into cups."""
+
+LIMIT = 3
+"""Cups that a pot fills."""
+
+
+def pour(cups: int) -> None:
+    """Pour tea into some cups.
+
+    It pours no tea into a cup
+    that is full. The pot is full.
+
+    Args:
+        cups: How many cups are filled
+            at the same time.
+
+    Raises:
+        ValueError: The pot is empty now.
+    """
+    # A full cup is hot, so
+    # the pot waits for it.
+    raise ValueError(f"{cups} cups are too many")
+'''
+
+
+@pytest.mark.parametrize(
+    ("blocks", "lines"),
+    [
+        (
+            docstring_blocks(MODULE),
+            {
+                1: "Pours tea into cups.",
+                4: "Cups that a pot fills.",
+                8: "Pour tea into some cups.",
+                10: "It pours no tea into a cup that is full.",
+                11: "The pot is full.",
+                14: "How many cups are filled at the same time.",
+                18: "The pot is empty now.",
+            },
+        ),
+        (
+            comment_blocks(MODULE),
+            {20: "A full cup is hot, so the pot waits for it."},
+        ),
+        (string_blocks(MODULE), {22: "{} cups are too many"}),
+        (
+            markdown_blocks(
+                "# A title of four words\n- Pour the tea now.\n\n```sh\ntea is in code"
+                "\n```\n| cup | the cup is full |\n"
+            ),
+            {2: "Pour the tea now.", 7: "the cup is full"},
+        ),
+        (
+            html_blocks("<p>\n  The {{ pot }} is\n  <b>not</b> full.</p>\n<p>Tea</p>"),
+            {2: "The {} is not full."},
+        ),
+    ],
+    ids=["docstrings", "comments", "strings", "markdown", "html"],
 )
-
-AVOIDED = {
-    r"delivery budget": "error budget",
-    r"how far behind": "lag",
-    # The error of a replaced topic is known by "made anew".
-    r"(?<!made )anew": "again, recreated, restarts",
-    r"go(es)? on|going on": "continues, resumes",
-    r"given up|gives? up": "drops, discards",
-    r"processor time": "CPU time",
-    r"packed": "compressed, encoded",
-    r"told again|told": "reported, retransmitted",
-    r"from the first start": "at the first start",
-    r"longest (wait|time)": "maximum",
-    r"looks? whether|see whether": "verify, check that",
-    r"made to hurt": "malicious, crafted",
-    r"starts? again on it": "restart, resume from a checkpoint",
-}
-"""Pattern -> the words to use instead."""
-
-AVOIDED_IN_HELP = AVOIDED | {
-    r"most (?=kafka|bytes|dead)": "maximum",
-    r"away": "unavailable, unreachable",
-    r"holes?": "sequence gap, capture gap",
-    r"somebody|nobody": "the worker or process that is meant",
-    r"left out|leaves? out": "drops, omits",
-    r"started again on": "restarted, resumed",
-}
-
-EXCEPTIONS = {
-    # A help text of /metrics, which stays until a major version.
-    ("docs/metrics.md", "given up|gives? up"),
-}
-"""Page and what it says."""
+def test_sentences_have_their_lines(blocks: list[Block], lines: dict[int, str]) -> None:
+    """Text of fewer than four words, code and headings are no sentences."""
+    found = {line: text for _, line, text in sentences("tea", iter(blocks))}
+    assert found == lines
 
 
-def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
-    """Yield a command and all commands below it, by name."""
-    yield name, command
-    if isinstance(command, click.Group):
-        context = click.Context(command, info_name=name)
-        for inner in command.list_commands(context):
-            below = command.get_command(context, inner)
-            assert below is not None
-            yield from commands(below, f"{name} {inner}")
-
-
-def avoided(text: str, patterns: dict[str, str]) -> list[str]:
-    """Return the words of a text that should be others, each with these."""
-    return [
-        f"{match[0]!r}: use {better}"
-        for pattern, better in patterns.items()
-        for match in re.finditer(rf"\b({pattern})\b", text, re.IGNORECASE)
-    ]
-
-
-_QUOTED = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)", re.DOTALL)
-
-HELP = dict(commands(group, "sds-monitor"))
-
-
-@pytest.mark.parametrize("name", HELP)
-def test_help_uses_the_words_of_the_field(name: str) -> None:
-    """In the text of the command, and in those of its options."""
-    command = HELP[name]
-    context = click.Context(command, info_name=name)
-    # An option wraps at the width of a terminal.
-    text = " ".join(command.get_help(context).split())
-    assert avoided(text, AVOIDED_IN_HELP) == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_page_uses_the_words_of_the_field(page: Path) -> None:
-    """Code and quoted outputs are not looked at."""
-    text = _QUOTED.sub(" ", page.read_text(encoding="utf-8"))
-    name = str(page.relative_to(ROOT))
-    patterns = {
-        pattern: better
-        for pattern, better in AVOIDED.items()
-        if (name, pattern) not in EXCEPTIONS
-    }
-    assert avoided(text, patterns) == []
-
-
-def test_avoided_word_is_detected() -> None:
-    """Whole words only, in any case."""
-    assert avoided("It Goes on; unpacked.", AVOIDED) == [
-        "'Goes on': use continues, resumes"
-    ]
+def test_draw_repeats_with_its_seed(tmp_path: Path) -> None:
+    """Each kind has the same number of sentences, of which none is drawn twice."""
+    (tmp_path / "connectors" / "web").mkdir(parents=True)
+    (tmp_path / "dashboards" / "runbooks").mkdir(parents=True)
+    (tmp_path / "streaming" / "cli").mkdir(parents=True)
+    lines = [f"Cup {name} is full now.\n" for name in ("one", "two", "three", "four")]
+    for path in ("README.md", "dashboards/runbooks/Tea.md"):
+        (tmp_path / path).write_text("".join(lines))
+    help_ = "".join(f"Option(help={line[:-1]!r})\n" for line in lines)
+    for path in ("streaming/cli/tea.py", "connectors/web/tea.py", "dashboards/tea.py"):
+        (tmp_path / path).write_text(help_)
+    errors = "".join(f"log.error({line[:-1]!r})\n" for line in lines)
+    (tmp_path / "streaming" / "tea.py").write_text(
+        f'"""{lines[0]}{lines[1]}"""\n{errors}'
+    )
+    drawn = list(draw(tmp_path, 2 * len(KINDS), seed=35))
+    assert [kind for kind, _ in drawn] == [kind for kind in KINDS for _ in range(2)]
+    assert len(set(drawn)) == len(drawn)
+    assert drawn == list(draw(tmp_path, 2 * len(KINDS), seed=35))
+    assert drawn != list(draw(tmp_path, 2 * len(KINDS), seed=36))

@@ -1,10 +1,10 @@
 """Change records: what an application stores after each call, instead of a snapshot.
 
-A record is one call that changed the state, with its arguments. A participant is a
-state machine without clock or chance, but for the times of its sync messages, which a
-record has: the same calls after the same snapshot give the same state. So a record is
-about as long as its frame, and a snapshot is needed only now and then. It is a journal
-of inputs without those that had no effect, of which a channel hears many.
+A record is one call that changed the state, with its arguments. The same calls after
+the same snapshot give the same state, because a participant has no clock, and its only
+random values, the times of sync messages, are in the record. A record is about as long
+as its frame, so snapshots are needed only now and then. Calls without effect, which are
+frequent in a channel, are not recorded.
 
 Records are sealed (`sds_core.sealed`), as snapshots are.
 """
@@ -24,9 +24,9 @@ VERSION = 1
 class Call(StrEnum):
     """The call that changed the state.
 
-    COPY: a frame without effect, but for a cancelled answer or a learned hint.
-    MET: the application has a message from elsewhere.
-    RESUMED: the first call after a restart, whatever else it did.
+    COPY: a frame without effect, except that it cancelled an answer or taught a hint.
+    MET: the application received a message elsewhere. RESUMED: the first call after a
+    restart, whatever else it did.
     """
 
     SENT = "sent"
@@ -47,10 +47,10 @@ class Change(msgspec.Struct, array_like=True):
     New fields go to the end and have a default.
 
     Attributes:
-        number: 1 for the participant's first change; no number is left out.
+        number: 1 for the participant's first change; numbers are consecutive.
         call: what changed the state.
         now_ms: time of the call, Unix ms.
-        next_sync_ms: when the next sync message is due after it, Unix ms.
+        next_sync_ms: when the next sync message is due after the call, Unix ms.
         value: bytes of the frame that was sent or received.
         hint: retrieval hint of the call.
         message_id: message that the call names instead of a frame.
@@ -74,7 +74,7 @@ class ChangeRecorder:
 
     Attributes:
         number: number of the last change.
-        is_on: whether changes are recorded; without, there are no numbers either.
+        is_on: whether changes are recorded; if False, they are not numbered either.
     """
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class ChangeRecorder:
         return records
 
     def is_next(self, change: Change) -> bool:
-        """Return whether a stored change follows, and count it; False for an old one.
+        """Return whether a stored change is the next one, and count it.
 
         Raises:
             SnapshotError: A change between the last one and this one is missing.

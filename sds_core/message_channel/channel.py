@@ -60,10 +60,10 @@ class MessageChannel(ParticipantView):
         profile: Behaviour where the documents leave a choice.
         next_deadline_ms: When `advance` must be called next, Unix ms; every call
             updates it.
-        hint_provider: Returns the retrieval hint of a message, empty if it has none;
-            None by default. Before each frame it is asked for those messages of the
-            causal history whose hint is not known; it must raise no error. As
-            `onRetrievalHint` of nim-sds.
+        hint_provider: Returns the retrieval hint of a message, or an empty value if it
+            has none; None by default. It is called before each frame for those messages
+            of the causal history whose hint is unknown; it must not raise an error.
+            This is `onRetrievalHint` of nim-sds.
     """
 
     def __init__(
@@ -135,21 +135,22 @@ class MessageChannel(ParticipantView):
     def note_retrieval_hint(self, message_id: str, hint: bytes) -> None:
         """Store the retrieval hint of a message, for later causal histories.
 
-        The transport knows the hint of our own message only after it broadcast it. A
-        message that is neither in the log nor waiting, and a hint that is too long, are
-        ignored.
+        The transport knows the hint of our own message only after it broadcast it. If a
+        message is neither in the log nor waiting, or a hint is too long, the call has
+        no effect.
         """
         if self._reception.note_hint(message_id, hint):
             self._done(Call.HINT, 0, hint=hint, message_id=message_id)
 
     def mark_dependencies_met(self, message_ids: Iterable[str], now_ms: int) -> Step:
-        """Count messages as received that the application has from elsewhere.
+        """Count messages as received that the application received elsewhere.
 
-        For example from its own storage, or because it wants none of what came before
-        it joined. What waits only for them is delivered. They are no longer missing or
-        lost, the filter holds them, and a copy that arrives is a duplicate; they enter
-        no log and no causal history. Messages in the log or the incoming buffer are
-        left as they are. As `markDependenciesMet` of nim-sds.
+        For example, the application read them from its own storage, or it joined later
+        and does not need them. Messages that wait only for these are delivered. These
+        messages are no longer missing or lost, the filter holds them, and a copy that
+        arrives is a duplicate; they enter no log and no causal history. Messages in the
+        log or the incoming buffer do not change. This is `markDependenciesMet` of
+        nim-sds.
 
         Raises:
             ValueError: An id is empty, too long, or not valid Unicode text; nothing
@@ -222,7 +223,7 @@ class MessageChannel(ParticipantView):
     def _done_without_effect(
         self, event: Ignored, hint: bytes, now_ms: int, was_asked_for: bool
     ) -> None:
-        """Record what an ignored frame did nevertheless: to an answer, or a hint."""
+        """Record an ignored frame that cancelled an answer or taught a hint."""
         message_id = event.message_id
         if event.reason not in (IgnoredReason.OWN_ECHO, IgnoredReason.DUPLICATE):
             hint = b""
@@ -249,7 +250,7 @@ class MessageChannel(ParticipantView):
         return Step(broadcasts, events)
 
     def sweep_incoming(self, now_ms: int) -> Step:
-        """Give up messages that are missing for too long, and request the others again.
+        """Drop messages that are missing for too long; request the others again.
 
         SDS, "Periodic Incoming Buffer Sweep".
         """
@@ -263,7 +264,7 @@ class MessageChannel(ParticipantView):
         return self._swept(self._sweeps.outgoing, Call.SWEEP_OUTGOING, now_ms)
 
     def sweep_repairs(self, now_ms: int) -> Step:
-        """Broadcast messages that others requested and nobody has sent since.
+        """Broadcast messages that others requested and that nobody has sent since.
 
         SDS-R guide, "Incoming Repair Request Buffer Sweep".
         """
@@ -304,8 +305,8 @@ class MessageChannel(ParticipantView):
         """Return the whole state as bytes for `restore`.
 
         Times are absolute: a deadline that passes before `restore` is due immediately.
-        Only the time after which a missing message is lost stops until the first call
-        after `restore`, because nothing can be repaired meanwhile.
+        One time stops until the first call after `restore`: that after which a missing
+        message is lost, because no repair is possible meanwhile.
 
         Args:
             now_ms: Unix ms; by default the time of the last call.
@@ -332,7 +333,8 @@ class MessageChannel(ParticipantView):
                 contains are skipped.
             random: Source of the ids of later messages and the times of sync messages.
             profile: The participant's profile; it must fit the snapshot.
-            was_off: Whether the first call ends the time off; otherwise `resume` does.
+            was_off: Whether the first call ends the time in which the process was off;
+                if False, `resume` ends it.
 
         Raises:
             SnapshotError: The blob or a change cannot be read, a change is missing, or
@@ -356,9 +358,10 @@ class MessageChannel(ParticipantView):
         return self
 
     def resume(self, now_ms: int) -> None:
-        """Leave out the time since the last call, in which the process was off.
+        """Subtract the time since the last call, in which the process was off.
 
-        Only after a `restore` without `was_off`, whose caller knows when it was off.
+        Call this only after a `restore` without `was_off`, if the caller knows when the
+        process was off.
         """
         self._uptime.is_resuming = True
         self._at(now_ms)

@@ -34,7 +34,7 @@ def check_name(what: str, name: str, limit: int) -> None:
 def check_time(now_ms: int) -> None:
     """Check that a time is a whole number of milliseconds.
 
-    A fraction would go unnoticed until a snapshot is restored, which then fails.
+    A fraction would cause no error until a snapshot is restored, which then fails.
 
     Raises:
         TypeError: The time is not an int.
@@ -51,7 +51,7 @@ def refusal(
     profile: Profile,
     lamport: LamportTimestamp,
 ) -> Ignored | None:
-    """Return why a frame must have no effect; None if it may have one.
+    """Return why a frame must have no effect; None if it may have an effect.
 
     Args:
         frame: A content or sync frame that is not known yet.

@@ -60,9 +60,9 @@ class Delivery(Behaviour):
             oldest = next(iter(incoming.missing))
             events.append(Evicted(Buffer.MISSING, oldest))
             events += self.lose(oldest, now_ms)
-        # Some may be delivered or given up now, if the oldest missing messages were
-        # given up. Only what is here can still be met: of a history that is longer
-        # than the limit, `lost` does not hold all either.
+        # Some may be delivered or dropped now, if the oldest missing messages were
+        # dropped. Only messages in the buffer can still have their dependencies met:
+        # `lost` does not hold all ids either if the history is longer than the limit.
         unmet = {
             one for one in unmet if one in incoming.missing or one in incoming.waiting
         }
@@ -82,7 +82,7 @@ class Delivery(Behaviour):
         return events
 
     def lose(self, message_id: str, now_ms: int) -> list[Event]:
-        """Give up a missing message, and deliver messages that waited only for it."""
+        """Drop a missing message, and deliver messages that waited only for it."""
         if message_id not in self._incoming.missing:
             return []
         entry = self._incoming.give_up(message_id)
@@ -90,10 +90,10 @@ class Delivery(Behaviour):
         return [IrretrievablyLost(*entry), *self._meet([message_id], now_ms)]
 
     def met_elsewhere(self, message_id: str, now_ms: int) -> list[Event] | None:
-        """Count a message that the application has as met, and deliver what waits.
+        """Count a message that the application received as met, and deliver what waits.
 
-        It is remembered as one that the log dropped, and the filter holds it. None if
-        it is in the log or waits here, so that nothing changes.
+        The log remembers it as a message that it dropped, and the filter holds it.
+        Returns None if it is in the log or in this buffer, because nothing changes.
         """
         if self._log.knows(message_id) or message_id in self._incoming.waiting:
             return None

@@ -24,7 +24,7 @@ class EmptyContent(ParticipantError, ValueError):
 
 
 class MessageIdTaken(ParticipantError, ValueError):
-    """The id names another message already."""
+    """Another message has the id."""
 
     def __init__(self, message_id: str) -> None:
         super().__init__(
@@ -34,7 +34,7 @@ class MessageIdTaken(ParticipantError, ValueError):
 
 
 class FrameTooLarge(ParticipantError, ValueError):
-    """The frame would be longer than the profile allows, and so unreadable to peers."""
+    """The frame would be longer than the profile allows, so peers could not read it."""
 
     def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
         super().__init__(

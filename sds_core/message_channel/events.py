@@ -1,7 +1,7 @@
 """Events for a participant's application, and frames for its transport.
 
 The names follow SDS, "Events Emitted". Every event is a plain value. `Event` is their
-union, so a type checker finds a case that an application forgets.
+union, so a type checker reports an event that an application does not handle.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Cause(StrEnum):
 
 
 class Broadcast(NamedTuple):
-    """One frame that the transport must send to everybody in the channel.
+    """One frame that the transport must send to all participants of the channel.
 
     Attributes:
         cause: content for a message's first sending, retry or repair for a later one.
@@ -38,7 +38,7 @@ class Broadcast(NamedTuple):
 
 
 class _Event(msgspec.Struct, frozen=True, gc=False):
-    """A value that equals only values of its own type, and is cheap to make."""
+    """A value that is cheap to create and equals only values of its own type."""
 
 
 class Sent(_Event, frozen=True):
@@ -46,8 +46,8 @@ class Sent(_Event, frozen=True):
 
     Attributes:
         message_id: id of our message.
-        lamport: its place in the log is by (lamport, message_id); None for an ephemeral
-            message, which enters no log.
+        lamport: position in the log, which is ordered by (lamport, message_id); None
+            for an ephemeral message, which enters no log.
     """
 
     message_id: str
@@ -117,12 +117,12 @@ class Received(_Event, frozen=True):
 
 
 class Delivered(_Event, frozen=True):
-    """A content message entered the local log, after everything it depends on.
+    """A content message entered the local log, after all its dependencies.
 
     Attributes:
         message_id: id of a message of another participant, or of our own forgotten one.
         sender_id: who sent it first; empty if unknown.
-        lamport: its place in the log is by (lamport, message_id).
+        lamport: position in the log, which is ordered by (lamport, message_id).
         content: bytes for the application.
     """
 
@@ -198,8 +198,8 @@ class RepairRequestReceived(_Event, frozen=True):
     """Another participant requests messages (SDS-R).
 
     Attributes:
-        message_ids: the requested messages that we answer unless another participant
-            answers first.
+        message_ids: the requested messages that we send unless another participant
+            sends them first.
         sender_id: the requesting participant.
     """
 
@@ -214,7 +214,7 @@ class RepairAnswered(_Event, frozen=True):
 
 
 class RepairExpired(_Event, frozen=True):
-    """A repair request of ours or of another was not answered in time (SDS-R)."""
+    """A repair request of any participant was not answered in time (SDS-R)."""
 
     message_id: str
 
@@ -237,8 +237,8 @@ class IgnoredReason(StrEnum):
 class Ignored(_Event, frozen=True):
     """A received frame has no effect, apart from cancelling our answer to a request.
 
-    One older than the log has all its effects but the delivery: it may have been
-    delivered before.
+    A frame that is older than the log has all its effects except the delivery, because
+    its message may have been delivered before.
 
     Attributes:
         reason: the reason, for counters.
@@ -274,7 +274,7 @@ class Buffer(StrEnum):
 
 
 class Evicted(_Event, frozen=True):
-    """A full buffer dropped an entry, by the rule that the profile states."""
+    """A full buffer dropped an entry, which the profile's rule chose."""
 
     buffer: Buffer
     message_id: str

@@ -33,7 +33,8 @@ class FrameBuilder(Behaviour):
     ) -> tuple[bytes, list[HistoryEntry]]:
         """Return the bytes of a content or sync frame, and its repair requests.
 
-        The causal history gives way to the content, its first entries before its last.
+        If the frame is too long, its causal history is shortened, from its first
+        entries on.
 
         Raises:
             FrameTooLarge: The frame would be longer than the profile allows, even
@@ -62,10 +63,10 @@ class FrameBuilder(Behaviour):
         return value, requested
 
     def _causal_history(self, room: int) -> list[HistoryEntry]:
-        """Return the last entries of the log that fit into so many bytes.
+        """Return the last entries of the log that fit into a number of bytes.
 
-        Others choose the length of their ids and hints; without a limit they could
-        make each frame of ours as long as the longest.
+        Other participants choose the length of their ids and hints; without a limit,
+        long ones could make each of our frames as long as the maximum.
         """
         entries = self._log.last(self._profile.causal_history_size)
         for fitting, entry in enumerate(reversed(entries)):
@@ -92,8 +93,9 @@ class FrameBuilder(Behaviour):
     ) -> str:
         """Return an id that no other message has (SDS, "Design Assumptions").
 
-        Content and timestamp can repeat: a participant that continues from an older
-        snapshot counts again from there. Time and chance do not.
+        Content and timestamp can repeat, because a participant that resumes from an
+        older snapshot counts from that snapshot's timestamp. Time and random value do
+        not repeat.
         """
         hashed = sha256()
         for part in (
@@ -110,7 +112,7 @@ class FrameBuilder(Behaviour):
 
 
 def requested_events(entries: list[HistoryEntry], carrier_id: str) -> Iterator[Event]:
-    """Yield the event of the repair requests that a frame carries, if there are any."""
+    """Yield an event for the repair requests that a frame carries, if any."""
     if entries:
         yield RepairRequested(tuple(entry.message_id for entry in entries), carrier_id)
 

@@ -15,9 +15,9 @@ from sds_core.wire import Frame, HistoryEntry
 HINTS_KEPT = 3
 """Retrieval hints of one missing message: the newest ones.
 
-Each sending has a hint of its own, and only some copies reached a cache. Histories of
-different participants name different copies in turn, so the newest hint alone may
-never be the right one.
+Each sending has its own hint, and only some copies reached a cache. Histories of
+different participants name different copies in turn, so the newest hint alone may never
+be the right one.
 """
 
 
@@ -113,14 +113,14 @@ class IncomingBuffer:
             self._waiters.setdefault(dependency, []).append(message_id)
 
     def learn(self, entry: HistoryEntry) -> HistoryEntry | None:
-        """Complete the entry of a missing message by another one that names it.
+        """Update the entry of a missing message from another entry that names it.
 
-        The newest hints are kept: a retry has another one, and the first copy may have
-        reached no cache. The first sender that is known stays: there is only one, and a
-        stranger must not replace it.
+        The newest hints are kept, because each retry has its own hint and the first
+        copy may have reached no cache. The first known sender is kept, because a
+        message has only one sender, and a hostile participant must not replace it.
 
         Returns:
-            The completed entry; None if there was nothing to learn.
+            The updated entry; None if it did not change.
         """
         missing = self.missing[entry.message_id]
         known = missing.entry
@@ -181,7 +181,7 @@ class IncomingBuffer:
         ]
 
     def stuck(self, now_ms: int) -> list[str]:
-        """Return the ids of messages that wait too long although nothing is missing.
+        """Return the ids of messages that wait too long without a missing one.
 
         Messages that name each other in a circle would never be delivered. The result
         has the log's order, which is the order of delivery if their timestamps are
@@ -190,7 +190,8 @@ class IncomingBuffer:
         if self._lost_after_ms is None:
             return []
         latest_ms = now_ms - self._lost_after_ms
-        # A message that waits for a missing one is checked when that one is lost.
+        # A message that waits for a missing message is checked when the missing one is
+        # lost.
         later_ms = (
             message.arrived_ms
             for message in self.waiting.values()
@@ -232,7 +233,7 @@ class IncomingBuffer:
         return entry
 
     def put_off(self, by_ms: int) -> None:
-        """End all waits later by this time, ms, in which the participant was off."""
+        """Extend all waits by this time, ms, in which the participant was off."""
         self.missing.update(
             {
                 message_id: dependency._replace(since_ms=dependency.since_ms + by_ms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sds_core.message_channel.profile import LamportRule, Profile
 
 CENTURY_MS = 36_525 * 86_400_000
-"""Limit, ms, by which a timestamp may be ahead of the clock; others are ignored.
+"""Limit, ms, by which a timestamp may be ahead of the clock; higher ones are ignored.
 
 The bound moves with the clock, so no participant can raise a channel's timestamps to a
 value after which every later timestamp would be refused.
@@ -56,9 +56,10 @@ class LamportTimestamp:
     def _raise_to(self, value: int, now_ms: int) -> None:
         """Increase the timestamp, but only half as far ahead as frames are accepted.
 
-        With a tick at each frame, timestamps at the limit would outrun it, since it
-        moves with the clock, and everybody would refuse all further frames. So each
-        participant keeps half of the way for what it sends.
+        If each frame increased it fully, timestamps at the limit would exceed the
+        limit, which moves with the clock, and all participants would refuse all further
+        frames. So each participant reserves half of the distance for the frames that it
+        sends.
         """
         reach = (now_ms + self._max_ahead_ms // 2) // self._unit_ms
         self.value = max(self.value, min(value, reach))

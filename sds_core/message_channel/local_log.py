@@ -19,8 +19,8 @@ class LocalLog:
         hintless: ids in the log without a retrieval hint.
         forgotten: ids dropped last, with their Lamport timestamps; at most as many as
             the log holds. A dependency on one is met, and a second copy is recognised.
-        horizon: the last in order, as (lamport, message id), of what is remembered in
-            neither; None as long as everything is.
+        horizon: the last message, as (lamport, message id), that is neither in the log
+            nor in `forgotten`; None while all messages are in one of them.
     """
 
     def __init__(self, order: LogOrder, limit: int) -> None:
@@ -60,7 +60,7 @@ class LocalLog:
             self.remember(key[1], key[0])
 
     def remember(self, message_id: str, lamport: int) -> None:
-        """Remember an id that is not in the log; the one dropped first is forgotten."""
+        """Remember an id that is not in the log; drops the oldest remembered."""
         self.forgotten[message_id] = lamport
         if len(self.forgotten) > self._limit:
             oldest = next(iter(self.forgotten))
@@ -84,17 +84,17 @@ class LocalLog:
         return message_id in self.entries or message_id in self.forgotten
 
     def may_have_had(self, lamport: int, message_id: str) -> bool:
-        """Return whether an unknown id may be one that is not remembered any more.
+        """Return whether an unknown id may belong to a forgotten message.
 
-        It is then no later in order than such a one. By arrival, nothing is known of
-        the order, and the answer is no.
+        This is so if its position is not later than that of a forgotten message. If the
+        order is that of arrival, the positions are unknown and the result is False.
         """
         horizon = self._ordered_horizon
         return horizon is not None and (lamport, message_id) <= horizon
 
     @property
     def _ordered_horizon(self) -> tuple[int, str] | None:
-        """The horizon; None if the order is that of arrival, which tells nothing."""
+        """The horizon; None in the order of arrival, which has no horizon."""
         return None if self._by_arrival else self.horizon
 
     def last(self, count: int) -> list[HistoryEntry]:
@@ -121,8 +121,8 @@ class LocalLog:
     ) -> None:
         """Restore the log from a snapshot; each argument in its original order.
 
-        Snapshots up to 0.14 have no Lamport timestamps of what was dropped. What they
-        do not remember counts as if it reached to the log's first entry.
+        Snapshots up to 0.14 have no Lamport timestamps of dropped messages. All
+        messages before the log's first entry then count as forgotten.
         """
         self._order = keys
         self._arrivals = keys[-1][0] if keys else 0

@@ -38,12 +38,14 @@ class Outgoing:
     Attributes:
         value: the frame's bytes, the same at every sending.
         sent_ms: when it was last broadcast, Unix ms.
-        retry_ms: when it is to be broadcast again, Unix ms; inf if never.
+        retry_ms: when it will be broadcast again, Unix ms; inf if never.
         attempts: number of rebroadcasts.
         is_possibly_acknowledged: whether some participant's filter holds it.
-        seen_by: participants whose filter holds it and counts; fewer than needed.
-        filters: number of filters that hold it and count: the first of each
-            participant, and further ones while few others were heard.
+        seen_by: participants whose filter holds it and counts; fewer than the
+            acknowledgement needs.
+        filters: number of filters that hold it and count. The first filter of each
+            participant counts; further ones count only while few participants were
+            heard.
         probes: bit positions of the id, and the filter size that they are valid for.
     """
 
@@ -69,7 +71,7 @@ class OutgoingBuffer:
 
     @property
     def next_ms(self) -> float:
-        """When the next message is to be broadcast again, Unix ms; inf if never."""
+        """When the next message will be broadcast again, Unix ms; inf if never."""
         if self._stale:
             self._stale = False
             times_ms = (message.retry_ms for message in self.messages.values())
@@ -85,7 +87,7 @@ class OutgoingBuffer:
         )
 
     def add(self, message_id: str, value: bytes, now_ms: int) -> Iterator[Event]:
-        """Add a message that was just broadcast."""
+        """Add a message that was broadcast a moment ago."""
         retry_ms = now_ms + self._profile.retry_unacknowledged_ms
         self.messages[message_id] = Outgoing(value, now_ms, retry_ms)
         self._stale = True
@@ -165,8 +167,8 @@ class OutgoingBuffer:
             needed, has_few_others = others, False
         acknowledged = []
         for message_id, message in self.messages.items():
-            # One participant is one witness, however often it speaks; but by now the
-            # others may be fewer.
+            # A participant is one witness, however many frames it sends. But the number
+            # of other participants may have become smaller.
             is_again = sender_id in message.seen_by
             if is_again and not has_few_others:
                 if len(message.seen_by) >= needed:

@@ -16,12 +16,12 @@ from sds_core.message_channel.sync import SyncTimer
 
 
 class Uptime:
-    """The time of the last call, from which a restart tells how long it was off.
+    """The time of the last call, from which a restart computes how long it was off.
 
     Attributes:
         last_ms: Time of the last call or snapshot, Unix ms; None if a snapshot of an
-            older version does not have it. After a restore from change records, that
-            of the last change.
+            older version does not contain it. After a restore from change records, the
+            time of the last change.
         is_resuming: Whether the next call is the first one after a restart.
     """
 

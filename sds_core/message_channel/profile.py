@@ -1,10 +1,10 @@
 """Options where the documents leave a choice and the implementations differ.
 
-`Profile()` is made to lose no message; `Profile.spec()` has the values of SDS and the
-SDS-R guide, `Profile.js_sds()` those of js-waku's `@waku/sds`, `Profile.nim_sds()`
-those of nim-sds. Each option's comment says who does what; the table of rules in the
-documentation says it rule by rule. Take one and change what you need with
-`dataclasses.replace`.
+`Profile()` is designed to lose no message; `Profile.spec()` has the values of SDS and
+the SDS-R guide, `Profile.js_sds()` those of js-waku's `@waku/sds`, `Profile.nim_sds()`
+those of nim-sds. The comment of each option says which library does what; the table of
+rules in the documentation lists it for each rule. To change options, use
+`dataclasses.replace` on one of these profiles.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from sds_core.wire import DEFAULT_PARAMETERS, BloomParameters, Dialect
 class LamportRule(StrEnum):
     """How a participant's Lamport timestamp moves.
 
-    COUNT: starts at the epoch time, 1 more at each sending; a delivered message that is
-    ahead is caught up with (SDS, "Send Message", "Deliver Message").
-    FOLLOW_CLOCK: as COUNT, but a sending is never behind the clock (js-waku).
-    TICK: as FOLLOW_CLOCK, and 1 more at each reception too (nim-sds).
+    COUNT: starts at the epoch time and increases by 1 at each sending; if a delivered
+    message has a higher timestamp, that becomes the current one (SDS, "Send Message",
+    "Deliver Message"). FOLLOW_CLOCK: as COUNT, but a sent timestamp is never behind the
+    clock (js-waku). TICK: as FOLLOW_CLOCK, and it also increases by 1 at each reception
+    (nim-sds).
     """
 
     COUNT = "count"
@@ -45,12 +46,13 @@ class LogOrder(StrEnum):
 class AfterRequest(StrEnum):
     """What happens to a repair request after a frame of ours carried it.
 
-    ASK_AGAIN: it waits until T_req + T_max; what is then still missing is queued anew.
-    So does one that a frame of another carried, from then on.
-    YIELD: as ASK_AGAIN, but one that a frame of another carried is dropped; the next
-    history that names the id queues it again (SDS-R guide, "When RECEIVING", 3a).
-    ONCE: it stays until the message arrives and is never carried again (js-waku).
-    FORGET: it is dropped; the next history that names the id queues it again (nim-sds).
+    ASK_AGAIN: it waits until T_req + T_max; if the message is still missing then, the
+    request is queued again. A request that another participant's frame carried waits in
+    the same way from then on. YIELD: as ASK_AGAIN, but a request that another
+    participant's frame carried is dropped; the next history that names the id queues it
+    again (SDS-R guide, "When RECEIVING", 3a). ONCE: it stays until the message arrives
+    and is never carried again (js-waku). FORGET: it is dropped; the next history that
+    names the id queues it again (nim-sds).
     """
 
     ASK_AGAIN = "ask again"
@@ -72,81 +74,82 @@ class Profile:
 
     dialect: Dialect = Dialect.SPEC
 
-    # Lamport timestamp. SDS says int32 and nanoseconds, which exclude each other;
-    # js-waku counts milliseconds, nim-sds seconds, both in 64 bits. SDS counts; but a
-    # participant whose received messages all wait then stays behind the others, its
-    # messages sort early in their logs, and no causal history names them.
+    # Lamport timestamp. SDS requires int32 and nanoseconds, which contradict each
+    # other; js-waku counts milliseconds, nim-sds seconds, both in 64 bits. SDS counts
+    # messages. But if all messages that a participant received still wait, its
+    # timestamp stays behind the others, its messages sort early in their logs, and no
+    # causal history names them.
     lamport_rule: LamportRule = LamportRule.FOLLOW_CLOCK
     lamport_unit_ms: int = 1
-    # Adopting a timestamp is a MUST; with a limit, one wrong clock does not take the
-    # whole channel along. How far ahead of the clock a message may be, or it is
-    # ignored; None: a century.
+    # SDS requires that a participant adopts a higher timestamp; with a limit, a single
+    # wrong clock does not affect the whole channel. A message that is further ahead of
+    # the clock than this is ignored; None: a century.
     lamport_max_ahead_ms: int | None = None
 
     # Local log.
     log_order: LogOrder = LogOrder.LAMPORT
     log_limit: int = 10_000  # ids; the first in order goes
-    # SDS recommends 2; js-waku 200, nim-sds 10. What was not received, and no received
-    # history names, is lost without a trace: the page on participants has the figures.
+    # ids; the first in the log's order is dropped
     causal_history_size: int = 20
 
     # Bloom filter; see rolling_bloom.py for what the two limits do.
     bloom: BloomParameters = DEFAULT_PARAMETERS
     bloom_rollover_ids: int | None = 10_000  # js-waku: None; nim-sds: 1.2 x capacity
     bloom_kept_ids: int = 5_000  # nim-sds: 0.8 x capacity
-    # What the filter is made for once it has rolled over; None: as before. Readers of
-    # the specification's dialect expect one size, nim-sds takes 1.2 x capacity.
+    # Capacity of the filter after it has rolled over; None: unchanged. Readers of the
+    # specification's dialect expect one size, nim-sds uses 1.2 x capacity.
     bloom_rolled: BloomParameters | None = None
 
-    # Acknowledgement: how many filters make a possible one sufficient; None: none ever
-    # do. One of each participant counts, since the next one of the same has the same
-    # false positives; only while fewer others than that were heard, all do. js-waku
-    # counts all; nim-sds takes 1.
+    # Acknowledgement: how many filters confirm a possible acknowledgement; None:
+    # filters never do. One filter of each participant counts, because its next filter
+    # has the same false positives; only while fewer participants than this were heard,
+    # all filters count. js-waku counts all; nim-sds requires 1.
     possible_acks_threshold: int | None = 2
-    # Whether one filter of each other that was heard suffices, if they are fewer than
-    # the threshold. With one other, a single filter then acknowledges.
+    # Whether one filter of each other participant suffices if fewer participants than
+    # the threshold were heard. With one other participant, a single filter then
+    # acknowledges.
     possible_acks_capped: bool = False
     # A fuller filter would acknowledge messages that it does not hold. Filters of one
-    # channel hold nearly the same ids and err together, so the joint rate of several is
-    # at most that of the best, but hardly less: each must do on its own. None: the rate
-    # that filters are designed for; js-waku and nim-sds have no limit.
+    # channel hold nearly the same ids and have the same false positives, so several
+    # filters are hardly better than the best one: each must meet this limit by itself.
+    # None: the rate that filters are designed for; js-waku and nim-sds have no limit.
     possible_acks_max_false_positive_rate: float | None = None
 
-    # Outgoing buffer. js-waku and nim-sds do not tell the two states apart.
+    # Outgoing buffer. js-waku and nim-sds do not distinguish the two states.
     retry_unacknowledged_ms: int = 30_000
     retry_possibly_acknowledged_ms: int = 60_000
     max_retries: int = 10
     outgoing_limit: int = 1_000  # the oldest goes
-    # Bytes of the frames in a buffer. As many messages of the usual 20 kB as its limit
-    # has fit; of the longest, 128.
+    # Bytes of the frames in a buffer. The buffer holds as many messages of the usual 20
+    # kB as its limit allows, or 128 of the longest.
     outgoing_bytes_limit: int = 32 * 2**20
 
-    # Incoming buffer. SDS: dependencies are met by the local log; js-waku: by the
-    # incoming buffer too.
+    # Incoming buffer. In SDS, a dependency in the local log is met; in js-waku, one in
+    # the incoming buffer is met too.
     buffered_meets_dependencies: bool = False
-    # None: a missing message is waited for as long as the buffer has room.
+    # None: the participant waits for a missing message while the buffer has room.
     lost_after_ms: int | None = 600_000
-    incoming_limit: int = 1_000  # the oldest is delivered; what it lacks, lost
+    incoming_limit: int = 1_000  # the oldest is delivered; what it lacks is lost
     incoming_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
     missing_limit: int = 10_000  # the oldest is lost
 
     # Limits on frames of others.
     history_limit: int = 500  # entries of one causal history
     id_limit: int = 256  # characters of a message or participant id
-    hint_limit: int = 4_096  # bytes of a retrieval hint; a longer one is left out
+    hint_limit: int = 4_096  # bytes of a retrieval hint; a longer one is ignored
     max_frame_bytes: int = 262_144
 
     # Sync messages: after (this share + random()) x interval x a factor, see sync.py;
     # None: after the interval, whatever others send (nim-sds). With a share of 0, as in
-    # js-waku, somebody in a large group always draws a short time.
+    # js-waku, one participant of a large group always draws a short time.
     sync_interval_ms: int = 30_000
     sync_least_share: float | None = 1.0
-    # Received content only brings a sync message nearer, and all traffic together puts
-    # it off by this many intervals for each participant of the channel, from our last
-    # frame on; None: without limit (js-waku). In 3 intervals for each, nearly everybody
-    # has had a turn, so the limit seldom makes several send at once.
+    # Received content only makes a sync message earlier. All traffic together delays it
+    # by at most this many intervals per participant of the channel, counted from our
+    # last frame; None: without limit (js-waku). In 3 intervals per participant, nearly
+    # all have sent one, so the limit seldom makes several send at once.
     sync_put_off_limit: int | None = 3
-    # Sooner by this factor while repair requests want to be carried (js-waku).
+    # Earlier by this factor while repair requests wait to be carried (js-waku).
     sync_requests_factor: float = 0.3
 
     # SDS-R.
@@ -157,29 +160,29 @@ class Profile:
     # None: max(1, participants // 128), by the participants that sent a frame lately.
     response_groups: int | None = None
     participant_forgotten_after_ms: int = 3_600_000
-    participants_limit: int = 10_000  # the one whose last frame is oldest goes
+    participants_limit: int = 10_000  # the one whose last frame is oldest is dropped
     requests_per_message: int = 3
-    # How many requests of a received frame are read. The guide's frames and those of
-    # both libraries carry 3, others may carry more; without a limit, one frame of 20 kB
-    # asks for all that is stored. None: all, as the guide says.
+    # How many requests of a received frame are read. Frames of the guide and of both
+    # libraries carry 3, others may carry more; without a limit, one frame of 20 kB
+    # could request all stored messages. None: all, as the guide says.
     requests_taken_per_message: int | None = 10
-    # Messages and bytes with which we answer in one sweep period. Three frames with as
-    # many requests as the guide's, and the longest frame: 52 kB a second. More is
-    # answered later, or by another participant.
+    # Messages and bytes that we send as answers in one sweep period. It allows three
+    # frames with as many requests as the guide's, and the longest frame: 52 kB a
+    # second. Further answers are sent later, or by another participant.
     answers_per_sweep: int = 9
     answer_bytes_per_sweep: int = 262_144
     repair_buffer_limit: int = 1_000
     repair_eviction: Eviction = Eviction.EARLIEST
     after_request: AfterRequest = AfterRequest.ASK_AGAIN
     repair_sweep_ms: int = 5_000
-    # The guide keeps messages for T_max; but what is missing is asked for until it
-    # counts as lost, and nobody would have what is asked for last.
+    # The guide keeps messages for T_max. But a missing message is requested until it
+    # counts as lost, and then no participant would still have it.
     repair_retention_ms: int | None = 720_000
-    repair_retained_limit: int = 1_000  # messages; the oldest goes
+    repair_retained_limit: int = 1_000  # messages; the oldest is dropped
     repair_retained_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
 
     def __post_init__(self) -> None:
-        """Raise ValueError for what would otherwise cause an error much later."""
+        """Raise ValueError for a value that would cause an error much later."""
         at_least = {
             "lamport_unit_ms": 1,
             "log_limit": 1,
@@ -233,8 +236,8 @@ class Profile:
     def max_content_bytes(self) -> int:
         """Length up to which a content always fits into a frame.
 
-        It leaves room for one entry of the causal history, however long; the history
-        has more entries as far as they fit. A longer content may fit; `send` raises
+        It leaves room for one entry of the causal history, whatever its length; the
+        history has more entries if they fit. A longer content may fit; `send` raises
         `FrameTooLarge` if it does not.
         """
         room = self.max_frame_bytes - self._overhead_bytes() - self._entry_bytes()
@@ -245,22 +248,23 @@ class Profile:
         return 4 * self._overhead_bytes() // 3
 
     def _overhead_bytes(self) -> int:
-        """Return the most bytes of all fields but causal history and content."""
+        """Return the maximum bytes of all fields but causal history and content."""
         filters = [self.bloom, self.bloom_rolled or self.bloom]
         requests = self.requests_per_message * self._entry_bytes()
         rest = 3 * 4 * self.id_limit + requests + 1_024
         return max(one.length_bytes for one in filters) + rest
 
     def _entry_bytes(self) -> int:
-        """Return the most bytes of one entry of a causal history, or one request."""
+        """Return the maximum bytes of a causal history's entry, or of a request."""
         return 2 * 4 * self.id_limit + self.hint_limit + 32
 
     @classmethod
     def spec(cls) -> Profile:
         """SDS and the SDS-R guide, as far as they can be followed.
 
-        For a channel of the same participants, `Profile()` loses less: the guide stores
-        messages for T_max, in which few of the requests for them can be answered.
+        For a channel of the same participants, `Profile()` loses fewer messages,
+        because the guide stores messages only for T_max, in which few requests for them
+        arrive.
         """
         return cls(
             lamport_rule=LamportRule.COUNT,
@@ -322,8 +326,8 @@ class Profile:
 def _with_wide_limits(profile: Profile) -> Profile:
     """Return the profile of a library, which has none of these limits.
 
-    They are so wide that the library's own traffic, with 3 requests in a frame and
-    30 kB in a usual one, meets the limits on entries before.
+    They are so large that the library's own traffic, with 3 requests in a frame and 30
+    kB in a usual frame, reaches the limits on entries first.
     """
     return replace(
         profile,

@@ -19,7 +19,7 @@ from sds_core.wire import Frame, FrameKind, HistoryEntryLike
 
 
 class Reception(Behaviour):
-    """Takes the frames of other participants into a participant's state.
+    """Applies the frames of other participants to a participant's state.
 
     Args:
         parts: The participant's state.
@@ -33,7 +33,7 @@ class Reception(Behaviour):
     def receive(
         self, frame: Frame, value: bytes, retrieval_hint: bytes, now_ms: int
     ) -> Step:
-        """Take one frame in.
+        """Apply one frame to the state.
 
         Args:
             frame: The decoded frame.
@@ -53,7 +53,7 @@ class Reception(Behaviour):
             self._repairer.responses.remove(message_id)
         is_missing = message_id in self._incoming.missing
         # After a restore from an older snapshot, others return messages of ours that we
-        # have forgotten: these are missing and must be accepted.
+        # have forgotten: these are missing, so the participant must accept them.
         if frame.sender_id == self._participant_id and not is_missing:
             self._learn_hint(message_id, retrieval_hint)
             return ignored(IgnoredReason.OWN_ECHO, message_id)
@@ -78,7 +78,8 @@ class Reception(Behaviour):
             and entry.message_id not in (message_id, "")
         ]
         if unknown and self._log.is_older(frame.lamport or 0, message_id):
-            # Dependencies of content that old may have been delivered and forgotten.
+            # The dependencies of content that old may have been delivered and
+            # forgotten.
             unknown = []
         refused = refusal(frame, unknown, now_ms, self._profile, self._lamport)
         if refused is not None:
@@ -95,8 +96,8 @@ class Reception(Behaviour):
     ) -> list[Event]:
         """Apply an accepted content or sync frame to the state.
 
-        Content that may have been delivered before, so long ago that nobody remembers
-        it, does all but that. Its dependencies are as old and not searched for.
+        Content that may have been delivered long ago and forgotten has all effects
+        except the delivery. Its dependencies are as old, so they are not looked up.
         """
         message_id = frame.message_id
         sender_id = frame.sender_id
@@ -109,7 +110,7 @@ class Reception(Behaviour):
         if is_content and self._may_have_been_here(frame):
             is_content, unknown = False, []
             events.append(Ignored(IgnoredReason.OLDER_THAN_LOG, message_id))
-            # A copy that comes often must not fill the filter.
+            # A frequent copy must not fill the filter.
             if not self._bloom.contains(message_id):
                 self._bloom.add(message_id)
         elif is_content:
@@ -151,7 +152,7 @@ class Reception(Behaviour):
     def _may_have_been_here(self, frame: Frame) -> bool:
         """Return whether an unknown content message may be a copy of a forgotten one.
 
-        A missing or lost one is not: it never arrived.
+        A missing or lost message is not a copy, because it never arrived.
         """
         message_id = frame.message_id
         return (
@@ -161,7 +162,7 @@ class Reception(Behaviour):
         )
 
     def take_copy(self, message_id: str, hint: bytes) -> None:
-        """Do what a frame without any other effect does to our answers and hints."""
+        """Update answers and hints after a frame without any other effect."""
         self._repairer.responses.remove(message_id)
         self._learn_hint(message_id, hint)
 
@@ -176,7 +177,7 @@ class Reception(Behaviour):
         return is_logged or waiting is not None
 
     def _learn_hint(self, message_id: str, hint: bytes) -> None:
-        """Store a hint that came later than its message, which has none so far."""
+        """Store a hint that arrived later than its message."""
         if 0 < len(hint) <= self._profile.hint_limit:
             self._log.learn_hint(message_id, hint)
             self._incoming.learn_hint(message_id, hint)

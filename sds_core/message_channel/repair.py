@@ -23,7 +23,7 @@ from sds_core.wire import HistoryEntry, HistoryEntryLike
 Priority = TypeVar("Priority", int, tuple[bool, int])
 
 _MOST_OUTDATED = 64
-"""Pairs beyond twice the entries after which the heap is made anew."""
+"""Ratio of outdated pairs to entries above which the heap is rebuilt."""
 
 
 class PriorityQueue(Generic[Priority]):
@@ -169,14 +169,14 @@ class RepairRequests:
         self._entries: dict[str, tuple[HistoryEntry, int]] = {}
         # Entries that wait for a frame, by T_req.
         self._waiting: PriorityQueue[int] = PriorityQueue()
-        # Requests that we or others have already sent, by the time until which they
-        # hold.
+        # Requests that we or others have already sent, by the time until which no other
+        # request is sent.
         self._held: PriorityQueue[int] = PriorityQueue()
         # All, in order of eviction: those that were already sent come first.
         self._evictable: PriorityQueue[tuple[bool, int]] = PriorityQueue()
 
     def __contains__(self, message_id: str) -> bool:
-        """Return whether an id is queued or held."""
+        """Return whether an id is queued or was requested."""
         return message_id in self._entries
 
     @property
@@ -203,7 +203,7 @@ class RepairRequests:
         )
 
     def add(self, entry: HistoryEntry, t_req_ms: int) -> str | None:
-        """Queue an entry; one that is in keeps its T_req. Returns an evicted id."""
+        """Queue an entry; a queued one keeps its T_req. Returns an evicted id."""
         message_id = entry.message_id
         if message_id in self._entries:
             return None
@@ -217,7 +217,7 @@ class RepairRequests:
         return evicted
 
     def learn(self, entry: HistoryEntry) -> None:
-        """Replace the entry of a message, if it is in, by one that knows more."""
+        """Replace the queued entry of a message by one with more information."""
         found = self._entries.get(entry.message_id)
         if found is not None:
             self._entries[entry.message_id] = (entry, found[1])
@@ -230,7 +230,7 @@ class RepairRequests:
             self._evictable.remove(message_id)
 
     def requested_by_another(self, message_id: str, now_ms: int) -> None:
-        """Postpone or drop our request for one that another has just requested."""
+        """Postpone or drop our request for a message that another requested."""
         if message_id not in self._entries:
             return
         if self._profile.after_request is AfterRequest.ASK_AGAIN:
@@ -262,9 +262,9 @@ class RepairRequests:
         return entries
 
     def resume(self, now_ms: int) -> None:
-        """Make those due now whose time for an answer ended while we were off.
+        """Make those due now whose time for an answer ended while the process was off.
 
-        Nobody was asked, or the answer went by.
+        The process requested nothing meanwhile, or it missed the answer.
         """
         for message_id in self._take_ended(now_ms):
             self._entries[message_id] = (self._entries[message_id][0], now_ms)
@@ -286,7 +286,7 @@ class RepairRequests:
                 self._hold(entry.message_id, held_until_ms)
 
     def _take_ended(self, now_ms: int) -> list[str]:
-        """Remove from both queues, and return, those whose time for an answer ended."""
+        """Remove from both queues, and return, the requests whose time has ended."""
         if now_ms < self.next_ms:
             return []
         return [
@@ -336,7 +336,7 @@ class RepairResponses:
         return evicted
 
     def remove(self, message_id: str) -> bool:
-        """Drop an answer that another has given; returns whether there was one."""
+        """Drop an answer that another sent; returns whether it was queued."""
         self._evictable.remove(message_id)
         return self._due_ms.remove(message_id)
 
@@ -357,5 +357,5 @@ class RepairResponses:
 
 
 def _eviction_rank(due_ms: int, profile: Profile) -> int:
-    """Return a number that is least for the entry that a full buffer evicts."""
+    """Return a number that is smallest for the entry that a full buffer evicts."""
     return due_ms if profile.repair_eviction is Eviction.EARLIEST else -due_ms

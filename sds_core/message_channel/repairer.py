@@ -30,10 +30,9 @@ from sds_core.message_channel.repair import (
 from sds_core.message_channel.retained import RetainedMessages
 from sds_core.wire import Frame, HistoryEntry
 
-# How many repair answers a participant gives in a time, and how many bytes.
-#
-# The guide has no limit: a short frame that asks for everything would be answered with
-# all that is stored, and again after each further frame.
+# How many repair answers a participant sends in a period, and how many bytes. The guide
+# has no limit: a short frame that requests everything would be answered with all stored
+# messages, and each further frame again.
 
 
 class AnswersGiven(NamedTuple):
@@ -81,7 +80,7 @@ class AnswerBudget:
         self.given = AnswersGiven(period, answers + 1, so_far + size_bytes)
 
     def next_ms(self, due_ms: float) -> int:
-        """Return the start of the first period with room for an answer.
+        """Return the start of the first period in which an answer may be sent.
 
         Args:
             due_ms: when the answer is due, Unix ms.
@@ -147,8 +146,8 @@ class Repairer:
     Args:
         participant_id: id of the participant.
         profile: options of the participant.
-        started_ms: time from which on due answers are searched once in each sweep
-            period, Unix ms.
+        started_ms: start of the sweep periods, Unix ms; due answers are sent once in
+            each period.
 
     Attributes:
         requests: missing messages to request.
@@ -171,8 +170,8 @@ class Repairer:
         """Queue a request for a missing message that a history names.
 
         If requests are repeated, T_req counts from the time when the message was first
-        missing. Otherwise an evicted request would wait again at each naming, and a
-        full buffer would never send one.
+        missing. Otherwise an evicted request would wait again each time a history names
+        the message, and a full buffer would never send a request.
 
         Args:
             entry: entry of the history.
@@ -184,7 +183,7 @@ class Repairer:
         return self.ask_for(entry, now_ms)
 
     def ask_for(self, entry: HistoryEntry, from_ms: int) -> Iterator[Event]:
-        """Queue a repair request, but none without a sender: nobody would answer it."""
+        """Queue a repair request if its sender, who would answer, is known."""
         if not (self._profile.repair and entry.sender_id):
             return
         if entry.message_id in self.requests:

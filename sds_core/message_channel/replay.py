@@ -1,4 +1,4 @@
-"""Repeats recorded changes after a snapshot; they are recorded in `changes`."""
+"""Repeats recorded changes after a snapshot, and records them in `changes`."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def repeat(
     Args:
         change: The next change; one that the snapshot contains is skipped.
         parts: The participant's state.
-        sending: Adds its own messages to it.
-        reception: Takes the frames of others into it.
+        sending: Adds the participant's own messages to the state.
+        reception: Applies the frames of others to the state.
         delivery: Delivers what waits for messages that the application has.
-        sweeps: Changes it with the time.
+        sweeps: Changes the state with the time.
 
     Raises:
         SnapshotError: A change before it is missing, or its frame cannot be read.
@@ -61,7 +61,7 @@ def repeat(
                 sweeps.sync(now_ms)
     except WireError as error:
         raise SnapshotError(str(error)) from error
-    # Noting a hint takes no time.
+    # Storing a hint does not depend on the time.
     if change.call is not Call.HINT:
         parts.uptime.last_ms = now_ms
     parts.sync.next_ms = change.next_sync_ms

@@ -6,15 +6,15 @@ from sds_core.message_channel.profile import Profile
 from sds_core.wire import BloomFilter
 
 _MOST_PENDING = 1_024
-"""Number of ids that wait to be added together: many per call, but little memory."""
+"""Number of ids that are added to the filter together: few calls, but little memory."""
 
 
 class RollingBloom:
     """A bloom filter that drops old ids before it is full.
 
-    A full filter is computed again from the newest ids (SDS, "Participant state"). New
-    ids wait and are added together when the filter is needed, since a participant
-    receives far more often than it sends.
+    A full filter is rebuilt from the newest ids (SDS, "Participant state"). New ids are
+    added together when the filter is needed, because a participant receives far more
+    often than it sends.
     """
 
     __slots__ = ("_filter", "_ids", "_in_filter", "_profile", "_wire")

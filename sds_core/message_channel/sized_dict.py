@@ -12,7 +12,8 @@ V = TypeVar("V")
 class SizedDict(MutableMapping[str, V]):
     """Values by id, oldest first, and the sum of their sizes.
 
-    A limit on the number of entries bounds no memory if strangers choose their length.
+    A limit on the number of entries does not bound memory if untrusted senders choose
+    the length of a value.
 
     Args:
         size_of: returns the bytes of a value, always the same for one value.
@@ -58,11 +59,11 @@ class SizedDict(MutableMapping[str, V]):
         return message_id in self._entries
 
     def items(self) -> ItemsView[str, V]:
-        """Return ids and values; faster than what the base class makes of them."""
+        """Return ids and values; faster than the method of the base class."""
         return self._entries.items()
 
     def values(self) -> ValuesView[V]:
-        """Return the values; faster than what the base class makes of them."""
+        """Return the values; faster than the method of the base class."""
         return self._entries.values()
 
     def oldest(self) -> str:

@@ -52,14 +52,14 @@ FREE: Final = frozenset(
         "requests_taken_per_message",
     }
 )
-"""Options that may change from one run to the next, as long as the state fits.
+"""Options that may differ from one run to the next, if the state fits.
 
-All limits, and how long and whether something that is stored is still used.
+These are all limits, and whether and how long stored values are used.
 """
 
 
 class OutgoingState(msgspec.Struct, array_like=True):
-    """One entry of the outgoing buffer; `retry_ms` None if it is not sent again.
+    """One entry of the outgoing buffer; `retry_ms` is None if it is not sent again.
 
     `filters` is None in older snapshots.
     """
@@ -208,7 +208,7 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
 
 
 def _received(state: State) -> int:
-    """Return how many messages arrived; up to 0.14, as far as the log knows."""
+    """Return how many messages arrived; up to 0.14, as many as the log knows."""
     if state.received is not None:
         return state.received
     others = sum(one.sender_id != state.participant_id for one in state.log_entries)
@@ -292,13 +292,13 @@ def _restore_bloom(bloom: RollingBloom, state: State) -> None:
 
 
 def check_fit(state: State, profile: Profile) -> None:
-    """Check that a state fits the profile that continues it.
+    """Check that a state fits the profile with which the participant resumes.
 
-    Its times, ids and filters have a meaning only under the options that it was made
-    with. Limits may change if what is stored stays below them.
+    The state's times, ids and filters have a meaning only under the options with which
+    they were made. Limits may change if the stored values stay below them.
 
     Raises:
-        SnapshotError: an option is another one, or something is over a limit.
+        SnapshotError: An option differs, or a value is over a limit.
     """
     if state.log_order is not profile.log_order:
         detail = f"its log is ordered by {state.log_order}, not by {profile.log_order}"
@@ -317,7 +317,7 @@ def check_fit(state: State, profile: Profile) -> None:
 
 
 def _needed(state: State) -> dict[str, int]:
-    """Return the least value of each limit on what is stored."""
+    """Return the minimum of each limit on stored values."""
     entries = [
         *state.log_entries,
         *(missing.entry for missing in state.missing),

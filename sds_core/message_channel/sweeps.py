@@ -19,7 +19,7 @@ from sds_core.message_channel.profile import AfterRequest
 
 
 class Sweeps(Behaviour):
-    """Changes a participant's state with the time.
+    """Changes a participant's state when a deadline has passed.
 
     Args:
         parts: The participant's state.
@@ -42,7 +42,7 @@ class Sweeps(Behaviour):
         return min(self._incoming.next_ms, self._repairer.requests.next_ms)
 
     def incoming(self, now_ms: int) -> Step:
-        """Give up messages that are missing for too long, and ask for others again.
+        """Drop messages that are missing for too long; request others again.
 
         A message is delivered as soon as its dependencies are met, so a sweep only
         finds messages whose wait ends (SDS, "Periodic Incoming Buffer Sweep").
@@ -88,7 +88,7 @@ class Sweeps(Behaviour):
         )
 
     def resume(self, now_ms: int) -> bool:
-        """Leave out the time since the last call; returns whether there was any."""
+        """Subtract the time since the last call; returns whether there was any."""
         off_ms = self._uptime.off_ms(now_ms)
         if off_ms:
             self._incoming.put_off(off_ms)

@@ -11,9 +11,9 @@ from typing import Final
 
 from sds_core.message_channel.profile import Profile
 
-# How far traffic moves the next sync message, as a factor on the time drawn: sooner
-# after received content, to acknowledge it; later after one of our own. The factors of
-# js-waku's ReliableChannel.
+# How far traffic moves the next sync message, as a factor on the drawn time: earlier
+# after received content, to acknowledge it; later after our own content. The factors
+# are those of js-waku's ReliableChannel.
 AFTER_CONTENT_SENT: Final = 1.0
 AFTER_CONTENT_RECEIVED: Final = 0.5
 AFTER_SYNC_RECEIVED: Final = 1.0
@@ -23,20 +23,20 @@ AFTER_SYNC_SENT: Final = 2.0
 class SyncTimer:
     """Plans sync messages so that a busy channel needs few (SDS, "Periodic Sync").
 
-    Other traffic replaces a sync message and so puts it off, but never for good. A sync
-    message acknowledges the content of others, so that only brings the time nearer; the
-    speaker's own sync messages do not replace it, those of others do. All traffic
-    together puts it off up to a limit (`Profile.sync_put_off_limit`). While repair
-    requests wait for a frame, nothing puts it off (SDS-R guide, "Periodic Sync
-    Messages").
+    Other traffic replaces a sync message and so delays it, but never forever. A sync
+    message acknowledges the content of others, so received content only makes it
+    earlier. Sync messages of other participants replace it; those of the content's
+    sender do not. All traffic together delays it up to a limit
+    (`Profile.sync_put_off_limit`). While repair requests wait for a frame, nothing
+    delays it (SDS-R guide, "Periodic Sync Messages").
 
     Attributes:
         next_ms: when the next one is due, Unix ms.
-        own_frame_ms: time of our last frame, or of the start, from which on the limit
-            counts; Unix ms.
-        owed_to: who alone sent the content since then that nobody else's sync message
-            has acknowledged; empty if there is none, or of several, who acknowledge
-            each other's.
+        own_frame_ms: time of our last frame, or of the start, Unix ms; the limit counts
+            from it.
+        owed_to: the only sender of the content since then that no other participant's
+            sync message has acknowledged; empty if no such content exists, or if it has
+            several senders, who acknowledge each other's.
     """
 
     next_ms: int
@@ -62,7 +62,7 @@ class SyncTimer:
         return self
 
     def content_sent(self, now_ms: int, *, requests_wait: bool) -> None:
-        """Plan anew after content of ours, which says what a sync message would say.
+        """Plan again after our own content, which replaces a sync message.
 
         Args:
             now_ms: Unix ms.
@@ -74,7 +74,7 @@ class SyncTimer:
     def content_received(
         self, sender_id: str, now_ms: int, others: int, *, requests_wait: bool
     ) -> None:
-        """Plan anew after content of another, which waits for an acknowledgement.
+        """Plan again after content of another participant, to acknowledge it.
 
         Args:
             sender_id: Its sender.
@@ -92,7 +92,7 @@ class SyncTimer:
     def sync_received(
         self, sender_id: str, now_ms: int, others: int, *, requests_wait: bool
     ) -> None:
-        """Plan anew after a sync message of another; arguments as above."""
+        """Plan again after another's sync message; arguments as above."""
         latest_ms = self._latest_ms(others)
         if sender_id != self.owed_to:
             self.owed_to = ""
@@ -101,13 +101,13 @@ class SyncTimer:
         self._plan(AFTER_SYNC_RECEIVED, now_ms, latest_ms, requests_wait=requests_wait)
 
     def sync_sent(self, now_ms: int, *, requests_wait: bool) -> None:
-        """Plan anew after our own sync message, sent or skipped as empty."""
+        """Plan again after our own sync message, or after it was skipped as empty."""
         self._own_frame(now_ms)
         factor = AFTER_SYNC_SENT * (self._requests_factor if requests_wait else 1.0)
         self.next_ms = now_ms + self._delay_ms(factor)
 
     def _own_frame(self, now_ms: int) -> None:
-        """Begin anew: our frame acknowledges all that we have received."""
+        """Start the limit again: our frame acknowledges all that we have received."""
         self.own_frame_ms = now_ms
         self.owed_to = ""
 
@@ -129,9 +129,10 @@ class SyncTimer:
         self.owed_to = owed_to
 
     def _latest_ms(self, others: int) -> float:
-        """Return until when traffic may put the next one off, Unix ms.
+        """Return until when traffic may delay the next sync message, Unix ms.
 
-        In proportion to the group, so that a large one does not send more of them.
+        The time is proportional to the group's size, so that a large group does not
+        send more sync messages.
         """
         if self._put_off_limit is None:
             return inf
@@ -141,7 +142,7 @@ class SyncTimer:
     def _plan(
         self, factor: float, now_ms: int, latest_ms: float, *, requests_wait: bool
     ) -> None:
-        """Draw the next time; a limit keeps it, waiting requests only let it shrink."""
+        """Draw the next time, up to the limit; requests only make it earlier."""
         # With a fixed interval only our own sync messages count (nim-sds).
         if self._least_share is None:
             return

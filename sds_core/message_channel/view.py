@@ -10,17 +10,17 @@ from sds_core.wire import HistoryEntry, decode
 
 
 class SyncStatus(NamedTuple):
-    """What a participant has of its channel, as far as it knows.
+    """What a participant has received of its channel, as far as it knows.
 
-    As `syncStatus` of a channel in js-waku (packages/sdk
-    src/reliable_channel/sync_status.ts); its numbers are of the time since the channel
-    was created, these survive a restart.
+    This is `syncStatus` of a channel in js-waku (packages/sdk
+    src/reliable_channel/sync_status.ts). There the numbers start when the channel is
+    created; these survive a restart.
 
     Attributes:
         received: Content messages of others that arrived, delivered or not.
         missing: Messages that a causal history named and that may still arrive.
-        lost: Messages that are no longer waited for; one that arrives after all leaves.
-            At most `Profile.missing_limit` are remembered.
+        lost: Messages for which the participant no longer waits; a message that arrives
+            later is removed. At most `Profile.missing_limit` are remembered.
     """
 
     received: int
@@ -29,12 +29,12 @@ class SyncStatus(NamedTuple):
 
     @property
     def is_synced(self) -> bool:
-        """Whether nothing is missing that may still arrive; messages may be lost."""
+        """Whether no message is missing that may still arrive; messages may be lost."""
         return self.missing == 0
 
 
 class ParticipantView(Behaviour):
-    """What a participant has sent and received, acknowledged and missing.
+    """The messages that a participant has sent, received, acknowledged, or misses.
 
     Attributes:
         HINTS_KEPT: Number of retrieval hints of a missing message that are kept.
@@ -54,7 +54,7 @@ class ParticipantView(Behaviour):
 
     @property
     def unacknowledged(self) -> tuple[str, ...]:
-        """Ids of our messages without any sign of receipt, oldest first."""
+        """Ids of our messages without any evidence of receipt, oldest first."""
         return self._outgoing.ids(are_possibly_acknowledged=False)
 
     @property
@@ -69,22 +69,22 @@ class ParticipantView(Behaviour):
 
     @property
     def missing(self) -> tuple[HistoryEntry, ...]:
-        """Dependencies that were named but not received, first noticed first.
+        """Dependencies that a history named but that were not received, oldest first.
 
-        With the newest retrieval hint of each; `retrieval_hints_of` has more.
+        Each has its newest retrieval hint; `retrieval_hints_of` returns more.
         """
         return tuple(missing.entry for missing in self._incoming.missing.values())
 
     @property
     def next_request_ms(self) -> float:
-        """When the next frame is to carry a repair request, Unix ms; inf if never."""
+        """When the next frame will carry a repair request, Unix ms; inf if never."""
         return self._repairer.requests.due_ms
 
     def retrieval_hints_of(self, message_id: str) -> tuple[bytes, ...]:
         """Return up to `HINTS_KEPT` hints of a missing message, newest first.
 
-        Each copy of a message has its own, and not every copy reached a cache. Empty if
-        the message is not missing.
+        Each copy of a message has its own hint, and not every copy reached a cache.
+        Empty if the message is not missing.
         """
         missing = self._incoming.missing.get(message_id)
         return () if missing is None else missing.hints
@@ -98,8 +98,8 @@ class ParticipantView(Behaviour):
     def frame_of(self, message_id: str, now_ms: int) -> bytes | None:
         """Return a message's frame for a peer that asks the application for it.
 
-        Of our own messages without an acknowledgement, of waiting ones, and of those
-        that are stored for repairs, for as long as `Profile` says; else None.
+        The frame of our own unacknowledged message, of a waiting message, or of one
+        that is stored for repairs, for as long as `Profile` says; None otherwise.
         """
         outgoing = self._outgoing.messages.get(message_id)
         if outgoing is not None:

@@ -1,7 +1,8 @@
-"""What applications use: a channel in which every message arrives, or its sender knows.
+"""What applications use: a channel whose senders learn what did not arrive.
 
-`ReliableChannelCore` joins segmentation, SDS, encryption and rate limiting. It has no
-sockets, threads or clock: what happens goes in with its time, what to do comes out.
+`ReliableChannelCore` combines segmentation, SDS, encryption and rate limiting. It has
+no sockets, threads or clock: it takes inputs with their times, and returns what the
+caller must do.
 """
 
 from sds_core.reliable_channel.budget import Urgency as Urgency

@@ -44,13 +44,13 @@ class StoredSegment(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Assembly:
-    """Splits payloads, and joins segments.
+    """Splits payloads, and reassembles them from segments.
 
-    Content that is no segment is a payload: applications without segmentation, as
-    js-waku's, can be in the same channel.
+    Content that is not a segment is a payload, because applications without
+    segmentation, such as js-waku's, can be in the same channel.
 
     Args:
-        options: Sizes and limits; None to send and take every payload as it is.
+        options: Sizes and limits; None to send and accept every payload unsplit.
     """
 
     def __init__(self, options: SegmentationOptions | None) -> None:
@@ -61,7 +61,7 @@ class Assembly:
 
     @property
     def next_ms(self) -> float:
-        """When an incomplete payload is given up, Unix ms; inf if there is none."""
+        """When an incomplete payload is dropped, Unix ms; inf if none is incomplete."""
         if self._reassembler is None:
             return inf
         deadline_ms = self._reassembler.next_deadline_ms
@@ -83,10 +83,10 @@ class Assembly:
         return options is None or len(payload) <= options.share_bytes
 
     def add(self, content: bytes, sender_id: str, now_ms: int) -> list[Event]:
-        """Take the content of an SDS message in.
+        """Process the content of an SDS message.
 
         Returns:
-            The payload if it is complete, and what went wrong.
+            The payload if it is complete, and the errors.
         """
         header = read_segment_header(content)
         if self._reassembler is None or header is None:
@@ -108,13 +108,13 @@ class Assembly:
         return events
 
     def expire(self, now_ms: int) -> list[Event]:
-        """Give up payloads that have had no new segment for too long."""
+        """Drop payloads that have had no new segment for too long."""
         if self._reassembler is None or self.next_ms > now_ms:
             return []
         return self._given_up(self._reassembler.expire(now_ms))
 
     def touch(self, now_ms: int) -> None:
-        """Begin the wait for further segments anew, after time in which none came."""
+        """Restart the wait for segments, after a time in which none could arrive."""
         if self._options is None:
             return
         self.restore(

@@ -1,4 +1,4 @@
-"""What the way out asks of a rate limit."""
+"""The interface of a rate limit, as the way out needs it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sds_core.reliable_channel.events import DropReason
 class Urgency(Enum):
     """What happens to a frame when the budget runs low.
 
-    FIRST: sent as long as there is budget, then queued.
-    AGAIN: queued from the approach of the limit on; a retry, repair or sync message.
-    DROPPABLE: dropped from the approach of the limit on; an ephemeral message.
+    FIRST: sent while budget remains, then queued. AGAIN: a retry, repair or sync
+    message; queued once the limit is near. DROPPABLE: an ephemeral message; dropped
+    once the limit is near.
     """
 
     FIRST = auto()
@@ -23,7 +23,7 @@ class Urgency(Enum):
 
 
 class Budget(Protocol):
-    """A number of messages in a time."""
+    """A number of messages per period."""
 
     def allows(self, urgency: Urgency, now_ms: int) -> bool:
         """Return whether a message may be sent now."""

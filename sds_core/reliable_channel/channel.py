@@ -53,13 +53,14 @@ from sds_core.wire import HistoryEntry
 class ReliableChannelCore:
     """One participant of a reliable channel.
 
-    Times are Unix ms; one that is earlier than the last counts as that one.
+    Times are Unix ms; a time that is earlier than the previous one counts as the
+    previous one.
 
     Args:
         channel_id: The same for all participants of the channel.
         sender_id: Unique for each participant, and the same after a restart.
-        content_topic: Topic of the channel's messages, of no other channel.
-        pubsub_topic: On which the node relays it.
+        content_topic: Topic of the channel's messages, which no other channel uses.
+        pubsub_topic: Topic on which the node relays them.
         now_ms: Time of the creation.
         random: Source of ids and of the times of sync messages.
         options: Options of the channel.
@@ -179,13 +180,14 @@ class ReliableChannelCore:
         return self._participant.missing
 
     def new_message_id(self, payload: bytes, now_ms: int, random: Random) -> str:
-        """Return an id for a message before it is sent: `Send(payload, message_id)`.
+        """Return an id before a message is sent: `Send(payload, message_id)`.
 
-        So an application can await the events of a message from the first on.
+        The application can then await all events of the message, from the first on.
 
         Args:
             payload: The whole payload.
-            now_ms: Unix ms.
+            now_ms: random: Source of values that distinguish equal payloads; not the
+                channel's source.
             random: Source of what distinguishes equal payloads; not the channel's.
         """
         identity = self.channel_id, self.sender_id
@@ -229,7 +231,8 @@ class ReliableChannelCore:
             ciphertexts: For a replay, what the encryption returned the first time.
 
         Raises:
-            NotStarted: A send before `Start`; nothing changes.
+            NotStarted: MessageIdRefused: The id of a send is too long, or belongs to
+                another message; nothing changes.
             MessageIdRefused: A send with an id that is too long, or that of another
                 message; nothing changes.
         """
@@ -252,8 +255,8 @@ class ReliableChannelCore:
     def snapshot(self) -> bytes:
         """Return the whole state as bytes for `restore`.
 
-        Draws a new seed, so that the channel and one restored from the state continue
-        alike.
+        Draws a new seed, so that the channel and one that is restored from the state
+        behave alike.
         """
         seed = self._random.randbytes(32)
         self._random.seed(seed)
@@ -308,7 +311,8 @@ class ReliableChannelCore:
                 state.participant,
                 random=random,
                 profile=options.participant_profile(),
-                # The state may be continued as if nothing had happened: `Restarted`.
+                # The state may be resumed without `Restarted`, as if nothing had
+                # happened.
                 was_off=False,
             )
         except sds.SnapshotError as error:

@@ -1,8 +1,8 @@
 """Encryption of frames: an interface, and a cipher whose key all participants have.
 
-By default a frame is encrypted whole, after SDS has made it (RELIABLE-CHANNEL-API,
+By default a whole frame is encrypted, after SDS has made it (RELIABLE-CHANNEL-API,
 "Security/Privacy Considerations": all participants must be able to decrypt all
-messages). Who has no key sees only its length.
+messages). Without the key, only its length is visible.
 """
 
 from __future__ import annotations
@@ -22,18 +22,20 @@ NONCE_BYTES: Final = 12
 _TAG_BYTES = 16
 
 _OPENING = b"\0\1"
-"""Begins every ciphertext. No protobuf message begins with a zero byte, so nobody takes
-a ciphertext for a frame or segment. The second byte is the version of the form."""
+"""First two bytes of every ciphertext.
+
+No protobuf message begins with a zero byte, so a ciphertext is never read as a frame or
+segment. The second byte is the version of the form.
+"""
 
 
 class EncryptionScope(StrEnum):
-    """What of a message is encrypted.
+    """Which part of a message is encrypted.
 
-    FRAME: the frame, whole, after SDS has made it. Nobody without the key sees more
-    than its length.
-    CONTENT: each segment, before SDS puts it into a frame, as logos-delivery does
-    (logos_delivery/channels/reliable_channel.nim). Ids, causal history and filter are
-    readable, so that participants without the key can store and repair.
+    FRAME: the whole frame, after SDS has made it. Without the key, only its length is
+    visible. CONTENT: each segment, before SDS puts it into a frame, as logos-delivery
+    does (logos_delivery/channels/reliable_channel.nim). Ids, causal history and filter
+    are readable, so that participants without the key can store and repair.
     """
 
     FRAME = "frame"
@@ -67,7 +69,7 @@ class BadNonce(EncryptionError):
 
 
 class Encryption(Protocol):
-    """What all participants of a channel share to read each other's messages."""
+    """The secret with which participants of a channel read each other's messages."""
 
     def encrypt(self, plaintext: bytes, /) -> bytes:
         """Return a frame encrypted.
@@ -88,22 +90,22 @@ class ChaChaEncryption:
     """ChaCha20-Poly1305 with one key (RFC 8439).
 
     A ciphertext is two fixed bytes, the nonce, and the encrypted frame with its tag.
-    Nonces are drawn at random: below 2**32 messages per key two are the same with a
-    probability of less than 2**-32.
+    Nonces are random: with fewer than 2**32 messages per key, the probability that two
+    nonces are equal is less than 2**-32.
 
     Args:
         key: Shared secret, 32 bytes.
-        channel_id: Authenticated with each message, so that a message is of no use in
-            another channel with the same key.
-        nonces: Returns so many random bytes: `os.urandom`, unless in tests. A nonce
-            that is used twice gives both messages away.
+        channel_id: Authenticated with each message, so that a message cannot be
+            replayed in another channel with the same key.
+        nonces: Returns the requested number of random bytes; `os.urandom` except in
+            tests. If a nonce is used twice, an attacker can read both messages.
 
     Raises:
         ValueError: The key has another length.
     """
 
     overhead_bytes: Final = len(_OPENING) + NONCE_BYTES + _TAG_BYTES
-    """A ciphertext is so many bytes longer than the frame."""
+    """Number of bytes by which a ciphertext is longer than its frame."""
 
     def __init__(
         self, key: bytes, channel_id: str, nonces: Callable[[int], bytes]
@@ -130,7 +132,7 @@ class ChaChaEncryption:
         """Return the frame of a message.
 
         Raises:
-            Undecryptable: It was encrypted otherwise, or changed.
+            Undecryptable: The message has another key or channel, or was changed.
         """
         actual_bytes = len(ciphertext)
         if not ciphertext.startswith(_OPENING):

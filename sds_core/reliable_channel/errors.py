@@ -5,7 +5,7 @@
     ├── MessageIdRefused (a ValueError)
     └── StateError (a ValueError)
 
-What goes wrong later is an event. Segmentation and encryption have errors of their own.
+Later failures are events. Segmentation and encryption have errors of their own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class NotStarted(ReliableChannelError):
 
 
 class MessageIdRefused(ReliableChannelError, ValueError):
-    """The application gives a message an id that it cannot have; nothing is sent.
+    """The application chose a message id that is not allowed; nothing is sent.
 
     Attributes:
         message_id: The id.
@@ -38,7 +38,7 @@ class MessageIdRefused(ReliableChannelError, ValueError):
 
 
 class StateError(ReliableChannelError, ValueError):
-    """A stored state cannot be continued.
+    """A channel cannot resume from a stored state.
 
     Attributes:
         detail: Why not.

@@ -1,7 +1,7 @@
 """Events for the application (RELIABLE-CHANNEL-API, "Event handling").
 
-The names are those of the document. What the document has no event for is listed after
-them: giving a message up, and the limits that cost something.
+The names are those of the document. Events that the document does not have come after
+them: dropped messages, and limits that had an effect.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class EventName(StrEnum):
 
 
 class ChunkInfo(msgspec.Struct, frozen=True):
-    """Which chunks of a message an event concerns, this one and all before it.
+    """The chunks of a message for which this event or an earlier one was emitted.
 
     Attributes:
         chunks: Indices of chunks, ascending; (0,) if the message has one.
@@ -58,7 +58,7 @@ class _ChunkEvent(_Event, frozen=True):
 
     Attributes:
         message_id: The id that `send` returned.
-        chunk_info: All chunks of which this is true so far.
+        chunk_info: All chunks to which the event applies so far.
     """
 
     message_id: str
@@ -72,7 +72,7 @@ class SendingMessage(_ChunkEvent, frozen=True):
 
 
 class MessageSent(_ChunkEvent, frozen=True):
-    """The network has accepted a chunk, which nobody has acknowledged yet."""
+    """The network has accepted a chunk, which no participant has acknowledged yet."""
 
     name: ClassVar = EventName.MESSAGE_SENT
 
@@ -99,7 +99,7 @@ class SendError(StrEnum):
     EMPTY_PAYLOAD = "empty payload"
     SIZE_TOO_LARGE = "size too large"
     RLN_PROOF_FAILED = "RLN proof generation failed"
-    # Only of ephemeral messages, which are not sent again; of full queues.
+    # Only for ephemeral messages, which are not sent again, and for full queues.
     SENDING_FAILED = "sending failed"
     QUEUE_FULL = "queue full"
 
@@ -119,7 +119,7 @@ class SendingMessageIrrecoverableError(_ChunkEvent, frozen=True):
 
 
 class MessageReceived(_Event, frozen=True):
-    """A whole message of another participant, after everything it depends on.
+    """A whole message of another participant, after all its dependencies.
 
     Attributes:
         payload: What the other application sent.
@@ -135,7 +135,7 @@ class MessageReceived(_Event, frozen=True):
 
 
 class Irretrievable(StrEnum):
-    """What of a message could not be had."""
+    """Which part of a message could not be fetched."""
 
     MESSAGE = "message"
     CHUNKS = "chunks"
@@ -206,7 +206,7 @@ class Unusable(StrEnum):
 
 
 class UnusableMessage(_Event, frozen=True):
-    """A message on the content topic is not one of this channel's participants.
+    """A message on the content topic is not from a participant of this channel.
 
     Attributes:
         why: The step at which it failed.
@@ -255,4 +255,4 @@ LIP_173_NAMES = {
     EventName.SENDING_MESSAGE_IRRECOVERABLE_ERROR: "send-error",
     EventName.RETRIES_EXHAUSTED: "delivery-error",
 }
-"""Names of events in the API as published later (LIP-173), which has no others."""
+"""Event names of the API as published later (LIP-173); it has no other events."""

@@ -1,6 +1,6 @@
-"""Queries to a store: for missing messages by hash, and after connecting by time.
+"""Queries to a store: by hash for missing messages, by time after connecting.
 
-At most one of each kind is under way.
+At most one query of each kind is under way.
 """
 
 from __future__ import annotations
@@ -16,12 +16,10 @@ from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Output, StoreRequest
 from sds_core.reliable_channel.query_on_connect import QueryOnConnect, QueryState
 
-# Which missing messages to request from a store.
-#
-# Document, "Missing message retrieval".
-#
-# SDS knows what is missing; this decides whom to ask for next. A query names at most so
-# many hashes, and there is one at a time, so stores are not asked without limit.
+# Which missing messages to request from a store. Document, "Missing message retrieval".
+# SDS knows which messages are missing; this class decides which to request next. A
+# query names a limited number of hashes, and only one query is under way, so the load
+# on stores is limited.
 
 _HASH_BYTES = 32
 
@@ -35,7 +33,7 @@ class Retrieval:
 
     Attributes:
         next_ms: When the next query is due, Unix ms; inf while stopped.
-        asked_ms: When each missing message was queried last, by its id, Unix ms; 0 if
+        asked_ms: When each missing message was last queried, by its id, Unix ms; 0 if
             never.
     """
 
@@ -56,12 +54,12 @@ class Retrieval:
     def take_due(
         self, missing: Mapping[str, Iterable[bytes]], now_ms: int
     ) -> tuple[bytes, ...]:
-        """Return the hashes to query now, those not queried for longest first.
+        """Return the hashes to query now; those with the oldest query come first.
 
         Args:
-            missing: The hints of what SDS misses, newest first, in order of the first
-                naming. A message without a hint of 32 bytes cannot be queried: it may
-                come by SDS-R.
+            missing: The hints of the messages that SDS misses, newest first, in order
+                of the first naming. A message without a hint of 32 bytes cannot be
+                queried: SDS-R may repair it.
             now_ms: Unix ms.
         """
         self.next_ms = now_ms + self._frequency_ms
@@ -70,7 +68,8 @@ class Retrieval:
             for message_id, hints in missing.items()
             if (usable := [hint for hint in hints if len(hint) == _HASH_BYTES])
         }
-        # What is no longer missing is forgotten, so this is no longer than the hashes.
+        # Messages that are no longer missing are removed, so this is no longer than the
+        # hashes.
         asked_ms = {key: self.asked_ms.get(key, 0) for key in hashes}
         chosen: dict[bytes, None] = {}
         for message_id in sorted(hashes, key=asked_ms.__getitem__):
@@ -84,7 +83,7 @@ class Retrieval:
 
 
 class FetchingState(msgspec.Struct, array_like=True):
-    """For a snapshot; numbers are those of queries under way."""
+    """State for a snapshot; numbers are those of queries under way."""
 
     has_store: bool
     number: int
@@ -96,7 +95,7 @@ class FetchingState(msgspec.Struct, array_like=True):
 
 
 class Fetching:
-    """Makes queries, and takes the answers.
+    """Makes queries, and processes the answers.
 
     Args:
         options: Options of the channel.
@@ -137,7 +136,7 @@ class Fetching:
         self._on_connect.reconnected()
 
     def stop(self) -> None:
-        """Make no more queries, and ignore answers to those under way."""
+        """Make no more queries, and ignore answers to queries under way."""
         self._retrieval.stop()
         self._on_connect.failed()
         self._connect_number = self._retrieval_number = None
@@ -148,7 +147,8 @@ class Fetching:
 
         Args:
             has_store: Whether one can.
-            was_offline: Whether the node is online again, so that messages were missed.
+            was_offline: Whether the node was offline until now, so that messages were
+                missed.
         """
         if has_store and (was_offline or not self._has_store):
             self._on_connect.reconnected()
@@ -157,7 +157,7 @@ class Fetching:
     def make_due(
         self, missing: Mapping[str, Sequence[bytes]], now_ms: int, out: Output
     ) -> None:
-        """Make the queries that are due; of each missing message all known hints."""
+        """Make the queries that are due, with all hints of missing messages."""
         if not self._has_store:
             return
         if self._on_connect.next_ms <= now_ms:
@@ -179,10 +179,10 @@ class Fetching:
                 out.queries.append(query)
 
     def answered(self, answer: StoreAnswered, out: Output) -> bool:
-        """Take an answer, and query for the next page if need be.
+        """Process an answer, and query for the next page if necessary.
 
         Returns:
-            Whether it answers a query of ours.
+            Whether it answers one of our queries.
         """
         if answer.number == self._retrieval_number:
             self._retrieval_number = None
@@ -209,7 +209,7 @@ class Fetching:
         return True
 
     def failed(self, number: int) -> None:
-        """Record that a query got no answer; it is made again."""
+        """Record that a query got no answer; it will be repeated."""
         if number == self._retrieval_number:
             self._retrieval_number = None
         elif number == self._connect_number:

@@ -1,7 +1,7 @@
-"""What happens to a channel: the application's calls, and news of node and store.
+"""Inputs of a channel: the application's calls, and results from node and store.
 
-An input is a plain value, so a journal can store it: applying the same inputs at the
-same times to the same state gives the same state.
+An input is a plain value, so a journal can store it. The same inputs at the same times,
+applied to the same state, give the same state.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ class Send(_Input, frozen=True):
 
     Attributes:
         payload: What it sends.
-        message_id: An id of its choice, which no other message of this sender has;
-            empty for a new one. See `ReliableChannelCore.new_message_id`.
+        message_id: An id that the application chooses, and that no other message of
+            this sender has; empty for a new id. See
+            `ReliableChannelCore.new_message_id`.
     """
 
     payload: bytes
@@ -66,8 +67,8 @@ class DispatchFailed(_Input, frozen=True):
     """The network did not accept a dispatch.
 
     Attributes:
-        number: That of the dispatch.
-        error: Why no later attempt can succeed; None if one may.
+        number: Number of the dispatch.
+        error: Why no later attempt can succeed; None if one may succeed.
         detail: Text for a log line.
     """
 
@@ -80,7 +81,7 @@ class StoreAnswered(_Input, frozen=True):
     """A store answered a query with one page.
 
     Attributes:
-        number: That of the query.
+        number: Number of the query.
         messages: Messages with their hashes.
         cursor: Cursor for the next page; None on the last.
     """
@@ -113,7 +114,7 @@ class Advance(_Input, frozen=True):
 
 
 class Restarted(_Input, frozen=True):
-    """The process ended without `Stop`, and another continues its state."""
+    """The process ended without `Stop`, and another process resumes from its state."""
 
 
 Input = (

@@ -17,8 +17,8 @@ class Intake:
 
     Args:
         min_elapse_ms: `process_task_min_elapse_ms`.
-        limit: Number of messages; the oldest goes, which SDS then finds missing.
-        limit_bytes: Size of their payloads together.
+        limit: Number of messages; the oldest is dropped, and SDS then finds it missing.
+        limit_bytes: Total size of their payloads.
 
     Attributes:
         processed_ms: When the queue was processed last, Unix ms; -inf if never.

@@ -1,8 +1,8 @@
-"""The way in: a Waku message is decrypted, and its frame goes to SDS.
+"""The way in: decrypts a Waku message, and gives its frame to SDS.
 
-What SDS delivers, in causal order, is a payload or a segment of one. Ephemeral messages
-are outside of that order. SDS remembers none of them, so copies are recognised here: by
-the Waku hash, because deployed libraries give equal contents one SDS id.
+SDS delivers payloads or their segments in causal order. Ephemeral messages have no
+order, and SDS remembers none of them. So this module recognises their copies, by the
+Waku hash, because deployed libraries give equal contents the same SDS id.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ class Inward:
     Args:
         participant: The SDS participant.
         content_topic: Messages of other topics are ignored.
-        pubsub_topic: On which the node relays them.
+        pubsub_topic: Topic on which the node relays them.
         encryption: Decrypts every frame.
-        limit: Ephemeral messages whose copies are recognised; the oldest goes.
+        limit: Number of ephemeral messages whose copies are recognised; the oldest is
+            dropped.
     """
 
     def __init__(
@@ -68,9 +69,10 @@ class Inward:
         return step.events, None
 
     def is_ephemeral(self, arrived: Arrived) -> bool:
-        """Return whether a message is to be received without waiting for others.
+        """Return whether a message is received without waiting for others.
 
-        The frame says it. The Waku message's flag does not: others set it for repairs.
+        The frame decides. The Waku message's flag does not, because repairs have it
+        too.
         """
         frame = self._read(arrived)
         return frame is not None and frame.kind is FrameKind.EPHEMERAL
@@ -78,7 +80,8 @@ class Inward:
     def is_of_channel(self, arrived: Arrived) -> bool:
         """Return whether a message of another participant names a causal history.
 
-        Only then does it say what came before it, and a query on connect can stop.
+        Only such a message names the messages before it, so that a query on connect can
+        stop.
         """
         frame = self._read(arrived)
         return (
@@ -107,7 +110,7 @@ class Inward:
 
     def _is_copy(self, arrived: Arrived) -> bool:
         """Return whether an ephemeral message has arrived before, and remember it."""
-        # Not the hash that came with it, which not every copy has.
+        # The hash is computed here, because not every copy arrives with a hash.
         message_hash = arrived.message.hash_on(self._pubsub_topic)
         if message_hash in self._ephemerals:
             return True

@@ -1,12 +1,12 @@
-"""A channel that continues after its process was killed.
+"""A channel that resumes after its process was killed.
 
-Every input is appended to a journal before what it causes is done; from time to time
-the whole state replaces the journal. A restart takes the last state and applies the
-inputs after it again, whose outputs it throws away: they were done, or are done anew
-after `Restarted`.
+Every input is appended to a journal before its outputs are executed; from time to time
+the whole state replaces the journal. A restart loads the last state and applies the
+later inputs again. It discards their outputs, because these were executed, or are
+executed again after `Restarted`.
 
-An input is as long as what arrived, and the whole state may be a hundred times as long:
-so to append costs little, however much the channel remembers.
+An input is as long as the message that arrived; the whole state may be a hundred times
+as long. So appending costs little, however much the channel remembers.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from sds_core.reliable_channel.inputs import Input
 from sds_core.reliable_channel.outputs import Output
 
 CHECKPOINT_ENTRIES = 500
-"""Entries after which the state replaces the journal: a restart applies fewer."""
+"""Number of entries after which the state replaces the journal."""
 
 CHECKPOINT_BYTES = 16 * 1024 * 1024
-"""Size of the entries after which it does."""
+"""Size of the entries after which the state replaces the journal."""
 
 
 class Stored(NamedTuple):
@@ -34,7 +34,7 @@ class Stored(NamedTuple):
 
     Attributes:
         state: The last whole state.
-        entries: The journal after it, in order.
+        entries: The entries of the journal after that state, in order.
     """
 
     state: bytes
@@ -42,16 +42,16 @@ class Stored(NamedTuple):
 
 
 class ChannelStorage(Protocol):
-    """Holds one channel; what a call has written survives the process."""
+    """Stores one channel; what a call has written survives the process."""
 
     def load(self) -> Stored | None:
-        """Return what was stored; None if nothing was."""
+        """Return the stored content; None if nothing is stored."""
 
     def append(self, entry: bytes) -> None:
         """Add an entry to the journal."""
 
     def replace(self, state: bytes) -> None:
-        """Store a state, and empty the journal; both or neither."""
+        """Store a state and empty the journal, atomically."""
 
 
 class _Entry(msgspec.Struct, array_like=True, frozen=True):
@@ -64,7 +64,7 @@ _decoder = msgspec.msgpack.Decoder(_Entry)
 
 
 class StoredChannel:
-    """A channel with a storage; use it in place of the core.
+    """A channel with a storage; use it instead of the core.
 
     Args:
         core: The channel.
@@ -72,9 +72,9 @@ class StoredChannel:
         entries: Number of entries in the journal that led to this state.
 
     Attributes:
-        core: The channel; apply inputs here, not to it.
+        core: The channel. Apply inputs to this object, not to the core.
         unconfirmed: Events of the last input before a restart. The process may have
-            ended before the application had them, or just after.
+            ended before or after the application received them.
     """
 
     def __init__(
@@ -95,16 +95,16 @@ class StoredChannel:
     ) -> StoredChannel:
         """Continue a stored channel, or create one.
 
-        Of a continued one, give `unconfirmed` to the application, then apply
+        If the channel is resumed, give `unconfirmed` to the application, then apply
         `Restarted`.
 
         Args:
             storage: The storage.
-            create: Makes a new channel.
-            restore: Makes the channel of a state.
+            create: Creates a new channel.
+            restore: Restores a channel from a state.
 
         Raises:
-            StateError: The stored state cannot be continued, or is of another channel.
+            StateError: The stored state cannot be read, or belongs to another channel.
         """
         stored = storage.load()
         core = create()
@@ -138,13 +138,13 @@ class StoredChannel:
         return self.core.next_deadline_ms
 
     def apply(self, event: Input, now_ms: int) -> Output:
-        """Apply one input, and store it; then do what the output says.
+        """Apply one input and store it; the caller then executes the output.
 
         Raises:
             NotStarted: See `ReliableChannelCore.apply`.
         """
-        # Not after the input: its events would be neither in the journal nor, if the
-        # process ends here, with the application.
+        # Not after the input: if the process ended here, the events would be neither in
+        # the journal nor delivered to the application.
         if self._entries >= CHECKPOINT_ENTRIES or self._bytes >= CHECKPOINT_BYTES:
             self.checkpoint()
         output = self.core.apply(event, now_ms)
@@ -155,7 +155,7 @@ class StoredChannel:
         return output
 
     def checkpoint(self) -> None:
-        """Have the state replace the journal."""
+        """Replace the journal by the state."""
         self._storage.replace(self.core.snapshot())
         self._entries = 0
         self._bytes = 0

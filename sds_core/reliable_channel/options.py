@@ -1,7 +1,7 @@
 """Options of a channel (RELIABLE-CHANNEL-API, "Create reliable channel").
 
-The first eleven are the document's, with its defaults. The others are for what it
-leaves open. Named sets follow other versions of the API.
+The first eleven are the document's, with its defaults. The others configure what the
+document does not specify. Named sets follow other versions of the API.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sds_core.reliable_channel.sync_timer import SyncMultipliers
 from sds_core.waku import MAX_META_BYTES, RELIABLE_CHANNEL_META
 
 _NEVER_MS: Final = 2**50
-"""For timers of the participant that the channel replaces by its own."""
+"""For timers of the participant that the channel replaces by its own timers."""
 
 _ENVELOPE_BYTES: Final = 1_024
 """Room around a frame: encryption, content topic, proof of RLN, protobuf."""
@@ -30,7 +30,7 @@ _DAY_MS: Final = 24 * _HOUR_MS
 
 
 class RetrievalStrategy(StrEnum):
-    """How missing messages are had: from a store, by SDS-R, by both or not at all."""
+    """How missing messages are fetched: from a store, by SDS-R, by both, or never."""
 
     BOTH = "both"
     STORE = "store"
@@ -44,21 +44,21 @@ class RetrievalStrategy(StrEnum):
 
     @property
     def uses_repair(self) -> bool:
-        """Whether other participants are asked, and answered."""
+        """Whether other participants are asked for repairs, and answered."""
         return self in (RetrievalStrategy.BOTH, RetrievalStrategy.SDS_R)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Bounds on everything that a channel tracks (document, "Resource exhaustion").
+    """Limits on everything that a channel tracks (document, "Resource exhaustion").
 
     Attributes:
         messages: Own messages whose events are tracked; the oldest goes.
         retries, retries_bytes: Own chunks that may be sent again; the oldest goes.
         queue, queue_bytes: Frames that wait to be sent. If it is full, the oldest retry
-            goes, and without one a new message is refused.
-        intake, intake_bytes: Received messages before they are processed; the oldest
-            goes, which SDS then finds missing.
+            is dropped; if no retry waits, a new message is refused.
+        intake, intake_bytes: Received messages before they are processed; the oldest is
+            dropped, and SDS then finds it missing.
         ephemerals: Received ephemeral messages whose copies are recognised; the oldest
             goes.
         missing: Missing messages that SDS tracks; the oldest counts as lost.
@@ -92,31 +92,31 @@ class ReliableChannelOptions:
     Attributes:
         sync_min_interval_ms: Least time between sync messages in the channel, shared by
             all participants; 0 for none.
-        retry_interval_ms: From a sending to the next, if nobody acknowledged it.
+        retry_interval_ms: Time until an unacknowledged message is sent again.
         max_retry_attempts: Number of retries after the first sending.
-        retrieve_frequency_ms: Between queries for missing messages.
-        sweep_in_buf_interval_ms: Between sweeps of the incoming buffer.
+        retrieve_frequency_ms: Time between queries for missing messages.
+        sweep_in_buf_interval_ms: Time between sweeps of the incoming buffer.
         query_on_connect: Whether to query a store after connecting to one.
         auto_start: Whether `create_reliable_channel` starts the channel.
-        process_task_min_elapse_ms: Least time between processings of received messages.
+        process_task_min_elapse_ms: Minimum time between two processings of received
+            messages.
         causal_history_size: Messages that a frame's causal history names.
-        timeout_for_lost_messages_ms: After which a missing message counts as
-            irretrievable; None or 0 for never.
+        timeout_for_lost_messages_ms: Time after which a missing message counts as lost;
+            None or 0 for never.
         possible_acks_threshold: Filters that make a possible acknowledgement count.
-        segmentation: How payloads are split; None to send each in one message. A
-            segment is shorter than its option if a frame does not hold that.
+        segmentation: How payloads are split; None to send each in one message. If a
+            frame cannot hold a segment of the configured size, segments are shorter.
         rate_limit: Budget of messages, for a network with RLN; None for no limit.
         retrieval: How missing messages are had.
         query_on_connect_after_ms: A query on connect is repeated after this time.
-        query_on_connect_range_ms: Oldest messages that it asks for.
+        query_on_connect_range_ms: Age of the oldest messages for which it asks.
         sync_multipliers: Factors on the time to the next sync message.
         max_message_bytes: Largest Waku message; the routing layer's limit is 150 KiB.
         meta: `meta` of every Waku message, at most 64 bytes. logos-delivery drops
             messages without `RELIABLE_CHANNEL_META`; here all are read.
-        encryption_scope: What of a message the channel's encryption encrypts.
-        profile: What else the SDS participant does. What an option above says
-            overrides it.
-        limits: Bounds on what is tracked.
+        encryption_scope: Which part of a message the channel's encryption covers.
+        profile: Other behaviour of the SDS participant. The options above override it.
+        limits: Limits on everything that is tracked.
     """
 
     sync_min_interval_ms: int = 30_000
@@ -149,7 +149,7 @@ class ReliableChannelOptions:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        """Raise ValueError for what would otherwise cause an error much later."""
+        """Raise ValueError for a value that would cause an error much later."""
         at_least = {
             "sync_min_interval_ms": 0,
             "retry_interval_ms": 1,
@@ -167,15 +167,14 @@ class ReliableChannelOptions:
         if len(self.meta) > MAX_META_BYTES:
             message = f"meta has {len(self.meta)} bytes, at most {MAX_META_BYTES}"
             raise ValueError(message)
-        # Both check what they are given; their errors name their own options.
+        # Both check their arguments; their errors name their own options.
         self.fitting_segmentation()
 
     def fitting_segmentation(self) -> SegmentationOptions | None:
-        """Return how payloads are split so that a frame holds each segment.
+        """Return how payloads are split so that each segment fits into a frame.
 
         Raises:
-            ValueError: The participant does not allow a value, or a frame holds too
-                little.
+            ValueError: The participant does not allow a value, or a frame is too small.
         """
         longest = self.participant_profile().max_content_bytes - HEADER_ROOM_BYTES
         segmentation = self.segmentation
@@ -186,8 +185,8 @@ class ReliableChannelOptions:
     def participant_profile(self) -> Profile:
         """Return the options of the SDS participant.
 
-        Its timers of retries and sync messages never run out: the channel has its own,
-        which know whether the node is online and what the rate limit allows.
+        Its timers of retries and sync messages never expire: the channel has its own
+        timers, which know whether the node is online and what the rate limit allows.
 
         Raises:
             ValueError: The participant does not allow a value.
@@ -223,9 +222,9 @@ class ReliableChannelOptions:
     def lip_173(cls) -> ReliableChannelOptions:
         """Return the defaults of the API as it was published later (LIP-173).
 
-        It acknowledges within 5 s or sends again, up to five times, and recommends the
-        history of two of SDS, and marks its messages. Its names of events:
-        `LIP_173_NAMES`.
+        A message without an acknowledgement within 5 s is sent again, up to five times.
+        The causal history has the length that SDS recommends, 2, and messages are
+        marked. Its names of events: `LIP_173_NAMES`.
         """
         return cls(
             retry_interval_ms=5_000,

@@ -1,4 +1,4 @@
-"""What a channel wants done: messages to dispatch, queries to a store, and events."""
+"""Outputs of a channel: messages to dispatch, queries to a store, and events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Dispatch(NamedTuple):
     """A message to send; answer with `Dispatched` or `DispatchFailed`.
 
     Attributes:
-        number: Names it in the answer.
+        number: Number that identifies it in the answer.
         cause: Why it is sent.
         message: The message.
         message_hash: Its deterministic hash, 32 bytes.
@@ -30,11 +30,11 @@ class StoreRequest(NamedTuple):
     """A query for one page; answer with `StoreAnswered` or `StoreFailed`.
 
     Attributes:
-        number: Names it in the answer.
+        number: Number that identifies it in the answer.
         hashes: Hashes of the messages, of 32 bytes; empty for a query by time.
         start_ms, end_ms: Sender's time, Unix ms, both inclusive; 0 for a query by hash.
-        cursor: That of the page before; None for the first page.
-        page_size: Most messages in the page.
+        cursor: Cursor of the previous page; None for the first page.
+        page_size: Maximum number of messages in the page.
     """
 
     number: int

@@ -1,12 +1,12 @@
-"""The way out: what waits for node and rate limit is dispatched in order.
+"""The way out: dispatches messages in order when node and rate limit allow it.
 
-The rate limiter is below SDS, although the document draws it above: retries, sync
-messages and repairs begin in SDS and spend the same budget, so only here are all
-counted. New content waits without a frame and gets it when it is dispatched: its causal
-history then names what was dispatched before it by the hash that a store has.
+The document draws the rate limiter above SDS; here it is below, because retries, sync
+messages and repairs begin in SDS and use the same budget. New content waits without a
+frame and gets it when it is dispatched: its causal history can then name the messages
+before it by the hash that a store has.
 
-While the node is offline everything waits. What is dispatched gets its time and its
-Waku hash then: stores refuse messages whose time is more than 20 s off.
+While the node is offline, everything waits. A message gets its time and its Waku hash
+when it is dispatched, because stores refuse messages whose time is more than 20 s off.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Unframed(msgspec.Struct, array_like=True, frozen=True):
 
 
 class OutwardState(msgspec.Struct, array_like=True):
-    """For a snapshot; those under way by their numbers."""
+    """State for a snapshot; frames under way have their numbers."""
 
     first: list[Queued]
     again: list[Queued]
@@ -77,10 +77,10 @@ class Outward:
 
     Args:
         content_topic: Topic of all messages.
-        pubsub_topic: On which the node relays it.
+        pubsub_topic: Topic on which the node relays them.
         encryption: Encrypts every frame.
         budget: The rate limit.
-        limit: Most frames and chunks that wait.
+        limit: Maximum number of waiting frames and chunks.
         limit_bytes: Their size together.
         meta: `meta` of all messages.
 
@@ -120,20 +120,20 @@ class Outward:
         return len(self._first) + len(self._unframed) + len(self._again)
 
     def next_ms(self, now_ms: int) -> float:
-        """When waiting frames may go, Unix ms; inf if none waits for a time."""
+        """When waiting frames may be sent, Unix ms; inf if none waits for a time."""
         if not self.is_online or not len(self):
             return inf
         return self._budget.renewed_ms(now_ms)
 
     def has_room(self, frames: int, size_bytes: int) -> bool:
-        """Return whether so many more frames may wait."""
+        """Return whether this number of further frames may wait."""
         return (
             len(self) + frames <= self._limit
             and self._bytes + size_bytes <= self._limit_bytes
         )
 
     def allows(self, cause: Cause, now_ms: int) -> bool:
-        """Return whether a frame would be dispatched at once, without taking budget."""
+        """Return whether a frame would be dispatched at once; no budget is taken."""
         return (
             self.is_online
             and not len(self)
@@ -145,12 +145,12 @@ class Outward:
         return any(chunk.message_id == message_id for chunk in self._unframed)
 
     def wait(self, unframed: Unframed) -> None:
-        """Let a chunk wait for its frame."""
+        """Queue a chunk, which gets its frame later."""
         self._bytes += len(unframed.content)
         self._unframed.append(unframed)
 
     def encrypted(self, cause: Cause, sds_id: str, frame: bytes) -> Queued:
-        """Return a frame as it is dispatched.
+        """Return a frame in the form in which it is dispatched.
 
         Raises:
             EncryptionError: It cannot be encrypted.
@@ -158,7 +158,7 @@ class Outward:
         return Queued(cause, sds_id, self._encryption.encrypt(frame))
 
     def submit(self, cause: Cause, sds_id: str, frame: bytes) -> str | None:
-        """Encrypt a frame and let it wait for `release`.
+        """Encrypt a frame and queue it for `release`.
 
         Returns:
             Id of a retry that was dropped because the queue was full, if any.
@@ -178,9 +178,10 @@ class Outward:
         return dropped
 
     def withdraw(self, sds_id: str) -> None:
-        """Remove waiting retries of a message that needs none any more.
+        """Remove waiting retries of a message that needs no more retries.
 
-        A repair stays: the participant that asked for it still lacks the message.
+        A repair stays, because the participant that requested it still lacks the
+        message.
         """
         kept = [
             queued
@@ -199,7 +200,7 @@ class Outward:
         Args:
             now_ms: Unix ms.
             frame: Returns the frame of a chunk, when everything before it is
-                dispatched; None if it has none, and is not sent.
+                dispatched; None if the chunk has no frame and is not sent.
         """
         self.waits_for_budget = False
         while self.is_online and len(self):
@@ -218,7 +219,7 @@ class Outward:
         return Urgency.FIRST if self._unframed else Urgency.AGAIN
 
     def _next(self, frame: Callable[[Unframed], Queued | None]) -> Queued | None:
-        """Remove and return what is dispatched next."""
+        """Remove and return the frame or chunk that is dispatched next."""
         if self._first or not self._unframed:
             queued = (self._first or self._again).popleft()
             self._bytes -= len(queued.payload)
@@ -231,16 +232,16 @@ class Outward:
         """Return the id inside a frame under way.
 
         Raises:
-            KeyError: It has an answer already.
+            KeyError: It was answered already.
         """
         return self._under_way[number][0].sds_id
 
     def ended(self, number: int) -> tuple[Queued, bytes] | None:
-        """Return a frame under way and its hash, which now has an answer."""
+        """Return a frame under way and its hash, because its answer has arrived."""
         return self._under_way.pop(number, None)
 
     def requeue(self) -> None:
-        """Let frames under way wait again: whoever dispatched them is gone."""
+        """Queue frames under way again after the process that sent them ended."""
         for queued, _ in reversed(self._under_way.values()):
             if queued.cause is Cause.CONTENT:
                 self._bytes += len(queued.payload)
@@ -280,7 +281,7 @@ class Outward:
             self._content_topic,
             now_ms * _NS_PER_MS,
             meta=self._meta,
-            # Stores leave out what nobody is to fetch later.
+            # Stores do not keep ephemeral messages, which nobody fetches later.
             ephemeral=queued.cause is Cause.EPHEMERAL,
         )
         message_hash = message.hash_on(self._pubsub_topic)

@@ -1,4 +1,4 @@
-"""Gives the SDS participant of a channel the time, and takes its events."""
+"""Drives the SDS participant of a channel with the time, and handles its events."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sds_core.wire import HistoryEntry
 
 
 class ParticipantDriver:
-    """Sweeps, repairs and sync messages of a participant, each at its time.
+    """Executes sweeps, repairs and sync messages of a participant when they are due.
 
     Args:
         participant: The SDS participant.
@@ -41,8 +41,8 @@ class ParticipantDriver:
     Attributes:
         is_started: Whether the channel processes messages.
         sync_timer: Time of the next sync message.
-        sweep_ms, repair_ms: When the sweeps of what is missing, and of the repairs, are
-            due, Unix ms; inf before the first start.
+        sweep_ms, repair_ms: When the sweeps of missing messages and of repairs are due,
+            Unix ms; inf before the first start.
     """
 
     def __init__(
@@ -101,24 +101,26 @@ class ParticipantDriver:
             self.report(step.events, now_ms, out)
         if self.repair_ms <= now_ms:
             self.repair_ms = now_ms + self._repair_sweep_ms
-            # What is due while the node is offline would be late when it is sent.
+            # A message that is due while the node is offline would be late when it is
+            # sent.
             step = self._participant.sweep_repairs(now_ms)
             if self._outward.is_online:
                 self._sending.submit(step.broadcasts, now_ms, out)
 
     def sync(self, now_ms: int, out: Output) -> None:
-        """Send a sync message if one is due; not one that would have to wait.
+        """Send a sync message if one is due and can be dispatched at once.
 
-        It would be out of date.
+        A sync message that waits would be out of date.
         """
         if self._sync_ms > now_ms:
             return
         multipliers = self._options.sync_multipliers
-        # What is due in the same moment need not wait.
+        # Events that are due at the same moment need not wait.
         self._sending.release(now_ms, out)
         if not self._outward.allows(Cause.SYNC, now_ms):
             self._restart_sync(multipliers.sync_failed, now_ms)
-            # Requests wait as long, or each would wake the channel again and again.
+            # Repair requests wait until then too, or each would wake the channel
+            # repeatedly.
             self.sync_timer.requests_ms = self.sync_timer.next_ms
             return
         step = self._participant.sync(now_ms)
@@ -128,7 +130,7 @@ class ParticipantDriver:
     def dispatched(self, cause: Cause, now_ms: int) -> None:
         """Record that the network accepted a frame."""
         if cause is Cause.CONTENT:
-            # Not at the `Send`, of which perhaps nothing reaches the network.
+            # Not at the `Send`, because a message may not reach the network.
             self._restart_sync(self._options.sync_multipliers.content_sent, now_ms)
 
     def failed(self, cause: Cause, now_ms: int) -> None:
@@ -149,7 +151,7 @@ class ParticipantDriver:
             return None
 
     def report(self, events: Iterable[sds.Event], now_ms: int, out: Output) -> None:
-        """Take events of the participant, and emit those of the channel."""
+        """Handle events of the participant, and emit those of the channel."""
         multipliers = self._options.sync_multipliers
         for event in events:
             match event:
@@ -162,7 +164,7 @@ class ParticipantDriver:
                 case sds.PossiblyAcknowledged(message_id):
                     self._sending.possibly_acknowledged(message_id, out)
                 case sds.Delivered(_, sender_id, _, content):
-                    # A message of ours comes back after a restore from an older state.
+                    # Our own message can return after a restore from an older state.
                     if sender_id != self._participant.participant_id:
                         plain = self._decrypted(content, out)
                         if plain is not None:

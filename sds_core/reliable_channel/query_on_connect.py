@@ -1,8 +1,9 @@
-"""When to query a store for what was missed while away (document, "Query on connect").
+"""When to query a store for messages missed while offline ("Query on connect").
 
-A query goes back in time page by page, and stops at the first page that has a message
-of another participant of this channel with a causal history: from there on, SDS finds
-what is missing. A page with only other channels' messages says nothing, so it goes on.
+A query reads backwards in time, page by page. It stops at the first page that has a
+message of another participant of this channel with a causal history, because SDS finds
+the missing messages from there. A page with only other channels' messages gives no
+information, so the query continues.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from typing import NamedTuple
 import msgspec
 
 _CLOCK_DRIFT_MS = 20_000
-"""Stores accept messages whose sender's clock is off by up to 20 s (logos-delivery), so
-a message may be stored after a query of its time."""
+"""Clock error of senders that stores accept (logos-delivery), ms.
+
+A message may be stored this much later than a query that covers its time.
+"""
 
 
 class TimeRange(NamedTuple):
-    """Senders' times that a query covers, Unix ms, both inclusive."""
+    """Sender times that a query covers, Unix ms, both inclusive."""
 
     start_ms: int
     end_ms: int
@@ -28,11 +31,11 @@ class QueryState(msgspec.Struct, array_like=True):
     """For a snapshot.
 
     Attributes:
-        is_wanted: Whether a query is due without a reason of time.
+        is_wanted: Whether a query is due for a reason other than time.
         began_ms: When the last query began, Unix ms; -inf before the first.
-        done_ms: End of the time that is covered, Unix ms; None before the first query.
-        range: What the running query covers; None if none runs.
-        pages_left: Most further pages of it.
+        done_ms: End of the covered time, Unix ms; None before the first query.
+        range: Time that the running query covers; None if none runs.
+        pages_left: Maximum number of its further pages.
     """
 
     is_wanted: bool = True
@@ -47,8 +50,8 @@ class QueryOnConnect:
 
     Args:
         is_enabled: `query_on_connect`.
-        after_ms: A query is due so long after the last one.
-        range_ms: Oldest messages that a query covers.
+        after_ms: Time from the last query until the next one is due.
+        range_ms: Age of the oldest messages that a query covers.
         min_gap_ms: Least time between two queries, even if connections flap.
         pages: Most pages of one query.
 
@@ -83,11 +86,11 @@ class QueryOnConnect:
         return max(earliest_ms, self.state.began_ms + self._after_ms)
 
     def reconnected(self) -> None:
-        """Want a query: a store became available, or the node is online again."""
+        """Request a query: a store became available, or the node is online again."""
         self.state.is_wanted = True
 
     def begin(self, now_ms: int) -> TimeRange:
-        """Begin a query, and return what it covers."""
+        """Begin a query, and return the time that it covers."""
         start_ms = max(1, now_ms - self._range_ms)
         if self.state.done_ms is not None:
             start_ms = max(start_ms, self.state.done_ms - _CLOCK_DRIFT_MS)
@@ -99,7 +102,7 @@ class QueryOnConnect:
         return covered
 
     def wants_more(self, *, found_channel: bool, has_next: bool) -> bool:
-        """Take one page in, and return whether to query for the next.
+        """Process one page, and return whether to query for the next.
 
         Args:
             found_channel: Whether the page has a message of another participant of this
@@ -116,6 +119,6 @@ class QueryOnConnect:
         return False
 
     def failed(self) -> None:
-        """End the query without success; it is wanted again."""
+        """End the query without success; another query is due."""
         self.state.range = None
         self.state.is_wanted = True

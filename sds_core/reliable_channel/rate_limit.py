@@ -1,14 +1,15 @@
 """A budget of messages per epoch (RELIABLE-CHANNEL-API, "Rate limit management").
 
 Every message counts: each segment, retry, sync message and repair takes one slot of the
-budget that RLN gives a member. What is over it waits in `Outward`, or is dropped.
+budget that RLN gives a member. A message over the budget waits in `Outward`, or is
+dropped.
 
     level       first sendings   retries, syncs, repairs   ephemeral messages
     FREE        sent             sent                      sent
     APPROACHED  sent             wait                      dropped
     REACHED     wait             wait                      dropped
 
-The last share of the budget is thus kept for new content. Those three classes are the
+So the last part of the budget is reserved for new content. Those three classes are the
 priorities critical, normal and optional of the rate limit manager's requirements
 (logos-co/roadmap, furps/application/rate_limit_manager.md).
 """
@@ -29,11 +30,11 @@ from sds_core.reliable_channel.errors import StateError
 from sds_core.reliable_channel.events import DropReason
 
 _SHARE_STEPS = 1_000_000
-"""Shares are a fraction of this, so that 0.7 of 10 is 7."""
+"""Shares are multiples of 1 / this number, so that 0.7 of 10 is 7."""
 
 
 class Window(StrEnum):
-    """Which time the budget is for.
+    """The period to which the budget applies.
 
     EPOCH: Each epoch since 1970, as RLN counts: up to two budgets can go within a
         moment, at the end of an epoch and at the begin of the next.
@@ -60,9 +61,9 @@ class RateLimitOptions:
     Attributes:
         messages_per_epoch: The budget; 0 sends nothing.
         epoch_ms: Length of an epoch.
-        approached_share: Share of the budget, above 0 and up to 1, from which on the
-            limit counts as approached.
-        window: Which time the budget is for.
+        approached_share: Share of the budget, above 0 and up to 1, from which the limit
+            counts as approached.
+        window: The period to which the budget applies.
     """
 
     # 64/WAKU2-NETWORK: 100 messages in 600 s.
@@ -75,7 +76,7 @@ class RateLimitOptions:
     def __post_init__(self) -> None:
         """Raise ValueError if an option is out of its range."""
         check_least(self, {"messages_per_epoch": 0, "epoch_ms": 1})
-        # With 0, retries would wait for ever.
+        # With 0, retries would wait forever.
         if not 0 < self.approached_share <= 1:
             share = self.approached_share
             message = f"approached_share is {share}, must be above 0 and up to 1"
@@ -90,11 +91,11 @@ class RateLimitOptions:
 
 
 class RateLimit:
-    """Counts messages against the budget; one for all channels of an RLN member.
+    """Counts messages against the budget, for all channels of an RLN member.
 
-    Times are Unix ms and never go back within a run. After a restart, times that lie
+    Times are Unix ms and never decrease within a run. After a restart, times that lie
     more than an epoch ahead come from a wrong clock: they count as now, so that the
-    budget is back after an epoch.
+    budget is available again after an epoch.
 
     Args:
         options: Budget and epoch.
@@ -102,8 +103,8 @@ class RateLimit:
 
     def __init__(self, options: RateLimitOptions) -> None:
         self._options = options
-        # When messages were counted that the window still holds. Ascending, unless the
-        # clock was set back before a restart: then some are held for longer.
+        # Times of the messages that the window still holds. They are ascending unless
+        # the clock was set back before a restart; some are then held for longer.
         self._times_ms: deque[int] = deque()
 
     def used(self, now_ms: int) -> int:
@@ -153,8 +154,8 @@ class RateLimit:
     def renewed_ms(self, now_ms: int) -> float:
         """Return when the next class of messages may be sent; inf if never.
 
-        If the budget is reached, that is when it is not reached any more; if it is
-        approached, when it is free.
+        If the budget is reached, this is when it is no longer reached; if it is
+        approached, this is when it is free.
         """
         used = self.used(now_ms)
         budget = self._options.messages_per_epoch
@@ -182,7 +183,7 @@ class RateLimit:
         self._times_ms = deque(sorted(times))
 
     def _freed_ms(self, time_ms: int) -> int:
-        """Return when a message of a time leaves the window."""
+        """Return when a message leaves the window, by its time."""
         epoch_ms = self._options.epoch_ms
         if self._options.window is Window.SLIDING:
             return time_ms + epoch_ms

@@ -1,8 +1,9 @@
 """When to send our messages again (document, "Message retries").
 
-A fixed interval after each sending, up to the maximum. The interval begins when the
-network has accepted the message, so that a message that waits for the rate limit is not
-queued twice. Giving up is no acknowledgement: it is an event of its own.
+A message is sent again at a fixed interval, up to the maximum number of retries. The
+interval begins when the network has accepted the message, so that a message that waits
+for the rate limit is not queued twice. The end of retries is not an acknowledgement: it
+is an event of its own.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ class Retry(msgspec.Struct, array_like=True):
     Attributes:
         frame: Its SDS frame, the same at every sending.
         attempts: Number of retries so far.
-        due_ms: When it is to be sent again, Unix ms; None while a sending of it is
-            queued or under way.
+        due_ms: When it will be sent again, Unix ms; None while it is queued or under
+            way.
     """
 
     frame: bytes
@@ -30,7 +31,7 @@ class Retry(msgspec.Struct, array_like=True):
 
 
 class Due(NamedTuple):
-    """Result of a look at the timers: ids of messages to send, and of given up ones."""
+    """Due messages: ids to send again, and ids whose retries have ended."""
 
     to_send: list[str]
     exhausted: list[str]
@@ -55,7 +56,7 @@ class Retries:
         self._limit_bytes = limit_bytes
         self._retries: dict[str, Retry] = {}
         self._bytes = 0
-        # Times may be out of date: the entry's own counts.
+        # Times may be out of date: the time in the entry is the valid one.
         self._heap: list[tuple[int, str]] = []
 
     def __len__(self) -> int:
@@ -109,13 +110,13 @@ class Retries:
             heappush(self._heap, (retry.due_ms, sds_id))
 
     def stop(self, sds_id: str) -> None:
-        """Send a message no more; does nothing if it is not tracked."""
+        """Stop retries of a message; does nothing if it is not tracked."""
         retry = self._retries.pop(sds_id, None)
         if retry is not None:
             self._bytes -= len(retry.frame)
 
     def take_due(self, now_ms: int) -> Due:
-        """Return what is due: the caller sends the first, and has given up the others.
+        """Return due messages: those to send now, and those whose retries ended.
 
         Call it only while the node is online: a retry counts as an attempt.
         """

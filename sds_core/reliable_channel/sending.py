@@ -42,21 +42,21 @@ _MOST_ID_CHARACTERS = 256
 
 
 class Sending:
-    """Sends messages, again if need be, and reports how far each chunk has got.
+    """Sends messages, repeats them if necessary, and reports the state of each chunk.
 
     Args:
         participant: The SDS participant.
         assembly: Splits payloads.
         contents: Encrypts every content of a frame.
         outward: The way out.
-        budget: The rate limit, which the way out takes from.
+        budget: The rate limit, from which the way out takes.
         random: Source of what distinguishes ids of equal messages.
         options: Options of the channel.
 
     Attributes:
-        chunks: Messages about which something can still happen.
+        chunks: Messages that can still change.
         retries: Timers of chunks that are not acknowledged.
-        waits_for_budget: Whether frames wait for the rate limit, which was reported.
+        waits_for_budget: Whether frames wait for the rate limit; this was reported.
     """
 
     def __init__(
@@ -133,14 +133,14 @@ class Sending:
     def send_ephemeral(
         self, payload: bytes, given_id: str, now_ms: int, out: Output
     ) -> None:
-        """Put a message into a frame that is dispatched now or never."""
+        """Put a message into a frame that is dispatched now or dropped."""
         out.message_id = given_id or self._new_id(payload, now_ms)
         if not self._assembly.is_one_chunk(payload):
             detail = f"{len(payload)} bytes; an ephemeral message is never segmented"
             out.events.append(_failed(out, SendError.SIZE_TOO_LARGE, detail))
             return
         try:
-            # An empty one stays empty, and is refused below.
+            # An empty content stays empty, and is refused below.
             content = payload and self._contents.encrypt(payload)
             step = self._participant.send_ephemeral(content, now_ms)
         except sds.EmptyContent:
@@ -160,7 +160,7 @@ class Sending:
             return
         reason = self._budget.drop_reason(now_ms)
         if reason is None and not self._outward.allows(Cause.EPHEMERAL, now_ms):
-            # Others wait already, and would be overtaken.
+            # Other chunks wait already, and this message would overtake them.
             reason = DropReason.RATE_LIMIT_REACHED
         if reason is not None:
             out.events.append(EphemeralMessageDropped(out.message_id, reason))
@@ -168,17 +168,17 @@ class Sending:
         # Only its events need an id, and they have this one.
         self._submit(broadcast._replace(message_id=out.message_id), now_ms, out)
 
-    # -- what SDS wants sent, and what becomes of it
+    # -- what SDS sends, and its results
 
     def submit(
         self, broadcasts: Iterable[sds.Broadcast], now_ms: int, out: Output
     ) -> None:
-        """Take sync messages and repairs, which wait for `release`."""
+        """Queue sync messages and repairs for `release`."""
         for broadcast in broadcasts:
             self._submit(broadcast, now_ms, out)
 
     def retry(self, now_ms: int, out: Output) -> None:
-        """Send again what is due; call it only while the node is online."""
+        """Repeat messages that are due; call it only while the node is online."""
         due = self.retries.take_due(now_ms)
         for sds_id in due.to_send:
             frame = self.retries.frame(sds_id)
@@ -193,7 +193,7 @@ class Sending:
             out.dispatches.append(dispatch)
             sds_id = self._outward.sds_id(dispatch.number)
             if dispatch.cause is Cause.CONTENT:
-                # What the channel says next names this one by its hash.
+                # The channel's next messages name this one by its hash.
                 self._participant.note_retrieval_hint(sds_id, dispatch.message_hash)
             if dispatch.cause in (Cause.CONTENT, Cause.RETRY):
                 self._mark(SendingMessage, Stage.SENDING, sds_id, out)
@@ -208,7 +208,8 @@ class Sending:
         """Record that the network accepted a frame."""
         sds_id = queued.sds_id
         if queued.cause in (Cause.CONTENT, Cause.RETRY):
-            # A retry has another time and so another hash: what a store has is this.
+            # A retry has another time and so another hash, which is the one that a
+            # store has.
             self._participant.note_retrieval_hint(sds_id, message_hash)
             self._mark(MessageSent, Stage.SENT, sds_id, out)
             self.retries.sending_ended(sds_id, now_ms)
@@ -232,7 +233,7 @@ class Sending:
     def possibly_acknowledged(self, sds_id: str, out: Output) -> None:
         """Record that another participant's filter seems to hold a chunk."""
         tracked = self.chunks.find(sds_id)
-        # One report for each chunk, however many filters hold it.
+        # One report for each chunk, whatever the number of filters that hold it.
         if tracked is not None and not tracked[0].has(
             tracked[1], Stage.POSSIBLY_ACKNOWLEDGED
         ):
@@ -246,7 +247,7 @@ class Sending:
         self._mark(MessageAcknowledged, Stage.ACKNOWLEDGED, sds_id, out)
 
     def evicted(self, sds_id: str, out: Output) -> None:
-        """Record that SDS forgot a chunk before anybody acknowledged it."""
+        """Record that SDS forgot a chunk before any participant acknowledged it."""
         self._stop(sds_id)
         self._give_up(sds_id, out)
 
@@ -255,8 +256,8 @@ class Sending:
     def _split(self, payload: bytes) -> list[bytes]:
         """Return the contents of a message's chunks.
 
-        Without segmentation, a content may turn out to be too long for its frame only
-        when it gets that. Of several chunks none may.
+        Without segmentation, the frame may show only later that a content is too long.
+        If a message has several chunks, all must fit.
 
         Raises:
             PayloadTooLarge: There would be too many segments.
@@ -273,7 +274,7 @@ class Sending:
         return contents
 
     def _frame(self, now_ms: int, out: Output, unframed: Unframed) -> Queued | None:
-        """Put a chunk into an SDS message, and encrypt that; None if it fails."""
+        """Put a chunk into an SDS message, and encrypt it; None if that fails."""
         message, chunk = self.chunks.get(unframed.message_id), unframed.chunk
         try:
             step = self._participant.send(unframed.content, now_ms)
@@ -299,7 +300,7 @@ class Sending:
             return None
 
     def _submit(self, broadcast: sds.Broadcast, now_ms: int, out: Output) -> None:
-        """Let a frame wait; one that cannot be encrypted is not sent."""
+        """Queue a frame; a frame that cannot be encrypted is not sent."""
         sds_id = broadcast.message_id
         try:
             dropped = self._outward.submit(broadcast.cause, sds_id, broadcast.value)
@@ -328,7 +329,7 @@ class Sending:
         sds_id: str,
         out: Output,
     ) -> None:
-        """Emit an event with the chunks of which it is true so far."""
+        """Emit an event with all chunks to which it applies so far."""
         tracked = self.chunks.find(sds_id)
         if tracked is None:
             return
@@ -345,7 +346,7 @@ class Sending:
     def _fail_chunk(
         self, sds_id: str, error: SendError, detail: str, out: Output
     ) -> None:
-        """Give a chunk up after an irrecoverable error."""
+        """Stop sending a chunk after an irrecoverable error."""
         self._stop(sds_id)
         tracked = self.chunks.find(sds_id)
         if tracked is not None:
@@ -394,7 +395,7 @@ def _failed(
 def new_message_id(
     channel_id: str, sender_id: str, payload: bytes, now_ms: int, random: Random
 ) -> str:
-    """Return an id by the payload, which equal payloads do not share.
+    """Return an id that depends on the payload, and differs for equal payloads.
 
     Args:
         channel_id: Id of the channel.

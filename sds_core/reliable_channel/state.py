@@ -20,14 +20,13 @@ from sds_core.reliable_channel.outward import OutwardState
 from sds_core.reliable_channel.retries import Retry
 from sds_core.sealed import Seal
 
-# Our messages and how far their chunks have got, for `chunk_info`.
-#
-# Every chunk is an SDS message with an id of its own; events carry the id of the whole
-# message, and list the chunks cumulatively (document, "Event lifecycle").
+# Our messages and the state of their chunks, for `chunk_info`. Every chunk is an SDS
+# message with its own id; events carry the id of the whole message, and list the chunks
+# cumulatively (document, "Event lifecycle").
 
 
 class Stage(IntEnum):
-    """What can be true of a chunk; the value is its place in `Message.stages`."""
+    """A stage of a chunk; the value is its index in `Message.stages`."""
 
     SENDING = 0
     SENT = 1
@@ -42,8 +41,8 @@ class Message(msgspec.Struct, array_like=True):
 
     Attributes:
         message_id: Id for the application.
-        sds_ids: Ids of its chunks, by index; empty for one that has no frame yet.
-        stages: For each `Stage`, the chunks of which it is true.
+        sds_ids: Ids of its chunks, by index; empty for a chunk that has no frame yet.
+        stages: For each `Stage`, the chunks that have reached it.
     """
 
     message_id: str
@@ -53,23 +52,23 @@ class Message(msgspec.Struct, array_like=True):
     )
 
     def mark(self, chunk: int, stage: Stage) -> ChunkInfo:
-        """Record a stage of a chunk, and return all chunks that it is true of."""
+        """Record a stage of a chunk, and return all chunks that have reached it."""
         self.stages[stage].add(chunk)
         return ChunkInfo(tuple(sorted(self.stages[stage])), len(self.sds_ids))
 
     def has(self, chunk: int, stage: Stage) -> bool:
-        """Return whether a stage is true of a chunk."""
+        """Return whether a chunk has reached a stage."""
         return chunk in self.stages[stage]
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing more can happen: each chunk is acknowledged or failed."""
+        """Whether nothing can change any more: each chunk is acknowledged or failed."""
         done = self.stages[Stage.ACKNOWLEDGED] | self.stages[Stage.FAILED]
         return len(done) == len(self.sds_ids)
 
 
 class Chunks:
-    """All messages of ours about which something can still happen, oldest first."""
+    """All our messages that can still change, oldest first."""
 
     def __init__(self) -> None:
         self._messages: dict[str, Message] = {}
@@ -123,7 +122,7 @@ VERSION = 1
 
 
 class RunningState(msgspec.Struct, array_like=True, kw_only=True):
-    """What ends with the process: `Restarted` resets it. Times are Unix ms."""
+    """The part that ends with the process: `Restarted` resets it. Times are Unix ms."""
 
     is_started: bool
     is_online: bool
@@ -134,7 +133,7 @@ class RunningState(msgspec.Struct, array_like=True, kw_only=True):
     sync_ms: int | float
     latest_sync_ms: int | float
     fetching: FetchingState
-    # Of states before 0.15.0, which had no such time: not before the next frame.
+    # States before 0.15.0 do not have this time: not before the next frame.
     requests_sync_ms: int | float = inf
 
 
@@ -145,7 +144,7 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
         content_topic: Topic of its messages.
         participant: Snapshot of the SDS participant.
         now_ms: Time of the last input, Unix ms.
-        seed: Seed of everything random from here on.
+        seed: Seed of all random values from here on.
         messages: Own messages, oldest first.
         retries: Their chunks that may be sent again, by SDS id.
         outward: Frames on their way out.

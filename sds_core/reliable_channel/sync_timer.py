@@ -1,14 +1,14 @@
 """When the next sync message is due (document, "Synchronisation messages").
 
-All participants share the work: each draws a random time, and traffic of others, which
-says the same as a sync message, has it drawn again. Requests for repair are said by
-nobody else: when one is due, nothing puts the sync message off that carries it (SDS-R
+All participants share the work: each draws a random time, and draws it again after
+traffic of others, which replaces a sync message. No other participant sends our repair
+requests: when a request is due, nothing delays the sync message that carries it (SDS-R
 guide, "Periodic Sync Messages").
 
 It replaces the timer of the SDS participant (`sds_core.message_channel.sync`), which a
-channel turns off. That one follows SDS: its limit grows with the group, and it never
-stops. This one follows the Reliable Channel API: its factors are options, one is for a
-frame that could not be sent, and it runs only while the channel is started.
+channel turns off. That timer follows SDS: its limit grows with the group, and it never
+stops. This timer follows the Reliable Channel API: its factors are options, one factor
+is for a frame that could not be sent, and it runs only while the channel is started.
 """
 
 from __future__ import annotations
@@ -18,19 +18,22 @@ from math import inf
 from random import Random
 
 MOST_POSTPONEMENT = 2
-"""Traffic puts a sync message off until so many intervals after our last frame. Without
-an end, one who only listens to a steady speaker would never acknowledge anything."""
+"""Number of intervals after our last frame for which traffic delays a sync message.
+
+Without a limit, a participant that only listens to a steady sender would never
+acknowledge anything.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncMultipliers:
-    """Factors on the time drawn, by what happened; the document's by default.
+    """Factors on the drawn time, by cause; the defaults are the document's.
 
     Attributes:
-        content_received: Sooner, to acknowledge it.
-        content_sent: It carried our history already.
-        sync_received: Others know as much from it as from ours.
-        sync_sent: After our own; js-waku takes 2.
+        content_received: Earlier, to acknowledge it.
+        content_sent: Later, because it carried our history.
+        sync_received: Later, because others know the same from it as from ours.
+        sync_sent: After our own; js-waku uses 2.
         sync_failed: Later, since the network or the budget is exhausted.
     """
 
@@ -53,14 +56,15 @@ class ChannelSyncTimer:
 
     Args:
         interval_ms: `sync_min_interval_ms`; 0 for no sync messages.
-        requests_factor: Time from one frame of ours to a sync message with requests, as
-            a factor on the time drawn.
+        requests_factor: Time from one of our frames to a sync message with requests, as
+            a factor on the drawn time.
         random: Source of the times.
 
     Attributes:
         next_ms: When the next one is due, Unix ms; inf if never.
         latest_ms: Until when traffic of others may put it off, Unix ms.
-        requests_ms: From when on one may be sent for requests, Unix ms; inf if never.
+        requests_ms: Time from which one may be sent for requests, Unix ms; inf if
+            never.
     """
 
     def __init__(
@@ -82,7 +86,7 @@ class ChannelSyncTimer:
         return min(self.next_ms, max(request_ms, self.requests_ms))
 
     def restart(self, multiplier: float, now_ms: int) -> None:
-        """Draw anew after a frame of ours, or one that could not be sent."""
+        """Draw a new time after our frame, or after a frame that could not be sent."""
         if not self._interval_ms:
             return
         drawn_ms = self._drawn_ms(multiplier)
@@ -98,7 +102,7 @@ class ChannelSyncTimer:
         self.next_ms = self.latest_ms = self.requests_ms = inf
 
     def put_off(self, multiplier: float, now_ms: int) -> None:
-        """Draw anew after a frame of another, within the limit."""
+        """Draw a new time after a frame of another participant, within the limit."""
         if self._interval_ms:
             drawn_ms = now_ms + self._drawn_ms(multiplier)
             self.next_ms = min(drawn_ms, self.latest_ms)

@@ -1,7 +1,7 @@
 """Encryption whose results a journal stores: a replay gives the same ciphertexts.
 
-Ciphers draw a new nonce each time. A retry after a restart must still be the message
-whose hash others have as retrieval hint, so a replay reads the first result.
+Ciphers draw a new nonce each time. A retry after a restart must have the hash that
+others store as retrieval hint, so a replay uses the first result.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sds_core.reliable_channel.encryption import Encryption
 
 
 class TapedEncryption:
-    """Encrypts by a cipher, or by what it returned before.
+    """Encrypts with a cipher, or returns the results of an earlier run.
 
     Args:
         encryption: The cipher; None if frames are sent as they are.
@@ -25,7 +25,7 @@ class TapedEncryption:
         self._replayed: deque[bytes] = deque()
 
     def replay(self, ciphertexts: Iterable[bytes]) -> None:
-        """Have the next encryptions return these."""
+        """Make the next encryptions return these."""
         self._replayed = deque(ciphertexts)
 
     def take_recorded(self) -> list[bytes]:

@@ -70,6 +70,7 @@ PROGRAMS: Mapping[str, Callable[[], bool]] = {
     "node": has_node,
     "npm": _is_on_path("npm"),
     "go": _is_on_path("go"),
+    "vale": _is_on_path("vale"),
 }
 """By name, whether a program is there. Markers can name no others."""
 

@@ -1,7 +1,8 @@
-"""Splits payloads that are too long for one message, and puts them together again.
+"""Splits payloads that are too long for one message, and reassembles them.
 
-Each segment has Keccak-256 of the whole payload, its place and the counts; parity
-segments can stand in for lost ones. What is put together has the hash, or is refused.
+Each segment has the Keccak-256 hash of the whole payload, its index and the counts;
+parity segments can replace lost ones. A reassembled payload is refused if it does not
+have the hash.
 """
 
 from sds_core.reliable_channel.segmentation.errors import (

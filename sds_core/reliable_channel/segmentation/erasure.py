@@ -7,16 +7,17 @@ in the field's form (`field.py`) and in the points:
   value at point i, for a polynomial of lower degree than there are data shards; parity
   shard j is the value at the point after them.
 - Leopard (Leopard-RS with 8 bits: nim-segmentation, LIP-243): with m the next power of
-  two of the parity count, parity shard j is the value at point j and data shard i at
-  m + i, zero at the points after them, for a polynomial of degree below 256 - m.
+  two of the parity count, parity shard j is the value at point j and data shard i at m
+  + i. The values at the points after them are zero. The polynomial has a degree below
+  256 - m.
 
-Interoperability: parity is equal, byte for byte, to what klauspost/reedsolomon 1.14.2
-computes in its default form and in its Leopard form of 8 bits
-(tests/vectors/reed_solomon.json). Leopard-RS goes over to a field of 16 bits when
-data count + m exceeds 256; `is_supported` is False there.
+Interoperability: parity is equal, byte for byte, to that of klauspost/reedsolomon
+1.14.2 in its default form and in its Leopard form of 8 bits
+(tests/vectors/reed_solomon.json). Leopard-RS switches to a field of 16 bits when data
+count + m exceeds 256; `is_supported` is False there.
 
-No library: those for Python write neither code. zfec is under the GPL, pyeclib allows
-32 shards and frames them itself, reedsolo works byte by byte, and galois brings a
+No library is used: those for Python write neither code. zfec is under the GPL, pyeclib
+allows 32 shards and frames them itself, reedsolo works byte by byte, and galois needs a
 compiler of 219 MB and is ten times slower than these tables.
 """
 
@@ -48,7 +49,7 @@ LEOPARD_ALIGNMENT_BYTES = 64
 
 
 def is_supported(code: ErasureCode, data_count: int, parity_count: int) -> bool:
-    """Return whether there are enough points for so many shards."""
+    """Return whether the field has enough points for these numbers of shards."""
     if data_count < 1 or parity_count < 1:
         return False
     if code is ErasureCode.LEOPARD:
@@ -101,7 +102,7 @@ def recover(
     used = sorted(parity)[: len(missing)]
     length = len(parity[used[0]])
     known = sorted(data)
-    # What is left of each parity shard is the contribution of the missing shards.
+    # The rest of each parity shard is the contribution of the missing shards.
     shards = [data[index] for index in known]
     rest = [
         _combine(
@@ -163,7 +164,7 @@ def _lagrange(field: Field, count: int, points: range) -> list[bytes]:
 def _combine(
     field: Field, factors: bytes, shards: Sequence[bytes], length: int
 ) -> bytes:
-    """Return the sum of shards of one length, each times its factor."""
+    """Return the sum of shards of one length, each multiplied by its factor."""
     total = np.zeros(length, np.uint8)
     for factor, shard in zip(factors, shards, strict=True):
         total ^= np.frombuffer(shard.translate(field.multiples[factor]), np.uint8)
@@ -193,5 +194,5 @@ def _inverse(field: Field, square: Sequence[bytes]) -> list[bytes]:
 
 
 def _next_power(number: int) -> int:
-    """Return the least power of two that is not below a number of at least 1."""
+    """Return the smallest power of two that is at least a positive number."""
     return 1 << (number - 1).bit_length()

@@ -8,7 +8,7 @@
     ├── SetTooLarge             add: its payload cannot be held
     └── PayloadHashMismatch     add: the payload is not the one that was sent
 
-Each carries its values as attributes and repeats them in its message.
+Each error has its values as attributes and in its message.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class NotASegment(SegmentationError):
 
 
 class SegmentTooLarge(SegmentationError):
-    """A segment is longer than the transport carries; it was not read."""
+    """A segment is longer than the transport allows; it was not read."""
 
     def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
         super().__init__(f"a segment has {actual_bytes} bytes, at most {limit_bytes}")
@@ -63,7 +63,7 @@ class SegmentsDisagree(SegmentationError):
 
 
 class SetTooLarge(SegmentationError):
-    """The segments of one payload need more memory than there is; they are dropped."""
+    """The segments of one payload need more memory than the limit; they are dropped."""
 
     def __init__(
         self, payload_hash: bytes, actual_bytes: int, limit_bytes: int

@@ -1,4 +1,4 @@
-"""How payloads are split, and how much of others is held until it is complete."""
+"""How payloads are split, and how many incomplete payloads are held."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ MOST_SEGMENTS: Final = 256
 """Data and parity segments of one payload together, in every layout."""
 
 HEADER_ROOM_BYTES: Final = 128
-"""No header of a segment is longer: nim-segmentation keeps so much free for it."""
+"""Maximum size of a segment's header; nim-segmentation reserves as much for it."""
 
 _RATE_STEPS = 1_000_000
-"""The parity rate is a fraction of this, as in nim-segmentation: with floating point
-two programs would not always round to the same number."""
+"""The parity rate is a multiple of 1 / this number, as in nim-segmentation.
+
+With floating point, two programs would not always round to the same number.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,17 +32,21 @@ class SegmentationOptions:
     """Options of `Segmenter` and `Reassembler`.
 
     Attributes:
-        layout: Field layout that is written; all three are read.
-        segment_bytes: Most bytes of the payload in one segment, to which the header is
-            added; see `share_bytes`. nim-segmentation counts a header of up to 128
-            bytes in: its 102,400 are 102,272 here.
+        layout: Field layout that is written; all three can be read.
+        segment_bytes: Maximum bytes of the payload in one segment; the header comes in
+            addition; see `share_bytes`. nim-segmentation includes a header of up to 128
+            bytes: its 102,400 are 102,272 here.
         parity_rate: Parity segments as a share of the data segments, in [0, 1]; 0 for
-            none. nim-segmentation has 0 as well, status-go and LIP-243 0.125.
-        parity_from: Fewest data segments that get parity. Parity of one segment is a
-            copy of it; nim-segmentation sends it, and so doubles small messages.
+            none. The default of nim-segmentation is 0 too, that of status-go and
+            LIP-243 is 0.125.
+        parity_from: Minimum number of data segments for which parity is sent. Parity of
+            one segment is a copy of it; nim-segmentation sends it, which doubles small
+            messages.
         max_segment_bytes: A longer segment is refused: the routing layer's limit.
-        max_sets: Incomplete payloads that are held; the least recently updated goes.
-        max_buffered_bytes: Size of all their segments; likewise.
+        max_sets: Number of incomplete payloads that are held; the least recently
+            updated is dropped.
+        max_buffered_bytes: Total size of their segments; the least recently updated is
+            dropped.
         idle_timeout_ms: An incomplete payload is dropped after so long without a new
             segment.
     """
@@ -79,7 +85,7 @@ class SegmentationOptions:
 
     @property
     def share_bytes(self) -> int:
-        """Length of the payload's share in each data segment but the last.
+        """Length of the payload's share in each data segment except the last.
 
         It is `segment_bytes`; Leopard-RS needs a multiple of 64.
         """
@@ -99,10 +105,10 @@ class SegmentationOptions:
         return max(1, -(-payload_bytes // self.share_bytes))
 
     def parity_count(self, data_count: int) -> int:
-        """Return how many parity segments so many data segments get.
+        """Return how many parity segments are sent for a number of data segments.
 
-        status-go rounds down and leaves parity out if it does not fit; the others round
-        up, to at most as many as data segments.
+        status-go rounds down and sends no parity if it does not fit; the others round
+        up, to at most the number of data segments.
         """
         if data_count < self.parity_from:
             return 0

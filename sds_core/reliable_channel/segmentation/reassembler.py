@@ -1,12 +1,12 @@
-"""Puts payloads together from segments that arrive in any order.
+"""Reassembles payloads from segments that arrive in any order.
 
 Limits are those of nim-segmentation: the least recently updated payload is dropped if
-there are too many, and an incomplete one after a time without a new segment. Repeats of
-a segment extend nothing.
+too many are incomplete, and an incomplete one after a time without a new segment.
+Repeated segments do not extend this time.
 
-Whole payloads that arrive twice are two payloads: what arrives is a message of SDS,
-which drops repeats by their id, and an application may send the same twice. If one
-sender does so before the first copy is complete, the two are taken for one.
+A whole payload that arrives twice counts as two payloads, because SDS drops repeated
+messages by their id, and an application may send the same payload twice. If a sender
+sends the second copy before the first is complete, the two count as one.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from sds_core.wire.segment_header import (
 
 
 class Outcome(StrEnum):
-    """What became of a segment."""
+    """Effect of a segment."""
 
     STORED = "stored"
     COMPLETE = "complete"
     DUPLICATE = "duplicate"
-    """Its place is filled; it was ignored."""
+    """Another segment has its index; it was ignored."""
     LATE = "late"
     """Its payload is complete already; it was ignored."""
 
@@ -73,14 +73,15 @@ class Progress:
     """The state of a payload after a segment.
 
     Attributes:
-        outcome: What became of the segment.
+        outcome: Effect of the segment.
         payload_hash: Keccak-256 of the payload.
         received: Number of different segments so far, data and parity.
-        needed: Number of segments that are enough: that of data segments; None while
-            only parity segments of status-go have arrived, which lack it.
+        needed: Number of segments that suffice, which is that of data segments; None
+            while only parity segments of status-go have arrived, which do not contain
+            it.
         total: Number of all segments, as far as they are known.
         payload: The payload, once it is complete.
-        dropped: Incomplete payloads that made room.
+        dropped: Incomplete payloads that were dropped to make room.
     """
 
     outcome: Outcome
@@ -93,7 +94,7 @@ class Progress:
 
 
 class _Key(NamedTuple):
-    """What segments of one payload have in common; no count, which parity may lack."""
+    """Properties that all segments of one payload share; the counts may differ."""
 
     sender_id: str
     payload_hash: bytes
@@ -120,8 +121,8 @@ class _Finished:
 class Reassembler:
     """Holds segments until their payloads are complete.
 
-    After a restart, add the stored segments again: those whose outcome was `STORED` and
-    whose payload is not complete are the whole state.
+    After a restart, add the stored segments again: the segments whose outcome was
+    `STORED` and whose payload is incomplete are the whole state.
     """
 
     def __init__(self, options: SegmentationOptions) -> None:
@@ -130,7 +131,7 @@ class Reassembler:
         self._sets: dict[_Key, SegmentSet] = {}
         self._finished: dict[_Key, _Finished] = {}
         self._held_bytes = 0
-        # Not yet reported: what made room for a segment that then caused an error.
+        # Not yet reported: payloads dropped for a segment that then caused an error.
         self._dropped: list[DroppedSet] = []
 
     @property
@@ -155,10 +156,10 @@ class Reassembler:
         """Add a segment.
 
         Args:
-            segment: The content of one message; with the layout of status-go also a
-                payload that was not split.
+            segment: The content of one message; in the layout of status-go, it can also
+                be an unsplit payload.
             now_ms: Unix ms; never goes back.
-            sender_id: Its sender, so that equal payloads of two senders are kept apart.
+            sender_id: Its sender; equal payloads of two senders stay separate.
 
         Raises:
             NotASegment: The bytes are no segment.
@@ -202,9 +203,10 @@ class Reassembler:
         return self._progress(Outcome.COMPLETE, segments, payload)
 
     def expire(self, now_ms: int) -> tuple[DroppedSet, ...]:
-        """Drop what had no new segment for the idle timeout, and return it.
+        """Drop payloads without a new segment for the idle timeout, and return them.
 
-        Includes what was dropped for a segment that then caused an error.
+        This includes payloads that were dropped for a segment that then caused an
+        error.
         """
         limit_ms = now_ms - self._options.idle_timeout_ms
         for key, segments in list(self._sets.items()):
@@ -226,7 +228,7 @@ class Reassembler:
         )
 
     def _late(self, key: _Key, header: SegmentHeader, now_ms: int) -> Progress | None:
-        """Return the progress if the payload is complete; None if it is sent again."""
+        """Return the progress if the payload is complete; None if it was sent again."""
         finished = self._finished.get(key)
         if finished is None:
             return None

@@ -1,4 +1,4 @@
-"""The segments of one payload that have arrived, and the payload that they make."""
+"""The segments of one payload that have arrived, and the payload made from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SegmentSet:
 
     Attributes:
         payload_hash: Keccak-256 of the payload, from the segments.
-        layouts: The layouts that all of them can be in.
+        layouts: The layouts that fit all of them.
         data_count: Number of data segments; None while only parity segments of
             status-go have arrived.
         parity_count: Number of parity segments; None if no segment has named it.
@@ -104,11 +104,12 @@ class SegmentSet:
         self._shares(header)[header.index] = header.payload
 
     def payload(self) -> bytes | None:
-        """Return the payload; None if it takes more segments.
+        """Return the payload; None if more segments are needed.
 
-        The layouts of status-go and LIP-243 do not have its length. If the last data
-        segment was recovered, its padding cannot be told from zeros at the payload's
-        end: if neither all of them nor none give the hash, that segment is awaited.
+        The layouts of status-go and LIP-243 do not contain the payload's length. If the
+        last data segment was recovered, its padding cannot be distinguished from zeros
+        at the payload's end. If the hash fits neither with all of these zeros nor with
+        none, the set waits for that segment.
 
         Raises:
             PayloadHashMismatch: The segments do not make the payload of their hash.
@@ -116,7 +117,7 @@ class SegmentSet:
         if self.data_count is None or self.received < self.data_count:
             return None
         has_last = self.data_count - 1 in self._data
-        # Not tried again with each further segment: it is the costly part.
+        # This is not repeated with each further segment, because it is expensive.
         if self._awaits_last and not has_last:
             return None
         shares = self._all_shares(self.data_count)
@@ -135,13 +136,13 @@ class SegmentSet:
         return SegmentLayout.NIM_SEGMENTATION in self.layouts
 
     def _candidates(self, shares: list[bytes]) -> Iterator[bytes]:
-        """Yield what the payload may be, by what ends the last share."""
+        """Yield possible payloads; they differ in the length of the last share."""
         joined = b"".join(shares)
         if self._whole_bytes is not None:
             yield joined[: self._whole_bytes]
             return
         yield joined
-        # Writers of LIP-243 may send the last segment with its padding, too.
+        # Programs that write LIP-243 may also send the last segment with its padding.
         padding = len(shares[-1]) - len(shares[-1].rstrip(b"\0"))
         if padding:
             yield joined[:-padding]
@@ -149,7 +150,7 @@ class SegmentSet:
     def _all_shares(self, data_count: int) -> list[bytes] | None:
         """Return the shares of all data segments; None if parity cannot be used.
 
-        If the last one was recovered, it is padded.
+        If the last one was recovered, it has padding.
         """
         if len(self._data) == data_count:
             return [self._data[index] for index in range(data_count)]

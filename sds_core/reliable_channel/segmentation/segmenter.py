@@ -10,10 +10,10 @@ from sds_core.wire.segment_header import SegmentHeader, SegmentLayout, payload_h
 
 
 def write_segment(header: SegmentHeader) -> bytes:
-    """Return a segment in the first of its header's layouts.
+    """Return a segment in the first layout of its header.
 
-    Fields are in the order of their numbers; those of value zero are left out, as
-    protobuf's third version does.
+    Fields are in the order of their numbers; fields with value zero are omitted, as in
+    proto3.
     """
     layout = header.layouts[0]
     if layout is SegmentLayout.NIM_SEGMENTATION:
@@ -67,8 +67,8 @@ class Segmenter:
     def split(self, payload: bytes) -> list[bytes]:
         """Return the data segments of a payload in order, then its parity segments.
 
-        A payload that fits into one segment is one segment too, except in the layout of
-        status-go, which sends it as it is.
+        A payload that fits into one segment becomes one segment, except in the layout
+        of status-go, which sends it unsplit.
 
         Raises:
             PayloadTooLarge: The payload needs too many segments.
