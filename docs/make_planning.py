@@ -51,9 +51,7 @@ _FILTER_IDS: Final = (2_500, 5_000, 8_000, 10_000, 12_000, 15_000, 20_000, 30_00
 _NIM_MOST_IDS: Final = 12_000
 """A filter of nim-sds has no more ids: it rolls over."""
 SAMPLE: Final = PagePart("planning.md", "make_planning what-if", "the sample")
-_SAMPLE_CHANGES: Final = (
-    "--set participants=2x --set messages_per_day=2x --variant short:causal_history=2"
-)
+_SAMPLE_CHANGES: Final = "--set participants=2x --set messages_per_day=2x"
 
 
 class Table(NamedTuple):
