@@ -12,7 +12,7 @@ from random import Random
 from statistics import fmean
 from typing import NamedTuple
 
-from docs.page_part import PagePart
+from docs.page_part import PagePart, table
 from sds_core.message_channel import Cause, Profile
 from sds_core.reliable_channel import (
     MessageReceived,
@@ -291,11 +291,10 @@ def _table(load: Load, cells: list[Cell]) -> Iterator[str]:
     yield ""
     measures = [_SOON, _LATE, "bytes"]
     heads = [*measures, *(f"retries: {one}" for one in measures)]
-    yield _row(["loss", "repair", *heads])
-    yield _row(["---"] * (2 + len(heads)))
+    rows = []
     for place in range(0, len(cells), 2):
         without, with_retries = cells[place : place + 2]
-        yield _row(
+        rows.append(
             [
                 f"{without.loss * 100:g} %",
                 without.repairs.name,
@@ -303,6 +302,7 @@ def _table(load: Load, cells: list[Cell]) -> Iterator[str]:
                 *_figures(with_retries.results),
             ]
         )
+    yield from table(["loss", "repair", *heads], rows)
 
 
 def _figures(results: list[Measured]) -> Iterator[str]:
@@ -317,10 +317,6 @@ def _spread(values: list[float], shown: Callable[[float], str]) -> str:
     if not values:
         return "none"
     return f"{shown(fmean(values))} ({shown(min(values))} to {shown(max(values))})"
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +15,7 @@ from rich.progress import track
 from rich.table import Table
 
 from docs.accuracy_tables import CALM, SECTIONS, Section, percent, wrong_share
+from docs.page_part import table
 from tests.support.accuracy.causes import (
     CAUSE_SCENARIOS,
     CAUSED,
@@ -382,11 +383,10 @@ def text_of(grid: Grid) -> str:
     lines = [f"## {grid.title}", ""]
     if grid.text:
         lines += [grid.text, ""]
-    lines += [_line(grid.heads), f"|{'---|' * len(grid.heads)}"]
     empty = [row[0] for row in grid.rows if _NOTHING.issuperset(row[2:])]
     # A few such rows are no burden.
     empty = empty if len(empty) > 2 else []
-    lines += [_line(row) for row in grid.rows if row[0] not in empty]
+    lines += table(grid.heads, (row for row in grid.rows if row[0] not in empty))
     if empty:
         lines += ["", f"Nothing to count: {', '.join(empty)}."]
     if grid.notes:
@@ -432,12 +432,12 @@ def run(seeds: int) -> Results:
 
 def show(grid: Grid, console: Console) -> None:
     """Print a table."""
-    table = Table(title=grid.title, title_justify="left")
+    shown = Table(title=grid.title, title_justify="left")
     for place, head in enumerate(grid.heads):
-        table.add_column(head, justify="right" if place else "left")
+        shown.add_column(head, justify="right" if place else "left")
     for row in grid.rows:
-        table.add_row(*(cell.replace("*", "") for cell in row))
-    console.print(table)
+        shown.add_row(*(cell.replace("*", "") for cell in row))
+    console.print(shown)
 
 
 def _figures(play: tuple[str, int]) -> Figures:
@@ -460,10 +460,6 @@ def _caught_up(outage: tuple[int | None, int]) -> CatchUp:
 
 def _shown(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 @click.command()

@@ -17,6 +17,7 @@ from connectors.web.operations import Operation
 from connectors.web.paging import PAGE_LIMIT
 from connectors.web.side_apps import create_audit_app
 from connectors.web.sources import Sources
+from docs.page_part import table
 from sds_core.audit.figures import AuditFigures
 from sds_core.observer.snapshot import Snapshot
 from sds_core.times import SUFFIX
@@ -95,8 +96,8 @@ def page() -> str:
     lines = [
         _HEAD.format(
             path=PATH,
-            parameters="\n".join(_table(_PARAMETER_HEADS, usual.parameters)),
-            errors="\n".join(_table(("status", "meaning"), errors)),
+            parameters="\n".join(table(_PARAMETER_HEADS, usual.parameters)),
+            errors="\n".join(table(("status", "meaning"), errors)),
             limit=PAGE_LIMIT,
         ),
         "## Addresses\n",
@@ -180,7 +181,7 @@ def _addresses(paths: Mapping[str, Any], usual: _Usual) -> Iterator[str]:
         yield f"{' '.join(filter(None, (first['summary'], first['description'])))}\n"
         rows = list(_parameters(first))
         if own := [row for row in rows if row not in usual.parameters]:
-            yield from _table(_PARAMETER_HEADS, own)
+            yield from table(_PARAMETER_HEADS, own)
             yield ""
         answers = dict.fromkeys(
             kind
@@ -238,7 +239,7 @@ def _objects(schemas: Mapping[str, Any]) -> Iterator[str]:
             but = f", without {', '.join(lacking)}" if lacking else ""
             yield f"Keys of {_link(like)}{but}, and:\n"
             rows = [row for row in rows if row not in tables[like]]
-        yield from _table(("key", "type", "meaning"), _abridged(rows, figures))
+        yield from table(("key", "type", "meaning"), _abridged(rows, figures))
         yield ""
 
 
@@ -282,12 +283,6 @@ def _keys(
             yield from _keys(part, schemas, path)
         else:
             yield f"`{before}{key}`", _kind(value), _meaning(value)
-
-
-def _table(heads: Row, rows: Iterable[Row]) -> Iterator[str]:
-    yield f"| {' | '.join(heads)} |"
-    yield f"|{'---|' * len(heads)}"
-    yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
 def _meaning(described: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ only draw, from the page. `delivery` takes ten minutes of CPU time, `targets` fo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
@@ -27,7 +27,7 @@ from click.testing import CliRunner
 
 from connectors.sweep_results import read_sweep
 from connectors.toml_file import read_toml
-from docs.page_part import PagePart
+from docs.page_part import PagePart, table
 from docs.planning_charts import drawn
 from sds_core.planning.closed_forms import false_positive_rates
 from sds_core.planning.experiment import Outcome
@@ -70,14 +70,6 @@ class Table(NamedTuple):
         return PagePart("planning.md", f"make_planning {name}", self.content)
 
 
-def _markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(heads)} |"
-    yield f"|---{'|---' * (len(heads) - 1)}|"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
-    yield ""
-
-
 def _pivot(
     heading: str,
     cells: Iterable[Cell],
@@ -101,13 +93,14 @@ def _pivot(
         others = {key: one for key, one in cell.values.items() if key != column}
         rows.setdefault(label(others), {})[cell.values[column]] = text(cell)
     values = sorted({value for row in rows.values() for value in row})
-    yield from _markdown(
+    yield from table(
         [heading, *map(head, values)],
         (
             [name, *(row.get(value, "") for value in values)]
             for name, row in rows.items()
         ),
     )
+    yield ""
 
 
 def _settings(values: Mapping[str, Any]) -> str:
@@ -190,10 +183,10 @@ def _false(_: Grid, cells: list[Cell]) -> Iterator[str]:
             share = cell.figures["exposed"].value * rate
             yield "rolls over" if rolls else f"{float(f'{1e6 * share:.2g}'):,.12g}"
 
-    yield from _markdown(
-        heads,
-        (list(row(ids, rate)) for ids, rate in zip(_FILTER_IDS, rates, strict=True)),
+    yield from table(
+        heads, (row(ids, rate) for ids, rate in zip(_FILTER_IDS, rates, strict=True))
     )
+    yield ""
 
 
 def _cost(_: Grid, cells: list[Cell]) -> Iterator[str]:

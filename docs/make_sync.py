@@ -8,7 +8,7 @@ Bytes and rounds of the same versions are the same again.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
 import click
 
@@ -25,7 +25,7 @@ from benchmarks.prolly.measure import (
 )
 from benchmarks.prolly.results import Cell, SyncRun, Timing, read_run, write_run
 from benchmarks.prolly.workload import SHAPES, SIZES, cells
-from docs.page_part import PagePart
+from docs.page_part import PagePart, table
 from sds_core.prolly.batched.lists import FINGERPRINT_BYTES
 from sds_core.prolly.document import MAX_START_NODES
 from sds_core.prolly.hashing import DEFAULT_FAN_OUT
@@ -86,7 +86,7 @@ def _about(run: SyncRun) -> str:
 
 def _goals(run: SyncRun) -> str:
     head = ("what", "aim", "this run", "")
-    return "\n".join(["### Goals", "", *_table(head, goals(run))])
+    return "\n".join(["### Goals", "", *table(head, goals(run))])
 
 
 def goals(run: SyncRun) -> Iterator[tuple[str, str, str, str]]:
@@ -200,7 +200,7 @@ def _bytes(run: SyncRun, number: int) -> str:
                 *_traffic(run.find("main", "document", *place)),
             )
         )
-    return "\n".join([*lines, *_table(head, rows)])
+    return "\n".join([*lines, *table(head, rows)])
 
 
 def _processor(run: SyncRun) -> str:
@@ -228,7 +228,7 @@ def _processor(run: SyncRun) -> str:
         "Without the building of trees and lists.",
         "",
     ]
-    return "\n".join([*lines, *_table(head, rows)])
+    return "\n".join([*lines, *table(head, rows)])
 
 
 _CONTENDERS = ("batched", "negentropy", "document")
@@ -258,7 +258,7 @@ def _units(run: SyncRun) -> str:
         if size == number
     ]
     lines = [f"### Bytes of negentropy by the unit of its times, {number:,} messages"]
-    return "\n".join([*lines, "", *_table(head, rows)])
+    return "\n".join([*lines, "", *table(head, rows)])
 
 
 def _long(run: SyncRun) -> str:
@@ -278,7 +278,7 @@ def _long(run: SyncRun) -> str:
         bytes_of = (_traffic(one)[0] for one in found)
         rows.append((shape, *bytes_of, _ratio(long, theirs)))
     title = f"### Length of fingerprints: {TUNED_DIFFERENCES} of {number:,} messages"
-    return "\n".join([title, "", *_table(head, rows)])
+    return "\n".join([title, "", *table(head, rows)])
 
 
 def _sides(run: SyncRun) -> str:
@@ -293,7 +293,7 @@ def _sides(run: SyncRun) -> str:
             cells_of = (ours, theirs, run.find("sides", "document", *place))
             rows.append((shape, side, *(one for c in cells_of for one in _traffic(c))))
     title = f"### Who lacks {TUNED_DIFFERENCES} of {number:,} messages"
-    return "\n".join([title, "", *_table(head, rows)])
+    return "\n".join([title, "", *table(head, rows)])
 
 
 _HEADS = ("batched", "rounds", "negentropy", "rounds", "document", "rounds")
@@ -317,7 +317,7 @@ def _fan_outs(run: SyncRun) -> str:
                 row += _traffic(run.find("fan-out", name, *place))
         rows.append(row)
     title = f"### Fan-out: bytes for {TUNED_DIFFERENCES} of {number:,} messages"
-    return "\n".join([title, "", *_table(head, rows)])
+    return "\n".join([title, "", *table(head, rows)])
 
 
 def _alone(run: SyncRun) -> str:
@@ -341,7 +341,7 @@ def _alone(run: SyncRun) -> str:
         if contender == of
     ]
     head = ("of", "what", *(f"{number:,} messages" for number in SIZES))
-    return "\n".join([*lines, *_table(head, rows)])
+    return "\n".join([*lines, *table(head, rows)])
 
 
 def _stretches(run: SyncRun) -> str:
@@ -361,7 +361,7 @@ def _stretches(run: SyncRun) -> str:
         "midst is missing.",
         "",
     ]
-    return "\n".join([*lines, *_table(head, rows)])
+    return "\n".join([*lines, *table(head, rows)])
 
 
 def _rival(
@@ -403,11 +403,6 @@ def _ms(value: float) -> str:
 
 def _outcome(is_met: bool) -> str:
     return "met" if is_met else "missed"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    return lines + [f"| {' | '.join(row)} |" for row in rows]
 
 
 def make_page() -> None:
