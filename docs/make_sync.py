@@ -52,9 +52,8 @@ def block(run: SyncRun) -> str:
     parts = [
         _about(run),
         _goals(run),
-        *(_bytes(run, number) for number in SIZES),
+        *(_bytes(run, number) for number in (SIZES[0], SIZES[-1])),
         _processor(run),
-        _units(run),
         _long(run),
         _sides(run),
         _fan_outs(run),
@@ -204,31 +203,22 @@ def _bytes(run: SyncRun, number: int) -> str:
 
 
 def _processor(run: SyncRun) -> str:
-    head = (
-        "which",
-        "differences",
-        *(f"{name}, {number:,}" for number in SIZES for name in _CONTENDERS),
-    )
-    counts = [(shape, count) for number, count, shape in cells() if number == SIZES[-1]]
     rows = [
         (
             shape,
             f"{count:,}",
-            *(
-                _spent(_found(run, name, number, count, shape))
-                for number in SIZES
-                for name in _CONTENDERS
-            ),
+            *(_spent(_found(run, name, number, count, shape)) for name in _CONTENDERS),
         )
-        for shape, count in counts
+        for number, count, shape in cells()
+        if number == SIZES[-1]
     ]
     lines = [
-        "### CPU time of a synchronisation, both sides, ms",
+        f"### CPU time of a synchronisation, {SIZES[-1]:,} messages, both sides, ms",
         "",
         "Without the building of trees and lists.",
         "",
     ]
-    return "\n".join([*lines, *table(head, rows)])
+    return "\n".join([*lines, *table(("which", "differences", *_CONTENDERS), rows)])
 
 
 _CONTENDERS = ("batched", "negentropy", "document")
@@ -240,25 +230,6 @@ def _found(
     if contender == "negentropy":
         return _rival(run, "main", number, count, shape)
     return run.find("main", contender, number, count, shape)
-
-
-def _units(run: SyncRun) -> str:
-    number = SIZES[-1]
-    head = ("which", "differences", *(f"times in {unit}" for unit in _UNITS))
-    rows = [
-        (
-            shape,
-            f"{count:,}",
-            *(
-                _traffic(run.find("main", f"negentropy {unit}", size, count, shape))[0]
-                for unit in _UNITS
-            ),
-        )
-        for size, count, shape in cells()
-        if size == number
-    ]
-    lines = [f"### Bytes of negentropy by the unit of its times, {number:,} messages"]
-    return "\n".join([*lines, "", *table(head, rows)])
 
 
 def _long(run: SyncRun) -> str:
@@ -290,31 +261,28 @@ def _sides(run: SyncRun) -> str:
             place = (number, TUNED_DIFFERENCES, shape, side)
             ours = run.find("sides", "batched", *place)
             theirs = _rival(run, "sides", *place)
-            cells_of = (ours, theirs, run.find("sides", "document", *place))
-            rows.append((shape, side, *(one for c in cells_of for one in _traffic(c))))
+            rows.append((shape, side, *_traffic(ours), *_traffic(theirs)))
     title = f"### Who lacks {TUNED_DIFFERENCES} of {number:,} messages"
     return "\n".join([title, "", *table(head, rows)])
 
 
-_HEADS = ("batched", "rounds", "negentropy", "rounds", "document", "rounds")
+_HEADS = ("batched", "rounds", "negentropy", "rounds")
 
 
 def _fan_outs(run: SyncRun) -> str:
     number = SIZES[-1]
     head = ["fan-out", "build, s"]
-    for name in ("batched", "document"):
-        for shape in SHAPES:
-            head += [f"{name}, {shape}", "rounds"]
+    for shape in SHAPES:
+        head += [shape, "rounds"]
     rows = []
     for fan_out in FAN_OUTS:
         built = run.timing(f"fan-out {fan_out}", "build", number)
         built_ms = None if built is None else built.median_ms
         took = _ABSENT if built_ms is None else f"{built_ms / 1_000:.2f}"
         row = [str(fan_out), took]
-        for name in ("batched", "document"):
-            for shape in SHAPES:
-                place = (number, TUNED_DIFFERENCES, shape, str(fan_out))
-                row += _traffic(run.find("fan-out", name, *place))
+        for shape in SHAPES:
+            place = (number, TUNED_DIFFERENCES, shape, str(fan_out))
+            row += _traffic(run.find("fan-out", "batched", *place))
         rows.append(row)
     title = f"### Fan-out: bytes for {TUNED_DIFFERENCES} of {number:,} messages"
     return "\n".join([title, "", *table(head, rows)])
@@ -324,8 +292,6 @@ def _alone(run: SyncRun) -> str:
     lines = [
         "### One side alone: CPU time, ms",
         "",
-        "*ours* is the tree of this project in Python; *prollytree* the package's in "
-        "Rust, *negentropy* the list that the crate sorts and seals.",
         f"A difference is one of {TUNED_DIFFERENCES} messages.",
         "",
     ]
@@ -357,8 +323,8 @@ def _stretches(run: SyncRun) -> str:
     lines = [
         f"### One difference among chosen hashes, {STRETCH_NUMBER:,} messages",
         "",
-        "So many neighbours have hashes that are no boundaries; the message in their "
-        "midst is missing.",
+        "So many neighbours have hashes that are no boundaries; the message in the "
+        "middle is missing.",
         "",
     ]
     return "\n".join([*lines, *table(head, rows)])
