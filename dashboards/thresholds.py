@@ -80,7 +80,7 @@ REDUNDANT_SHARE = 0.6
 LEAST_REDUNDANT = 50
 """Share and least number of redundant responses in `REPAIR_WINDOW`.
 
-A share of 37 to 45 % is usual (docs/figures.md, section 7).
+Some are usual: several holders wait at random, and answer before they hear another.
 """
 
 SATURATED_RATIO = DEFAULTS.saturated_rate

@@ -149,8 +149,8 @@ SECTIONS = (
             ),
             Column(
                 "stale",
-                "found, and still reported at the end although somebody else received "
-                "it later, unseen by the tap",
+                "found, and still reported at the end although another participant "
+                "received it later, unseen by the tap",
                 lambda f: f.losses.stale,
             ),
             Column(
@@ -160,14 +160,14 @@ SECTIONS = (
             ),
             Column(
                 "unseeable: hidden",
-                "never received by others, and named only in the warm-up or where it "
-                "may be older than the monitor's first sight (figures.md, section 6)",
+                "never received by others, and named only where it may be from "
+                "[before the start](figures.md#6-missing-dependencies)",
                 lambda f: f.losses.hidden,
             ),
             Column(
                 "trailing",
-                "never received by others although the tap saw it: no dependency is "
-                "missing; see undelivered messages",
+                "never received by others although the tap saw it: an undelivered "
+                "message",
                 lambda f: f.losses.trailing,
             ),
             Column(
@@ -179,10 +179,9 @@ SECTIONS = (
     ),
     Section(
         "Undelivered messages",
-        "Which other participants still lacked a message 300 s after one of their "
-        "frames first showed that they lacked it.\n"
-        "One that is back from more than 300 s away has 300 s from its return.\n"
-        "Participants of the other dialect are left out: they cannot read it.",
+        "Pairs of a message and a participant of its dialect that still lacked it "
+        "300 s after its frames first showed so, or 300 s after its return from a "
+        "longer absence.",
         (
             Column("found", "", lambda f: f.undelivered.found),
             Column(
@@ -222,9 +221,10 @@ SECTIONS = (
     Section(
         "Deliveries",
         "Pairs of a message and a participant, by the monitor's outcome and by the "
-        "sending that really arrived: the first, only a later one, or none.\n"
+        "sending that arrived: the first, a later one, or none.\n"
         "Lost includes retracted losses.\n"
-        "A miss that is repaired before the participant's next frame leaves no trace.",
+        "A miss that is repaired before the participant's next frame is *first pass, "
+        "later*.",
         (
             Column(
                 "first pass, first",
@@ -265,8 +265,8 @@ SECTIONS = (
             Column("first-pass ratio", "the monitor's", _ratio(0)),
             Column(
                 "really",
-                "share of pairs that the first sending reached, of all messages that a "
-                "tap saw and all participants present, with or without an outcome",
+                "share of all pairs that the first sending reached, of messages that a "
+                "tap saw and participants present",
                 _ratio(1),
             ),
             Column("error", "the difference in percentage points", _ratio_error),
@@ -274,8 +274,7 @@ SECTIONS = (
     ),
     Section(
         "Acknowledgements",
-        "The truth has the exact time of every definite acknowledgement; its filters "
-        "hold exactly what was received.",
+        "The filters of the truth hold exactly what was received.",
         (
             Column(
                 "definite",
@@ -294,7 +293,7 @@ SECTIONS = (
             ),
             Column(
                 "wrong",
-                "definitely acknowledged although nobody else had the message",
+                "definitely acknowledged although only its sender had it",
                 lambda f: f.acknowledgements.wrong,
             ),
             Column(
@@ -309,21 +308,21 @@ SECTIONS = (
             ),
             Column(
                 "unacknowledged",
-                "reported, and nobody else had it by the deadline",
+                "reported, and only its sender had it by the deadline",
                 lambda f: f.acknowledgements.silent,
             ),
             Column(
                 "unshown",
-                "reported as unacknowledged, although somebody else had it by the "
-                "deadline: too few frames showed it",
+                "reported as unacknowledged, although too few frames showed that "
+                "another participant had it",
                 lambda f: f.acknowledgements.unshown,
             ),
         ),
     ),
     Section(
         "Repairs and retries",
-        "Rebroadcasts by what the monitor called them and by their real cause.\n"
-        "If the tap missed the request, a repair is called a retry.",
+        "Rebroadcasts by the monitor's cause and by their real one.\n"
+        "If the tap missed the request, a repair counts as a retry.",
         (
             Column(
                 "repair, repair",
@@ -343,7 +342,7 @@ SECTIONS = (
             Column("retry, retry", "", called("retry", Cause.RETRY)),
             Column(
                 "recall",
-                "share of repairs that were called one",
+                "share of repairs that count as one",
                 lambda f: percent(
                     f.rebroadcasts["repair", Cause.REPAIR],
                     f.rebroadcasts["retry", Cause.REPAIR],
@@ -351,7 +350,7 @@ SECTIONS = (
             ),
             Column(
                 "precision",
-                "share of those called repairs that were one",
+                "share of those counted as repairs that are one",
                 lambda f: percent(
                     f.rebroadcasts["repair", Cause.REPAIR],
                     f.rebroadcasts["repair", Cause.RETRY],
@@ -362,9 +361,9 @@ SECTIONS = (
     Section(
         "False alarms",
         "Minutes of event time of all channels under each verdict, in networks that "
-        "lose at most one transmission in a hundred.\n"
-        "Losses in `quiet` and `tap-blind` are real, and phones miss what is sent "
-        "while they are away, so `degraded` is right after that.",
+        "lose at most 1 % of the transmissions.\n"
+        "Losses in `quiet` and `tap-blind` are real, and absent phones miss messages, "
+        "so `degraded` is right there.",
         (
             Column("ok", "", minutes("ok")),
             Column("quiet", "", minutes("quiet")),
@@ -372,7 +371,7 @@ SECTIONS = (
             Column("degraded", "for any reason", minutes("degraded")),
             Column(
                 "failing: lost",
-                "a message lost to everybody",
+                "a message lost to all participants",
                 minutes("failing", "lost"),
             ),
             Column(
@@ -393,7 +392,7 @@ SECTIONS = (
             ),
             Column(
                 "false blame",
-                "messages reported as unacknowledged that somebody else had",
+                "messages reported as unacknowledged that another participant had",
                 lambda f: f.acknowledgements.unshown,
             ),
         ),
@@ -401,11 +400,11 @@ SECTIONS = (
     ),
     Section(
         "Minutes under a wrong verdict",
-        "Minutes of event time of all channels in which nothing that really happened "
-        "is a reason for the verdict.\n"
-        "`failing` and `degraded` are right while what their reason says is true of "
-        "the last ten minutes, `ok` and `quiet` unless a real loss was found in them.\n"
-        "`blind` and `warming_up` say nothing of the channel.",
+        "Minutes of event time of all channels in which no real event is a reason for "
+        "the verdict.\n"
+        "`failing` and `degraded` are right while their reason is true of the last ten "
+        "minutes, `ok` and `quiet` unless a real loss was found in them; `blind` and "
+        "`warming_up` are no judgement.",
         (
             Column("minutes", "all", lambda f: all_minutes(f.verdicts_ms)),
             Column("wrong", "", lambda f: all_minutes(f.wrong_verdicts_ms)),

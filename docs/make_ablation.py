@@ -12,7 +12,7 @@ from random import Random
 from statistics import fmean
 from typing import NamedTuple
 
-from docs.page_part import PagePart
+from docs.page_part import PagePart, table
 from sds_core.message_channel import Cause, Profile
 from sds_core.reliable_channel import (
     MessageReceived,
@@ -95,6 +95,13 @@ VARIANTS = (
     Repairs("parity", sds_r=False, parity=True),
     Repairs("both", sds_r=True, parity=True),
 )
+
+
+def variants(load: Load) -> list[Repairs]:
+    """Return the kinds of repair that differ: one segment has no parity."""
+    segmentation = SegmentationOptions(parity_rate=PARITY_RATE)
+    has_parity = segmentation.data_count(load.payload_bytes) > 1
+    return [one for one in VARIANTS if has_parity or not one.parity]
 
 
 class Measured(NamedTuple):
@@ -221,35 +228,31 @@ def measure(
         )
         for load in loads
         for loss in losses
-        for variant in VARIANTS
+        for variant in variants(load)
         for repairs in (variant, variant._replace(retries=True))
     ]
 
 
 def about() -> str:
     """Return what all simulations have in common, one sentence per line."""
-    given_up_ms = options(VARIANTS[0]).timeout_for_lost_messages_ms or 0
+    waits_ms = options(VARIANTS[0]).timeout_for_lost_messages_ms or 0
     return "\n".join(
         (
             f"{PARTICIPANTS} participants send in turn, over links that lose each "
-            "transmission independently of all others.",
-            f"*SDS-R* and *parity* (rate {PARITY_RATE}) are switched on and off; the "
-            "last three columns are the same again with the sender's retries, which "
-            "the others do without.",
-            "There is no store, since it would repair everything.",
-            f"The wait for a missing message ends after {given_up_ms // 60_000} "
-            "minutes instead of never: otherwise everything that follows a lost "
-            "message waits for ever.",
-            f"Each figure is the mean of {len(SEEDS)} simulations in virtual time, "
-            "with the least and the greatest in brackets.",
+            "transmission independently.",
+            f"*SDS-R* and *parity* (rate {PARITY_RATE}) are on or off; the last three "
+            "columns are with the sender's retries, the others without.",
+            "There is no store, which would repair everything.",
+            f"The wait for a missing message ends after {waits_ms // 60_000} minutes "
+            "instead of never.",
+            f"Each figure is the mean of {len(SEEDS)} simulations, with minimum and "
+            "maximum in brackets.",
             "",
             f"- *{_SOON}* and *{_LATE}*: percent of the deliveries (a payload and "
-            "another participant) that happened within this time of the sending; "
-            "causal order counts, so a payload that arrived and still waits for "
-            "another is not delivered.",
-            "- *bytes*: what is broadcast for segments, parity, retries and repairs, "
-            f"times the {PARTICIPANTS - 1} participants that it goes to, per byte of "
-            f"payload that was delivered within {_LATE}; 1 would be no overhead.",
+            "another participant), in causal order, within this time of the sending.",
+            "- *bytes*: segments, parity, retries and repairs, times the "
+            f"{PARTICIPANTS - 1} receivers, per byte of payload that was delivered "
+            f"within {_LATE}; 1 would be no overhead.",
         )
     )
 
@@ -291,11 +294,10 @@ def _table(load: Load, cells: list[Cell]) -> Iterator[str]:
     yield ""
     measures = [_SOON, _LATE, "bytes"]
     heads = [*measures, *(f"retries: {one}" for one in measures)]
-    yield _row(["loss", "repair", *heads])
-    yield _row(["---"] * (2 + len(heads)))
+    rows = []
     for place in range(0, len(cells), 2):
         without, with_retries = cells[place : place + 2]
-        yield _row(
+        rows.append(
             [
                 f"{without.loss * 100:g} %",
                 without.repairs.name,
@@ -303,6 +305,7 @@ def _table(load: Load, cells: list[Cell]) -> Iterator[str]:
                 *_figures(with_retries.results),
             ]
         )
+    yield from table(["loss", "repair", *heads], rows)
 
 
 def _figures(results: list[Measured]) -> Iterator[str]:
@@ -316,11 +319,7 @@ def _spread(values: list[float], shown: Callable[[float], str]) -> str:
     """Return the mean, with the least and the greatest value."""
     if not values:
         return "none"
-    return f"{shown(fmean(values))} ({shown(min(values))} to {shown(max(values))})"
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return f"{shown(fmean(values))} ({shown(min(values))}-{shown(max(values))})"
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +15,7 @@ from rich.progress import track
 from rich.table import Table
 
 from docs.accuracy_tables import CALM, SECTIONS, Section, percent, wrong_share
+from docs.page_part import table
 from tests.support.accuracy.causes import (
     CAUSE_SCENARIOS,
     CAUSED,
@@ -54,23 +55,18 @@ _HEAD = """\
 How often is the monitor right?
 
 Made by `{command}`; do not edit it by hand.
-The tables compare the monitor's reports with the simulator's truth, for every [scenario](simulator.md#scenarios) of SDS with the seeds 1 to {seeds}: {plays} simulations.
-`flood` is left out, because it ends before the first deadline; `{quiet_without_loss}` is `quiet` with a network that loses nothing.
-The scenarios of eight hours are on [a page of their own](accuracy-hours.md).
+The tables compare the monitor's reports with the simulator's truth: every [scenario](simulator.md#scenarios) of SDS but `flood`, which ends before the first deadline, with the seeds 1 to {seeds}, {plays} simulations.
+`{quiet_without_loss}` is `quiet` with a network that loses nothing; [another page](accuracy-hours.md) has the scenarios of eight hours.
 The monitor reads record by record, and its verdicts count at each.
-With sds-monitor {version} and numpy {numpy}, the same command writes the same page to the byte.
+Versions: sds-monitor {version}, numpy {numpy}; the same versions give the same figures.
 
-In all these simulations {differing} figures of the reports differ from those of a correct monitor in the [truth file](simulator.md#the-truth-file).
-The tables test more: not whether the monitor follows its rules, but whether the rules are right.
-[figures.md](figures.md) defines each figure.
-Where the monitor judges, *found* counts what it reported rightly, *wrong* what it reported wrongly, *missed* what it did not report despite evidence; recall is found / (found + missed), precision found / (found + wrong).
+The simulations also have a [truth file](simulator.md#the-truth-file), which counts what a monitor that follows the [rules](figures.md) must report: {differing} figures differ.
+The tables show whether the rules are right.
+*Found* counts what the monitor reported rightly, *wrong* what it reported wrongly, *missed* what it did not report despite evidence; recall is found / (found + missed), precision found / (found + wrong).
+*Unseeable* counts what leaves [no evidence](figures.md#what-cannot-be-seen).
 """  # noqa: E501 - one sentence per line
 
-
-_TAIL = """## What no monitor sees
-
-The columns *never named*, *hidden*, *trailing*, *behind*, *silent*, *first pass, later* and *retry, repair* count what [cannot be seen](figures.md#what-cannot-be-seen).
-"""  # noqa: E501 - one sentence per line
+_NOTHING = {"0", "0.0", "-", "0.00 %"}
 
 
 class Results(NamedTuple):
@@ -166,7 +162,8 @@ def _goals(results: Results) -> Grid:
         (
             "every lost message that leaves evidence is found",
             not losses.missed,
-            f"{losses.found:,} of {losses.found + losses.missed:,}",
+            f"{losses.found:,} of {losses.found + losses.missed:,}; "
+            f"{losses.unnamed + losses.hidden:,} more leave none",
         ),
         (
             "no message is falsely called lost",
@@ -176,7 +173,8 @@ def _goals(results: Results) -> Grid:
         (
             "every undelivered message that a usable frame shows is found",
             not pairs.missed,
-            f"{pairs.found:,} of {pairs.found + pairs.missed:,}",
+            f"{pairs.found:,} of {pairs.found + pairs.missed:,}; no frame shows "
+            f"{pairs.behind + pairs.unseeable:,} more",
         ),
         (
             "no message is falsely called undelivered",
@@ -232,8 +230,8 @@ def _goals(results: Results) -> Grid:
 def _catching_up(results: Results) -> Grid:
     return Grid(
         "Catching up",
-        f"With the seeds 1 to {_CATCH_UP_SEEDS}, the monitor stops after five minutes "
-        "of clean traffic and reads the next hour afterwards.",
+        "The monitor stops after five minutes of clean traffic and reads the next "
+        f"hour afterwards, with the seeds 1 to {_CATCH_UP_SEEDS}.",
         ("read", "messages", "alike", "lost", "incidents", "verdicts"),
         [
             (
@@ -250,12 +248,10 @@ def _catching_up(results: Results) -> Grid:
             ("messages", "seen by the tap"),
             (
                 "alike",
-                "how often the report, with incidents and every latency, is "
-                "byte-identical to that of a monitor that never stopped",
+                "reports, with incidents and every latency, that are byte-identical "
+                "to those of a monitor that never stopped",
             ),
             ("lost", "messages and deliveries reported as lost"),
-            ("incidents", "number of incidents of any kind"),
-            ("verdicts", "of any channel after any batch of that hour"),
         ),
     )
 
@@ -277,11 +273,10 @@ def _causes(results: Results) -> Grid:
 
     return Grid(
         "Likely causes",
-        f"The [causes](figures.md#causes) that the monitor states, with the seeds 1 to "
-        f"{min(results.seeds, _CAUSE_SEEDS)}, looked at every ten seconds.\n"
-        "A statement is right if the scenario makes this cause, and if what it says is "
-        "true of what really happened; where all lose alike at random, a statement "
-        "about one participant is wrong.",
+        f"The [causes](figures.md#causes) that the monitor states, every ten seconds, "
+        f"with the seeds 1 to {min(results.seeds, _CAUSE_SEEDS)}.\n"
+        "A statement is right if the scenario makes this cause and the statement is "
+        "true.",
         ("cause", "right", "wrong", "precision", "made", "found", "recall"),
         [(kind, *cells(kind)) for kind in KINDS],
         (
@@ -303,8 +298,7 @@ def _causes(results: Results) -> Grid:
 def _causes_by_scenario(results: Results) -> Grid:
     return Grid(
         "Likely causes by scenario",
-        "The scenarios of the other tables, and those of the tests that make one "
-        "cause, or look as if they did.",
+        "",
         ("scenario", "makes", "channels", "with a cause", "right", "wrong"),
         [
             (
@@ -351,13 +345,12 @@ def _mvds(results: Results) -> Grid:
         ),
         [(name, *cells(found)) for name, found in results.mvds.items()],
         (
-            ("messages", "made by nodes"),
-            ("reached", "pairs of a message and a node that really received it"),
+            ("reached", "pairs of a message and a node that received it"),
             (
                 "deliveries",
-                "pairs of a message and a node that acknowledged it to anybody, as the "
-                "monitor reports them; fewer than reached while nodes are away, and "
-                "more where makers acknowledge offers of their own messages",
+                "pairs of a message and a node that acknowledged it, as the monitor "
+                "reports them; fewer than reached while nodes are away, and more "
+                "where senders acknowledge offers of their own messages",
             ),
             ("addressed", "pairs of a message and a receiver to which it was sent"),
             ("in time", "of these, acknowledged by the deadline"),
@@ -382,7 +375,7 @@ def page(results: Results) -> str:
         )
     ]
     parts += map(text_of, grids(results))
-    return "\n".join([*parts, _TAIL])
+    return "\n".join(parts)
 
 
 def text_of(grid: Grid) -> str:
@@ -390,8 +383,12 @@ def text_of(grid: Grid) -> str:
     lines = [f"## {grid.title}", ""]
     if grid.text:
         lines += [grid.text, ""]
-    lines += [_line(grid.heads), f"|{'---|' * len(grid.heads)}"]
-    lines += map(_line, grid.rows)
+    empty = [row[0] for row in grid.rows if _NOTHING.issuperset(row[2:])]
+    # A few such rows are no burden.
+    empty = empty if len(empty) > 2 else []
+    lines += table(grid.heads, (row for row in grid.rows if row[0] not in empty))
+    if empty:
+        lines += ["", f"Nothing to count: {', '.join(empty)}."]
     if grid.notes:
         lines += ["", *(f"- **{head}**: {note}." for head, note in grid.notes)]
     return "\n".join(lines) + "\n"
@@ -435,12 +432,12 @@ def run(seeds: int) -> Results:
 
 def show(grid: Grid, console: Console) -> None:
     """Print a table."""
-    table = Table(title=grid.title, title_justify="left")
+    shown = Table(title=grid.title, title_justify="left")
     for place, head in enumerate(grid.heads):
-        table.add_column(head, justify="right" if place else "left")
+        shown.add_column(head, justify="right" if place else "left")
     for row in grid.rows:
-        table.add_row(*(cell.replace("*", "") for cell in row))
-    console.print(table)
+        shown.add_row(*(cell.replace("*", "") for cell in row))
+    console.print(shown)
 
 
 def _figures(play: tuple[str, int]) -> Figures:
@@ -463,10 +460,6 @@ def _caught_up(outage: tuple[int | None, int]) -> CatchUp:
 
 def _shown(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 @click.command()

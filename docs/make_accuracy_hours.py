@@ -34,9 +34,8 @@ _HEAD = """\
 How often is the monitor right if it runs for hours, with phones, wrong clocks and restarts?
 
 Made by `make accuracy-hours SEEDS={seeds}`; do not edit it by hand.
-The tables compare the monitor's reports with the simulator's truth, for the [scenarios](simulator.md#scenarios) of eight hours with the seeds 1 to {seeds}: {plays} simulations.
-The shorter scenarios are on [a page of their own](accuracy.md), which explains the words.
-With sds-monitor {version} and numpy {numpy}, the same command writes the same page to the byte.
+The tables compare the monitor's reports with the simulator's truth, as [accuracy.md](accuracy.md) does, for the [scenarios](simulator.md#scenarios) of eight hours with the seeds 1 to {seeds}: {plays} simulations.
+Versions: sds-monitor {version}, numpy {numpy}; the same versions give the same figures.
 
 In all these simulations {differing} figures of the reports differ from those of a correct monitor in the [truth file](simulator.md#the-truth-file), and {blind} minutes are called blind without a gap of the taps.
 """  # noqa: E501 - one sentence per line
@@ -49,8 +48,7 @@ def _repair(outcome: str) -> Callable[[Figures], int]:
 SECTIONS = (
     Section(
         "Repair and blindness",
-        "Columns without an explanation are those of the report; where *differing* is "
-        "0, they equal the truth.",
+        "Columns without an explanation are those of the report.",
         (
             Column("messages", "content messages sent", lambda f: f.messages),
             Column("requests", "", _repair("requests")),
@@ -88,10 +86,8 @@ SECTIONS = (
     ),
     Section(
         "Judgements",
-        "What the monitor said of single messages, and the minutes under verdicts for "
-        "which nothing that happened is a reason, as in [accuracy.md](accuracy.md).\n"
-        "`clocks-8h` is left out: where taps' clocks differ by minutes, event times "
-        "cannot be compared with what happened when.",
+        "`clocks-8h` is not judged: event times of taps whose clocks differ by minutes "
+        "cannot be compared with the truth.",
         (
             Column("lost: found", "", lambda f: f.losses.found),
             Column("lost: wrong", "", lambda f: f.losses.wrong),
@@ -106,17 +102,17 @@ SECTIONS = (
             ),
             Column(
                 "unshown",
-                "called unacknowledged, although somebody else had it",
+                "reported as unacknowledged, although another participant had it",
                 lambda f: f.acknowledgements.unshown,
             ),
             Column(
                 "repair, retry",
-                "retries that were called repairs",
+                "retries that count as repairs",
                 called("repair", Cause.RETRY),
             ),
             Column(
                 "retry, repair",
-                "repairs that were called retries",
+                "repairs that count as retries",
                 called("retry", Cause.REPAIR),
             ),
             Column("minutes", "all", lambda f: all_minutes(f.verdicts_ms)),

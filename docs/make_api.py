@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Set
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
@@ -15,6 +17,7 @@ from connectors.web.operations import Operation
 from connectors.web.paging import PAGE_LIMIT
 from connectors.web.side_apps import create_audit_app
 from connectors.web.sources import Sources
+from docs.page_part import table
 from sds_core.audit.figures import AuditFigures
 from sds_core.observer.snapshot import Snapshot
 from sds_core.times import SUFFIX
@@ -26,8 +29,8 @@ _HEAD = """\
 
 What does each address of the API answer, with which parameters, and what of it stays the same?
 
-Made from the routes themselves by `.venv/bin/python -m docs.make_api`; do not edit it by hand.
-The monitor serves the same description in OpenAPI 3.1 at `{path}`, for tools that generate clients.
+Made by `.venv/bin/python -m docs.make_api`; do not edit it by hand.
+The monitor serves this description in OpenAPI 3.1 at `{path}`, for tools that generate clients.
 
 ## Stability
 
@@ -49,28 +52,30 @@ From 0.18.0 on, as long as an address below `/api/v1` is served:
 - Requests are GET or HEAD. Answers are JSON objects, which no cache stores; [times](operations.md#times-in-json) stand beside their text.
 - If the operator demands it, a request needs a [login](web-access.md): a user with a password, a bearer token, or a client certificate.
 - `channel`, and `id` below `/api/v1/views/{{prefix}}`, name a channel or group; `key` replaces an id that is too long for an address.
-- A parameter that does not exist, or has a wrong value, is refused with status 400.
-- All paths answer before Spark has started and Kafka was found: `/readyz` and the API, except `/api/v1/channels` and `{path}`, give 503. While the job ends, the last figures stay available.
+- An unknown parameter or a wrong value gives status 400.
+- Until Spark has started, `/readyz` and the API, except `/api/v1/channels` and `{path}`, give 503. While the job ends, the last figures stay available.
+
+Parameters that several addresses have:
+
+{parameters}
 
 Errors are `{{"error": "…"}}`, of addresses without JSON plain text:
 
-| status | meaning |
-|---|---|
 {errors}
 
 ### Pages
 
 A list that can be long has at most {limit:,} entries, or `limit` if that is less.
-If there are more, `next` is a text; request the same address with it as `after` for the entries that follow, until `next` is null.
+If there are more, request the same address with the answer's `next` as `after`, until `next` is null:
 
 ```sh
 curl 'http://127.0.0.1:9108/api/v1/channels?limit=500'
 curl 'http://127.0.0.1:9108/api/v1/channels?limit=500&after=…'
 ```
 
-A page begins after the last entry of the page before, not at a number of entries: an entry that keeps its place comes exactly once, whatever others do.
+An entry that keeps its place comes exactly once.
 A channel whose verdict or muting changes between two requests, or an incident that is found again, may come twice or not at all.
-A `next` holds as long as the channel of the entry is known; do not interpret it.
+A `next` is valid as long as the channel of the entry is known; do not interpret it.
 
 Intervals of `minutes`, participants, and steps of a trace are bounded, and come without pages.
 """  # noqa: E501 - one sentence per line
@@ -82,61 +87,115 @@ def page() -> str:
     monitor = _described(create_app(sources, CollectorRegistry()))
     audit = _described(create_audit_app(AuditFigures()))
     own = {path: item for path, item in audit["paths"].items() if "audit" in path}
-    errors = "\n".join(f"| {status} | {text} |" for status, text in ERRORS.items())
+    usual = _Usual.of(monitor["paths"])
+    errors = [
+        (status, " ".join(filter(None, (ERRORS.get(status), *usual.errors[status]))))
+        for status in sorted(ERRORS.keys() | usual.errors.keys())
+    ]
     schemas = monitor["components"]["schemas"] | audit["components"]["schemas"]
     lines = [
-        _HEAD.format(path=PATH, errors=errors, limit=PAGE_LIMIT),
+        _HEAD.format(
+            path=PATH,
+            parameters="\n".join(table(_PARAMETER_HEADS, usual.parameters)),
+            errors="\n".join(table(("status", "meaning"), errors)),
+            limit=PAGE_LIMIT,
+        ),
         "## Addresses\n",
-        *_addresses(monitor["paths"]),
+        *_addresses(monitor["paths"], usual),
         "## Addresses of an audit\n",
         "An [audit](audit.md#again-and-again) serves its newest result, `/metrics` and "
         "the probes, on a port of its own.\n",
-        *_addresses(own),
+        *_addresses(own, usual),
         "## Objects\n",
         "Beside each time stands its text, with the suffix `_utc`.\n",
+        *_objects(schemas),
     ]
-    for name, schema in sorted(schemas.items()):
-        if _has_section(schema):
-            lines += _object(name, schema, schemas)
     return "\n".join(lines)
+
+
+_USUAL = 3
+"""Number of addresses from which a parameter or an error is described once for all."""
+
+_PARAMETER_HEADS = ("parameter", "values", "meaning")
+
+Row = tuple[str, ...]
+"""Cells of a row of a table."""
+
+
+class _Usual(NamedTuple):
+    """What several addresses have.
+
+    Attributes:
+        parameters: Rows of the parameters.
+        errors: Sentences beside the general one, by status.
+    """
+
+    parameters: list[Row]
+    errors: Mapping[str, list[str]]
+
+    @classmethod
+    def of(cls, paths: Mapping[str, Any]) -> _Usual:
+        """Return what those addresses have in common."""
+        operations = [together[0] for together in _grouped(paths).values()]
+        rows = Counter(row for one in operations for row in _parameters(one))
+        sentences = Counter(pair for one in operations for pair in _errors(one))
+        errors = defaultdict(list)
+        for (status, sentence), count in sentences.items():
+            if count >= _USUAL:
+                errors[status].append(sentence)
+        return cls([row for row, count in rows.items() if count >= _USUAL], errors)
 
 
 def _described(app: Starlette) -> dict[str, Any]:
     return document([one for one in app.routes if isinstance(one, Operation)])
 
 
-def _addresses(paths: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a section for each operation; one with two paths has one."""
-    groups: dict[tuple[str, str], list[str]] = {}
+def _grouped(paths: Mapping[str, Any]) -> dict[Row, list[Any]]:
+    """Return operations by their paths; one with two paths has one group."""
+    groups: dict[tuple[str, str], dict[str, Any]] = {}
     for path, item in paths.items():
-        operation = item["get"]
-        key = operation["summary"], operation["description"]
-        groups.setdefault(key, []).append(path)
-    for (summary, more), together in groups.items():
-        operation = paths[together[0]]["get"]
-        yield f"### {', '.join(f'`{path}`' for path in together)}\n"
-        yield f"{' '.join(filter(None, (summary, more)))}\n"
-        if parameters := operation["parameters"]:
-            yield "| parameter | values | meaning |\n|---|---|---|"
-            for one in parameters:
-                yield _row(one["name"], _values(one), _meaning(one))
+        key = item["get"]["summary"], item["get"]["description"]
+        groups.setdefault(key, {})[path] = item["get"]
+    return {tuple(one): list(one.values()) for one in groups.values()}
+
+
+def _parameters(operation: Mapping[str, Any]) -> Iterator[Row]:
+    for one in operation["parameters"]:
+        yield f"`{one['name']}`", _values(one), _meaning(one)
+
+
+def _errors(operation: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each sentence about an error, without the general one of its status."""
+    for status, response in operation["responses"].items():
+        if status != "200":
+            own = response["description"].removeprefix(ERRORS.get(status, ""))
+            for sentence in filter(None, own.strip().split(". ")):
+                yield status, f"{sentence.removesuffix('.')}."
+
+
+def _addresses(paths: Mapping[str, Any], usual: _Usual) -> Iterator[str]:
+    """Yield a section for each operation."""
+    for names, operations in _grouped(paths).items():
+        first = operations[0]
+        yield f"### {', '.join(f'`{path}`' for path in names)}\n"
+        yield f"{' '.join(filter(None, (first['summary'], first['description'])))}\n"
+        rows = list(_parameters(first))
+        if own := [row for row in rows if row not in usual.parameters]:
+            yield from table(_PARAMETER_HEADS, own)
             yield ""
         answers = dict.fromkeys(
             kind
-            for path in together
-            for media, body in paths[path]["get"]["responses"]["200"]["content"].items()
+            for one in operations
+            for media, body in one["responses"]["200"]["content"].items()
             for kind in _kinds(media, body["schema"])
         )
-        yield f"Answer: {', '.join(answers)}.\n"
-        errors = {
-            status: response["description"]
-            for status, response in operation["responses"].items()
-            if status != "200" and response["description"] != ERRORS.get(status)
-        }
-        if errors:
-            yield "| error | meaning |\n|---|---|"
-            yield from (f"| {status} | {text} |" for status, text in errors.items())
-            yield ""
+        if shared := [row[0] for row in rows if row in usual.parameters]:
+            yield f"{'Also' if own else 'Parameters'}: {', '.join(shared)}."
+        yield f"Answer: {', '.join(answers)}."
+        for status, sentence in _errors(first):
+            if sentence not in usual.errors[status]:
+                yield f"Error {status}: {sentence}"
+        yield ""
 
 
 def _has_section(schema: Mapping[str, Any]) -> bool:
@@ -144,24 +203,75 @@ def _has_section(schema: Mapping[str, Any]) -> bool:
     return "description" in schema or "enum" in schema
 
 
-def _object(
-    name: str, schema: Mapping[str, Any], schemas: Mapping[str, Any]
-) -> Iterator[str]:
-    """Yield the section of a type; those that are mere parts of it stand in it."""
-    yield f"### {name}\n"
-    if text := schema.get("description"):
-        yield f"{text}\n"
-    if "enum" in schema:
-        yield f"One of {_listed(schema['enum'])}.\n"
-        return
-    yield "| key | type | meaning |\n|---|---|---|"
-    yield from _keys(schema, schemas)
-    yield ""
+_FIGURES = ("Channel", "Group")
+"""Objects that have all figures of a report."""
+
+_REPORTED = "[figures.md](figures.md) explains each; other objects have `_` for `.`."
+
+
+def _objects(schemas: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a section for each type; those that are mere parts of one stand in it."""
+    tables = {
+        name: list(_keys(schema, schemas))
+        for name, schema in sorted(schemas.items())
+        if _has_section(schema) and "enum" not in schema
+    }
+    figures = {
+        row[2]
+        for name in _FIGURES
+        for row in tables[name]
+        if row[1] in ("integer", _link("Durations"))
+        # What is deprecated stays marked.
+        and not row[2].startswith("**")
+    }
+    for name, schema in sorted(schemas.items()):
+        if not _has_section(schema):
+            continue
+        yield f"### {name}\n"
+        if text := schema.get("description"):
+            yield f"{text}\n"
+        if "enum" in schema:
+            yield f"One of {_listed(schema['enum'])}.\n"
+            continue
+        rows, like = tables[name], _like(name, tables)
+        if like is not None:
+            lacking = [row[0] for row in tables[like] if row not in rows]
+            but = f", without {', '.join(lacking)}" if lacking else ""
+            yield f"Keys of {_link(like)}{but}, and:\n"
+            rows = [row for row in rows if row not in tables[like]]
+        yield from table(("key", "type", "meaning"), _abridged(rows, figures))
+        yield ""
+
+
+_ALIKE = 3
+"""Keys that an object has of another one, if it is described by that one."""
+
+
+def _like(name: str, tables: Mapping[str, list[Row]]) -> str | None:
+    """Return an object of which another one has all keys, or all but one."""
+    rows = tables[name]
+    for other, others in tables.items():
+        shared = sum(row in rows for row in others)
+        apart = len(others) - shared
+        # Of two that have the same keys but one, the second refers to the first.
+        if other != name and shared >= _ALIKE and apart <= (other < name):
+            return other
+    return None
+
+
+def _abridged(rows: Iterable[Row], figures: Set[str]) -> Iterator[Row]:
+    """Join neighbouring rows that mean the same, or are figures of a report."""
+
+    def explained(row: Row) -> Row:
+        return row[1], _REPORTED if row[2] in figures else row[2]
+
+    for cells, group in groupby(rows, explained):
+        yield ", ".join(row[0] for row in group), *cells
 
 
 def _keys(
     schema: Mapping[str, Any], schemas: Mapping[str, Any], before: str = ""
-) -> Iterator[str]:
+) -> Iterator[Row]:
     """Yield a row for each key; `before` is the path to it."""
     for key, value in schema["properties"].items():
         if key.endswith(SUFFIX):
@@ -172,17 +282,13 @@ def _keys(
             path = f"{before}{key}[]." if items is not value else f"{before}{key}."
             yield from _keys(part, schemas, path)
         else:
-            yield _row(f"{before}{key}", _kind(value), _meaning(value))
-
-
-def _row(name: str, kind: str, text: str) -> str:
-    return f"| `{name}` | {kind} | {text} |"
+            yield f"`{before}{key}`", _kind(value), _meaning(value)
 
 
 def _meaning(described: Mapping[str, Any]) -> str:
     """Return what a parameter or a key means."""
     deprecated = described.get("schema", described).get("deprecated", False)
-    return "**Deprecated.** " * deprecated + described.get("description", "")
+    return f"{'**Deprecated.** ' * deprecated}{described.get('description', '')}"
 
 
 def _values(parameter: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import product
 from typing import NamedTuple
 
-from docs.page_part import PagePart
+from docs.page_part import PagePart, table
 from sds_core.simulation.mvds.log import Made, Reached, Sending
 from sds_core.simulation.mvds.scenario import MvdsScenario
 from sds_core.simulation.mvds.simulator import simulate_mvds
@@ -179,9 +179,8 @@ def block(rows: Iterable[Row]) -> str:
         "records",
         "bytes",
     )
-    lines = [PART.begin, "", about(), "", _row(heads), _row(["---"] * len(heads))]
-    lines += [_row(_cells(row)) for row in rows]
-    return "\n".join([*lines, "", PART.end])
+    lines = table(heads, map(_cells, rows))
+    return "\n".join([PART.begin, "", about(), "", *lines, "", PART.end])
 
 
 def _cells(row: Row) -> Iterator[str]:
@@ -211,10 +210,6 @@ def _quantile(epochs: Sequence[float], due: int, share: float) -> str:
 
 def _ratio(whole: int, part: int, digits: int = 1) -> str:
     return f"{part / whole:,.{digits}f}" if whole else "-"
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:

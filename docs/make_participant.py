@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from docs.page_part import PagePart
+from docs.page_part import PagePart, table
 from sds_core.message_channel.events import (
     Acknowledged,
     Cause,
@@ -204,7 +204,7 @@ def block(rows: Iterable[tuple[Profile, Sequence[Losses]]]) -> str:
     head = ["clock", "history", "profile"]
     for situation in SITUATIONS:
         head += [f"{situation.name}: lost", "reported", "joins", "bytes a frame"]
-    lines = [PART.begin, "", _row(head), _row(["---"] * len(head))]
+    lines = []
     for profile, row in rows:
         cells = [
             str(profile.lamport_rule),
@@ -218,12 +218,8 @@ def block(rows: Iterable[tuple[Profile, Sequence[Losses]]]) -> str:
                 f"{losses.joins_with_loss} of {losses.joins}",
                 f"{losses.frame_bytes // losses.frames:,}",
             ]
-        lines.append(_row(cells))
-    return "\n".join([*lines, "", PART.end])
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+        lines.append(cells)
+    return "\n".join([PART.begin, "", *table(head, lines), "", PART.end])
 
 
 def main() -> None:

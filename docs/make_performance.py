@@ -16,7 +16,7 @@ import click
 from benchmarks.goals import HEAD, cells
 from benchmarks.results import Disturbed, Measure, Run, publish, read_run
 from benchmarks.rows import drain
-from docs.page_part import PagePart
+from docs.page_part import PagePart, table
 
 PART = PagePart("performance.md", "make_performance", "the figures")
 
@@ -70,7 +70,7 @@ def _goals(run: Run) -> str:
         "hold.",
         "",
     ]
-    lines += _table(HEAD, cells(run))
+    lines += table(HEAD, cells(run))
     return "\n".join(lines) + "\n"
 
 
@@ -93,7 +93,7 @@ def _drains(run: Run) -> str:
             if one.row == by_cpu
         )
         head = ("contender", "CPU time, µs per record", "by this job's", "records/s")
-        lines += [*_table(head, contenders), ""]
+        lines += [*table(head, contenders), ""]
     return "\n".join(lines)
 
 
@@ -103,7 +103,7 @@ def _others(run: Run) -> Iterator[str]:
     for row, measures in groupby(rest, key=lambda one: one.row):
         lines = [f"## {row[0].upper()}{row[1:]}", ""]
         cells = ((one.what, f"{_value(one)} {one.unit}") for one in measures)
-        yield "\n".join([*lines, *_table(("what", "measured"), cells), ""])
+        yield "\n".join([*lines, *table(("what", "measured"), cells), ""])
 
 
 def _value(measure: Measure) -> str:
@@ -116,12 +116,6 @@ def _value(measure: Measure) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> list[str]:
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    lines += [f"| {' | '.join(row)} |" for row in rows]
-    return lines
 
 
 @click.command()

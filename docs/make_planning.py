@@ -16,7 +16,7 @@ only draw, from the page. `delivery` takes ten minutes of CPU time, `targets` fo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
@@ -27,7 +27,7 @@ from click.testing import CliRunner
 
 from connectors.sweep_results import read_sweep
 from connectors.toml_file import read_toml
-from docs.page_part import PagePart
+from docs.page_part import PagePart, table
 from docs.planning_charts import drawn
 from sds_core.planning.closed_forms import false_positive_rates
 from sds_core.planning.experiment import Outcome
@@ -51,9 +51,7 @@ _FILTER_IDS: Final = (2_500, 5_000, 8_000, 10_000, 12_000, 15_000, 20_000, 30_00
 _NIM_MOST_IDS: Final = 12_000
 """A filter of nim-sds has no more ids: it rolls over."""
 SAMPLE: Final = PagePart("planning.md", "make_planning what-if", "the sample")
-_SAMPLE_CHANGES: Final = (
-    "--set participants=2x --set messages_per_day=2x --variant short:causal_history=2"
-)
+_SAMPLE_CHANGES: Final = "--set participants=2x --set messages_per_day=2x"
 
 
 class Table(NamedTuple):
@@ -70,14 +68,6 @@ class Table(NamedTuple):
     def part(self, name: str) -> PagePart:
         """Return its part of the page."""
         return PagePart("planning.md", f"make_planning {name}", self.content)
-
-
-def _markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(heads)} |"
-    yield f"|---{'|---' * (len(heads) - 1)}|"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
-    yield ""
 
 
 def _pivot(
@@ -103,13 +93,14 @@ def _pivot(
         others = {key: one for key, one in cell.values.items() if key != column}
         rows.setdefault(label(others), {})[cell.values[column]] = text(cell)
     values = sorted({value for row in rows.values() for value in row})
-    yield from _markdown(
+    yield from table(
         [heading, *map(head, values)],
         (
             [name, *(row.get(value, "") for value in values)]
             for name, row in rows.items()
         ),
     )
+    yield ""
 
 
 def _settings(values: Mapping[str, Any]) -> str:
@@ -192,10 +183,10 @@ def _false(_: Grid, cells: list[Cell]) -> Iterator[str]:
             share = cell.figures["exposed"].value * rate
             yield "rolls over" if rolls else f"{float(f'{1e6 * share:.2g}'):,.12g}"
 
-    yield from _markdown(
-        heads,
-        (list(row(ids, rate)) for ids, rate in zip(_FILTER_IDS, rates, strict=True)),
+    yield from table(
+        heads, (row(ids, rate) for ids, rate in zip(_FILTER_IDS, rates, strict=True))
     )
+    yield ""
 
 
 def _cost(_: Grid, cells: list[Cell]) -> Iterator[str]:

@@ -31,11 +31,10 @@ Which rules of SDS, SDS-R, the Reliable Channel API, MVDS and WAKU2-SYNC are fol
 
 Made from `docs/rules/` and the markers of the tests by `.venv/bin/python -m docs.make_rules`; do not edit it by hand.
 
-The tables hold every rule for a [participant](participant.md) (`sds_core/message_channel`), a [reliable channel](reliable-channel.md) (`sds_core/reliable_channel`), an [MVDS node](mvds.md) (`sds_core/mvds`) or both sides of a [synchronisation](sync.md) (`sds_core/prolly`) in our own words, and the tests that cover it, or why none does.
-A second line in a cell says what ours does differently or more precisely.
+The page lists every rule for a [participant](participant.md), a [reliable channel](reliable-channel.md), an [MVDS node](mvds.md) or both sides of a [synchronisation](sync.md) in our own words, what ours does differently or more precisely, and the tests that cover it (`git grep NAME tests` finds one), or why none does.
 MUST, SHOULD and MAY are RFC 2119 keywords; RULE is a statement without one (list item, formula, other requirement), SUGGESTION is advice.
-Rules with one number and different letters share one keyword of the document, and so does a rule that names another one below its keyword.
-The counts above each table are of the documents' text (`docs/rules/keywords.toml`); a test compares the rules with them.
+A rule "of" another one shares its keyword.
+A test compares the numbers of keywords with those of the documents.
 """  # noqa: E501 - one sentence per line
 
 
@@ -293,19 +292,15 @@ def page() -> str:
     """Return the whole page."""
     tests: dict[str, list[str]] = {}
     for rule_id, file, test in markers():
-        name = test or Path(file).name
-        tests.setdefault(rule_id, []).append(f"[{name}](../{file})")
+        tests.setdefault(rule_id, []).append(f"`{test or Path(file).name}`")
     parts = [_HEAD]
     if run := mutation():
         parts.append(mutation_sentence(run))
     if own := rule_mutation():
         parts.append(rule_mutation_sentence(own))
-    for document, text in zip(documents(), keywords(), strict=True):
+    for document in documents():
         parts.append(f"## {document.title}\n\n{document.about}\n")
-        parts += (
-            _section(section, found, tests)
-            for section, found in zip(document.sections, text.sections, strict=True)
-        )
+        parts += (_section(section, tests) for section in document.sections)
     return "\n".join(parts)
 
 
@@ -330,26 +325,19 @@ def rule_mutation_sentence(run: RuleMutation) -> str:
     )
 
 
-def _section(
-    section: Section, found: CountedSection, tests: dict[str, list[str]]
-) -> str:
-    words = [f"{word} {count}" for word, count in found.keywords.items()]
-    if found.items:
-        words.append(f"{found.items} list items without a keyword")
-    if section.prose:
-        words.append(f"{section.prose} other statements")
-    counts = ", ".join(words)
-    about = f"\n{section.about}" if section.about else ""
-    rows = "\n".join(
-        f"| `{rule.id}`<br>{rule.keyword}{f' of `{rule.shares}`' * bool(rule.shares)} "
-        f"| {'<br>'.join(filter(None, (rule.text, rule.note)))} "
-        f"| {rule.covered_by or '<br>'.join(tests.get(rule.id, ()))} |"
+def _section(section: Section, tests: dict[str, list[str]]) -> str:
+    return f"### {section.title}\n\n" + "".join(
+        f"- `{rule.id}` {rule.keyword}{f' of `{rule.shares}`' * bool(rule.shares)}: "
+        f"{' '.join(filter(None, (rule.text, rule.note)))} "
+        f"{_shown(rule, tests.get(rule.id, []))}\n"
         for rule in section.rules
     )
-    return (
-        f"### {section.title}\n\nIn the text: {counts}.{about}\n\n"
-        f"| id | rule | tests |\n|---|---|---|\n{rows}\n"
-    )
+
+
+def _shown(rule: Rule, tests: list[str]) -> str:
+    if rule.covered_by:
+        return f"(No test: {rule.covered_by})"
+    return f"({', '.join(tests)})"
 
 
 def _number(rule_id: str) -> str:

@@ -14,7 +14,7 @@ import msgspec
 
 from benchmarks.soak.trends import HEAD, MEASURES, Measure, Soak, rows
 from connectors.web.charts import Chart, Series
-from docs.page_part import PagePart
+from docs.page_part import PagePart, table
 from docs.planning_charts import IMAGES, picture
 from sds_core.observer.figures import Scale
 
@@ -37,9 +37,7 @@ def block(run: Soak) -> str:
         f"{len(run.failures):,} failed; {len(run.differences):,} differences between "
         "the figures and those of the undisturbed job.",
         "",
-        f"| {' | '.join(HEAD)} |",
-        f"|{'---|' * len(HEAD)}",
-        *(f"| {' | '.join(row)} |" for row in rows(run)),
+        *table(HEAD, rows(run)),
         "",
         *(
             f"![{one.key} over the run](images/{_file(one).name})"

@@ -8,7 +8,7 @@ Bytes and rounds of the same versions are the same again.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
 import click
 
@@ -25,7 +25,7 @@ from benchmarks.prolly.measure import (
 )
 from benchmarks.prolly.results import Cell, SyncRun, Timing, read_run, write_run
 from benchmarks.prolly.workload import SHAPES, SIZES, cells
-from docs.page_part import PagePart
+from docs.page_part import PagePart, table
 from sds_core.prolly.batched.lists import FINGERPRINT_BYTES
 from sds_core.prolly.document import MAX_START_NODES
 from sds_core.prolly.hashing import DEFAULT_FAN_OUT
@@ -52,9 +52,8 @@ def block(run: SyncRun) -> str:
     parts = [
         _about(run),
         _goals(run),
-        *(_bytes(run, number) for number in SIZES),
+        *(_bytes(run, number) for number in (SIZES[0], SIZES[-1])),
         _processor(run),
-        _units(run),
         _long(run),
         _sides(run),
         _fan_outs(run),
@@ -86,7 +85,7 @@ def _about(run: SyncRun) -> str:
 
 def _goals(run: SyncRun) -> str:
     head = ("what", "aim", "this run", "")
-    return "\n".join(["### Goals", "", *_table(head, goals(run))])
+    return "\n".join(["### Goals", "", *table(head, goals(run))])
 
 
 def goals(run: SyncRun) -> Iterator[tuple[str, str, str, str]]:
@@ -200,35 +199,26 @@ def _bytes(run: SyncRun, number: int) -> str:
                 *_traffic(run.find("main", "document", *place)),
             )
         )
-    return "\n".join([*lines, *_table(head, rows)])
+    return "\n".join([*lines, *table(head, rows)])
 
 
 def _processor(run: SyncRun) -> str:
-    head = (
-        "which",
-        "differences",
-        *(f"{name}, {number:,}" for number in SIZES for name in _CONTENDERS),
-    )
-    counts = [(shape, count) for number, count, shape in cells() if number == SIZES[-1]]
     rows = [
         (
             shape,
             f"{count:,}",
-            *(
-                _spent(_found(run, name, number, count, shape))
-                for number in SIZES
-                for name in _CONTENDERS
-            ),
+            *(_spent(_found(run, name, number, count, shape)) for name in _CONTENDERS),
         )
-        for shape, count in counts
+        for number, count, shape in cells()
+        if number == SIZES[-1]
     ]
     lines = [
-        "### CPU time of a synchronisation, both sides, ms",
+        f"### CPU time of a synchronisation, {SIZES[-1]:,} messages, both sides, ms",
         "",
         "Without the building of trees and lists.",
         "",
     ]
-    return "\n".join([*lines, *_table(head, rows)])
+    return "\n".join([*lines, *table(("which", "differences", *_CONTENDERS), rows)])
 
 
 _CONTENDERS = ("batched", "negentropy", "document")
@@ -240,25 +230,6 @@ def _found(
     if contender == "negentropy":
         return _rival(run, "main", number, count, shape)
     return run.find("main", contender, number, count, shape)
-
-
-def _units(run: SyncRun) -> str:
-    number = SIZES[-1]
-    head = ("which", "differences", *(f"times in {unit}" for unit in _UNITS))
-    rows = [
-        (
-            shape,
-            f"{count:,}",
-            *(
-                _traffic(run.find("main", f"negentropy {unit}", size, count, shape))[0]
-                for unit in _UNITS
-            ),
-        )
-        for size, count, shape in cells()
-        if size == number
-    ]
-    lines = [f"### Bytes of negentropy by the unit of its times, {number:,} messages"]
-    return "\n".join([*lines, "", *_table(head, rows)])
 
 
 def _long(run: SyncRun) -> str:
@@ -278,7 +249,7 @@ def _long(run: SyncRun) -> str:
         bytes_of = (_traffic(one)[0] for one in found)
         rows.append((shape, *bytes_of, _ratio(long, theirs)))
     title = f"### Length of fingerprints: {TUNED_DIFFERENCES} of {number:,} messages"
-    return "\n".join([title, "", *_table(head, rows)])
+    return "\n".join([title, "", *table(head, rows)])
 
 
 def _sides(run: SyncRun) -> str:
@@ -290,42 +261,37 @@ def _sides(run: SyncRun) -> str:
             place = (number, TUNED_DIFFERENCES, shape, side)
             ours = run.find("sides", "batched", *place)
             theirs = _rival(run, "sides", *place)
-            cells_of = (ours, theirs, run.find("sides", "document", *place))
-            rows.append((shape, side, *(one for c in cells_of for one in _traffic(c))))
+            rows.append((shape, side, *_traffic(ours), *_traffic(theirs)))
     title = f"### Who lacks {TUNED_DIFFERENCES} of {number:,} messages"
-    return "\n".join([title, "", *_table(head, rows)])
+    return "\n".join([title, "", *table(head, rows)])
 
 
-_HEADS = ("batched", "rounds", "negentropy", "rounds", "document", "rounds")
+_HEADS = ("batched", "rounds", "negentropy", "rounds")
 
 
 def _fan_outs(run: SyncRun) -> str:
     number = SIZES[-1]
     head = ["fan-out", "build, s"]
-    for name in ("batched", "document"):
-        for shape in SHAPES:
-            head += [f"{name}, {shape}", "rounds"]
+    for shape in SHAPES:
+        head += [shape, "rounds"]
     rows = []
     for fan_out in FAN_OUTS:
         built = run.timing(f"fan-out {fan_out}", "build", number)
         built_ms = None if built is None else built.median_ms
         took = _ABSENT if built_ms is None else f"{built_ms / 1_000:.2f}"
         row = [str(fan_out), took]
-        for name in ("batched", "document"):
-            for shape in SHAPES:
-                place = (number, TUNED_DIFFERENCES, shape, str(fan_out))
-                row += _traffic(run.find("fan-out", name, *place))
+        for shape in SHAPES:
+            place = (number, TUNED_DIFFERENCES, shape, str(fan_out))
+            row += _traffic(run.find("fan-out", "batched", *place))
         rows.append(row)
     title = f"### Fan-out: bytes for {TUNED_DIFFERENCES} of {number:,} messages"
-    return "\n".join([title, "", *_table(head, rows)])
+    return "\n".join([title, "", *table(head, rows)])
 
 
 def _alone(run: SyncRun) -> str:
     lines = [
         "### One side alone: CPU time, ms",
         "",
-        "*ours* is the tree of this project in Python; *prollytree* the package's in "
-        "Rust, *negentropy* the list that the crate sorts and seals.",
         f"A difference is one of {TUNED_DIFFERENCES} messages.",
         "",
     ]
@@ -341,7 +307,7 @@ def _alone(run: SyncRun) -> str:
         if contender == of
     ]
     head = ("of", "what", *(f"{number:,} messages" for number in SIZES))
-    return "\n".join([*lines, *_table(head, rows)])
+    return "\n".join([*lines, *table(head, rows)])
 
 
 def _stretches(run: SyncRun) -> str:
@@ -357,11 +323,11 @@ def _stretches(run: SyncRun) -> str:
     lines = [
         f"### One difference among chosen hashes, {STRETCH_NUMBER:,} messages",
         "",
-        "So many neighbours have hashes that are no boundaries; the message in their "
-        "midst is missing.",
+        "So many neighbours have hashes that are no boundaries; the message in the "
+        "middle is missing.",
         "",
     ]
-    return "\n".join([*lines, *_table(head, rows)])
+    return "\n".join([*lines, *table(head, rows)])
 
 
 def _rival(
@@ -403,11 +369,6 @@ def _ms(value: float) -> str:
 
 def _outcome(is_met: bool) -> str:
     return "met" if is_met else "missed"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    return lines + [f"| {' | '.join(row)} |" for row in rows]
 
 
 def make_page() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from docs.page_part import PagePart
+from docs.page_part import PagePart, table
 from sds_core.observer.mvds.tracer import RULES as MVDS_RULES
 from sds_core.observer.sds.trace_rules import RULES as SDS_RULES
 
@@ -18,8 +18,13 @@ _EXAMPLE = Path(__file__).parents[1] / "tests" / "golden" / "traces" / "blind-ta
 def text() -> str:
     """Return the part, with its marks."""
     rows = [
-        f"| {protocol} | `{what}` | {rule.text} | "
-        f"{f'`{rule.figure}`' if rule.figure else ''} | {rule.section} |"
+        (
+            protocol,
+            f"`{what}`",
+            rule.text,
+            f"`{rule.figure}`" if rule.figure else "",
+            str(rule.section),
+        )
         for protocol, rules in (("SDS", SDS_RULES), ("MVDS", MVDS_RULES))
         for what, rule in rules.items()
     ]
@@ -33,9 +38,9 @@ def text() -> str:
             "The conclusions, the gravest first; the section is that of "
             "[figures.md](figures.md).",
             "",
-            "| protocol | `what` of the step | text | figure | section |",
-            "|---|---|---|---|---|",
-            *rows,
+            *table(
+                ("protocol", "`what` of the step", "text", "figure", "section"), rows
+            ),
             "",
             PART.end,
         ]

@@ -1,9 +1,16 @@
-"""The part of a page that a program makes, between two marks."""
+"""What programs make of pages: a part between two marks, and tables."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+
+def table(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """Return the lines of a Markdown table."""
+    head, *lines = (f"| {' | '.join(cells)} |" for cells in (heads, *rows))
+    return [head, f"|{'---|' * len(heads)}", *lines]
 
 
 class PagePart(NamedTuple):
