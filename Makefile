@@ -71,7 +71,7 @@ test-long: install ## Tests that take minutes each: kills, outages, hostile traf
 	$(PYTEST) -n 2 -m long $(report) $(PYTEST_OPTIONS)
 
 .PHONY: check
-check: install lint type ## What CI checks beside the tests
+check: install lint type docs ## What CI checks beside the tests
 
 .PHONY: lint
 lint: install
@@ -109,6 +109,11 @@ docs-tables: install ## Pages and parts of pages that are made from the code
 	$(PYTHON) -m docs.make_packages
 	$(PYTHON) -m docs.make_guarantees
 	$(PYTHON) -m docs.make_performance
+
+# Broken links and pages that the navigation lacks end it.
+.PHONY: docs
+docs: install ## The documentation as a site with search: artifacts/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs --quiet build --strict
 
 .PHONY: screenshots
 screenshots: install ## Pictures of the status page, from a demo of its own

@@ -1,0 +1,56 @@
+"""The site of the documentation builds, and needs no other server."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LOADED = re.compile(r"""<(?:script|link|img|iframe)[^>]+(?:src|href)="(?:https?:)?//""")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as `make docs` does."""
+    out = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "-q", "build", "--strict", "-d", out],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def test_pages_load_nothing_from_other_servers(site: Path) -> None:
+    """Neither scripts nor fonts nor images."""
+    pages = sorted(site.rglob("*.html"))
+    assert [page for page in pages if LOADED.search(page.read_text("utf-8"))] == []
+    assert len(pages) > len(list(ROOT.glob("docs/*.md")))
+
+
+def test_search_finds_runbooks_and_readme(site: Path) -> None:
+    """Pages from outside `docs/` are in the index, and link within the site."""
+    index = json.loads((site / "search/search_index.json").read_text("utf-8"))
+    places = {entry["location"] for entry in index["docs"]}
+    assert {"index.html", "runbooks/SdsMonitorDown.html"} <= places
+    overview = (site / "index.html").read_text("utf-8")
+    assert 'href="install.html"' in overview
+    assert ".md" not in "".join(re.findall('href="([^"]*)"', overview))
+
+
+def test_link_out_of_the_site_becomes_a_path(site: Path) -> None:
+    """A reader with a checkout can open it; a link within the site stays one."""
+    page = (site / "alerts.html").read_text("utf-8")
+    assert 'href="runbooks/SdsMonitorDown.html"' in page
+    page = (site / "install.html").read_text("utf-8")
+    assert "deploy/Dockerfile" in page
+    assert "Dockerfile" not in "".join(re.findall('href="([^"]*)"', page))
