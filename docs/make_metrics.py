@@ -9,8 +9,12 @@ from typing import Any, NamedTuple
 from sds_core.audit.figures import AUDIT_METRICS, AuditFigures
 from sds_core.audit.serving_figures import SERVING_METRICS, ServingFigures
 from sds_core.metrics import Metric, MetricKind
-from sds_core.mirror.figures import MirrorFigures, NodeFigures
-from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
+from sds_core.mirror.figures import (
+    MIRROR_METRICS,
+    NODE_METRICS,
+    MirrorFigures,
+    NodeFigures,
+)
 from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.histogram import BUCKETS_MS

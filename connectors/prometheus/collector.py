@@ -23,8 +23,12 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from sds_core.metrics import Metric, MetricKind, Value
-from sds_core.mirror.figures import MirrorFigures, NodeFigures
-from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
+from sds_core.mirror.figures import (
+    MIRROR_METRICS,
+    NODE_METRICS,
+    MirrorFigures,
+    NodeFigures,
+)
 from sds_core.observer.channel_table import (
     DEFAULT_SETTINGS,
     ChannelSettings,

@@ -1,10 +1,11 @@
-"""Counters and gauges of a mirror, for its metrics (``sds_mirror_*``)."""
+"""Counters and gauges of a mirror, and their metrics (``sds_mirror_*``)."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
 
+from sds_core.metrics import Metric, MetricKind, in_seconds, one_sample
 from sds_core.mirror.selection import Skip
 
 
@@ -93,3 +94,115 @@ class MirrorFigures:
     oldest_spooled_ms: int | None = None
     is_paused: bool = False
     last_seq: int = 0
+
+
+NODE_METRICS: tuple[Metric[NodeFigures], ...] = (
+    one_sample(
+        "sds_mirror_node_up",
+        "1 if the latest request to the node succeeded.",
+        lambda n: int(n.is_up),
+    ),
+    Metric(
+        "sds_mirror_pages_total",
+        MetricKind.COUNTER,
+        "Pages of messages that the node returned.",
+        ("source",),
+        lambda n: [((source.value,), count) for source, count in n.pages.items()],
+    ),
+    Metric(
+        "sds_mirror_failures_total",
+        MetricKind.COUNTER,
+        "Requests to the node that failed.",
+        ("source",),
+        lambda n: [((source.value,), count) for source, count in n.failures.items()],
+    ),
+    one_sample(
+        "sds_mirror_full_pages_total",
+        "Pages as long as the node's cache, which overflows silently.",
+        lambda n: n.full_pages,
+    ),
+    one_sample(
+        "sds_mirror_undecodable_messages_total",
+        "Messages in the node's answers that could not be read.",
+        lambda n: n.undecodable,
+    ),
+    one_sample(
+        "sds_mirror_store_swept_timestamp_seconds",
+        "Sender's time up to which the node's store is mirrored.",
+        lambda n: in_seconds(n.swept_ms),
+    ),
+)
+"""Metrics of each node of a mirror, labelled `node`."""
+
+
+MIRROR_METRICS: tuple[Metric[MirrorFigures], ...] = (
+    Metric(
+        "sds_mirror_messages_total",
+        MetricKind.COUNTER,
+        "Messages accepted for the first time.",
+        ("source",),
+        lambda m: [((source.value,), count) for source, count in m.accepted.items()],
+    ),
+    Metric(
+        "sds_mirror_duplicates_total",
+        MetricKind.COUNTER,
+        "Messages whose hash was already known.",
+        ("source",),
+        lambda m: [((source.value,), count) for source, count in m.duplicates.items()],
+    ),
+    Metric(
+        "sds_mirror_skipped_total",
+        MetricKind.COUNTER,
+        "Messages that were not selected for mirroring.",
+        ("reason",),
+        lambda m: [((reason.value,), count) for reason, count in m.skipped.items()],
+    ),
+    Metric(
+        "sds_mirror_probable_losses_total",
+        MetricKind.COUNTER,
+        "Events in which messages were probably lost before the mirror received them.",
+        ("cause",),
+        lambda m: [((cause.value,), count) for cause, count in m.losses.items()],
+    ),
+    one_sample(
+        "sds_mirror_written_total",
+        "Frames that Kafka has acknowledged.",
+        lambda m: m.written,
+    ),
+    one_sample(
+        "sds_mirror_refused_total",
+        "Records given up because Kafka will never accept them.",
+        lambda m: m.refused,
+    ),
+    one_sample(
+        "sds_mirror_kafka_failures_total",
+        "Writes that Kafka did not acknowledge and that were retried.",
+        lambda m: m.kafka_failures,
+    ),
+    one_sample(
+        "sds_mirror_spooled_records",
+        "Records on disk that wait for Kafka.",
+        lambda m: m.spooled,
+    ),
+    one_sample(
+        "sds_mirror_spooled_bytes",
+        "Size of the records on disk that wait for Kafka.",
+        lambda m: m.spooled_bytes,
+    ),
+    one_sample(
+        "sds_mirror_oldest_spooled_timestamp_seconds",
+        "When the oldest record that waits for Kafka was received.",
+        lambda m: in_seconds(m.oldest_spooled_ms),
+    ),
+    one_sample(
+        "sds_mirror_paused",
+        "1 while the mirror reads nothing because its spool is full.",
+        lambda m: int(m.is_paused),
+    ),
+    one_sample(
+        "sds_mirror_last_seq",
+        "Last sequence number that was assigned to a frame.",
+        lambda m: m.last_seq,
+    ),
+)
+"""Metrics of the mirror itself, at its own `/metrics`."""

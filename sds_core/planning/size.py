@@ -10,11 +10,57 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from sds_core.observer.settings import DEFAULTS
 from sds_core.planning.cost_fit import Fit, FitRow, fit, fit_power
-from sds_core.planning.load import Load
 from sds_core.planning.measured import Performance, Run, Scaling
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The traffic to follow.
+
+    Attributes:
+        participants: Participants of each channel.
+        frames_per_s: Frames per second of all channels, each channel the same.
+        hours: Hours for which a channel remembers messages.
+        frame_bytes: Mean bytes of a frame.
+        trigger_s: Seconds of traffic in a batch.
+    """
+
+    channels: float
+    participants: float
+    frames_per_s: float
+    hours: float
+    frame_bytes: float
+    trigger_s: float = 1.0
+
+    def times(self, factor: float) -> Load:
+        """Return the load of so many times the channels, each with the same traffic."""
+        return replace(
+            self,
+            channels=self.channels * factor,
+            frames_per_s=self.frames_per_s * factor,
+        )
+
+    @property
+    def frames(self) -> float:
+        """Frames of a batch."""
+        return self.frames_per_s * self.trigger_s
+
+    @property
+    def touched(self) -> float:
+        """Channels with a frame in a batch, if frames come independently."""
+        return self.channels * -math.expm1(-self.frames / self.channels)
+
+    @property
+    def remembered(self) -> float:
+        """Messages that a channel remembers; every frame counts as one."""
+        seen = self.frames_per_s / self.channels * self.hours * 3_600
+        return min(seen, DEFAULTS.remembered)
+
 
 MIX = ((1, 10), (5, 5), (25, 3))
 """Classes of `mix` in benchmarks/data.py: channels per ten frames a second, counted

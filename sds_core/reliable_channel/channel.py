@@ -37,8 +37,7 @@ from sds_core.reliable_channel.inputs import (
     StoreAnswered,
     StoreFailed,
 )
-from sds_core.reliable_channel.intake import Intake
-from sds_core.reliable_channel.inward import Inward
+from sds_core.reliable_channel.inward import Intake, Inward
 from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Output
 from sds_core.reliable_channel.outward import Outward

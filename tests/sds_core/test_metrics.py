@@ -13,8 +13,12 @@ from sds_core.audit.figures import AUDIT_METRICS, AuditFigures
 from sds_core.audit.result import AuditResult
 from sds_core.audit.serving_figures import SERVING_METRICS, ServingFigures
 from sds_core.metrics import Metric, MetricKind
-from sds_core.mirror.figures import MirrorFigures, NodeFigures
-from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
+from sds_core.mirror.figures import (
+    MIRROR_METRICS,
+    NODE_METRICS,
+    MirrorFigures,
+    NodeFigures,
+)
 from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.clock import ClockFigures
 from sds_core.observer.excused import Excuse, ExcusedFindings

@@ -8,7 +8,7 @@ from typing import Any
 from sds_core.audit.figures import AUDIT_METRICS
 from sds_core.audit.serving_figures import SERVING_METRICS
 from sds_core.metrics import Metric
-from sds_core.mirror.metrics import MIRROR_METRICS, NODE_METRICS
+from sds_core.mirror.figures import MIRROR_METRICS, NODE_METRICS
 from sds_core.observer.protocols import PROTOCOLS
 from sds_core.observer.snapshot_metrics import settings_metrics, snapshot_metrics
 from sds_core.observer.tap_kind import TAP_FIGURES

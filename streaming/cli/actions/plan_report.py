@@ -15,9 +15,8 @@ from connectors.web.words import bounded
 from sds_core.observer.figure_table import Names
 from sds_core.observer.figures import Scale
 from sds_core.planning.estimates import Estimate
-from sds_core.planning.load import Load
 from sds_core.planning.plan import Plan
-from sds_core.planning.size import CostModel
+from sds_core.planning.size import CostModel, Load
 from sds_core.text import byte_size, counted, number, utc_time
 
 DRAWN = 50

@@ -12,9 +12,8 @@ import msgspec
 from rich.console import Console
 
 from sds_core.planning.document import rounded
-from sds_core.planning.load import Load
 from sds_core.planning.measured import NotMeasured, Performance, Scaling
-from sds_core.planning.size import CostModel, Limit, Size
+from sds_core.planning.size import CostModel, Limit, Load, Size
 from sds_core.text import byte_size, counted, number
 from streaming.cli.output import print_json, write_page
 from streaming.cli.tables import print_line, print_table

@@ -12,9 +12,8 @@ from benchmarks.data import mix
 from benchmarks.measured import runs
 from benchmarks.scaling import BEGIN, END, PAGE
 from sds_core.planning.cost_fit import fit, fit_power
-from sds_core.planning.load import Load
 from sds_core.planning.measured import NotMeasured
-from sds_core.planning.size import MIX, CostModel
+from sds_core.planning.size import MIX, CostModel, Load
 from tests.support.planning.sized import cost_model, performance, scaling
 
 USUAL = Load(1_000, 20, 100, 1.0, 22_816)

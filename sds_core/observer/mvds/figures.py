@@ -1,0 +1,359 @@
+"""The table of all figures of a group of MVDS; see ``docs/figures.md``, 14."""
+
+from __future__ import annotations
+
+from sds_core.observer.figure_table import FigureTable, Names
+from sds_core.observer.figures import (
+    ChartShape,
+    Figure,
+    Limit,
+    Line,
+    Objective,
+    Percentile,
+    Scale,
+    Share,
+    Unit,
+    counter,
+    gauge,
+    histogram,
+    left_out_counter,
+    under,
+    verdict_gauge,
+)
+from sds_core.observer.mvds.limits import LeftOut
+from sds_core.observer.mvds.totals import GroupTotals
+
+_GROUPS = ("Deliveries", "Waste", "Traffic")
+"""Headings of the page, in order."""
+
+_CHARTS = (
+    ChartShape(
+        key="latency",
+        title="Delivery time",
+        note="From the first record with an id to the receiver's acknowledgement.",
+        scale=Scale.SECONDS,
+        limit=Limit("deadline", "ack_deadline_ms"),
+    ),
+    ChartShape(
+        key="objectives",
+        title="Objectives",
+        note="Receivers that acknowledged in time, of those that were heard.",
+        scale=Scale.PERCENT,
+    ),
+    ChartShape(
+        key="traffic",
+        title="Traffic",
+        note="Distinct messages, and receivers that acknowledged them.",
+        scale=Scale.COUNT,
+    ),
+    ChartShape(
+        key="records", title="Records", note="Records by type.", scale=Scale.PARTS
+    ),
+    ChartShape(
+        key="waste",
+        title="Waste",
+        note="Records that told the receiver nothing new.",
+        scale=Scale.COUNT,
+    ),
+)
+
+_TYPES = ("ack", "offer", "request", "message")
+
+_PAYLOADS = counter(
+    "mvds_payloads_total",
+    "Payloads, without copies; only in the group unknown.",
+    "empty",
+)
+_RECORDS = counter("mvds_records_total", "Records by type.", "type")
+_BYTES = counter(
+    "mvds_bytes_total",
+    "Bytes of records by type; other ones of payloads in the group unknown.",
+    "type",
+)
+_RETRANSMISSIONS = counter(
+    "mvds_retransmissions_total",
+    "Records with the type, id, sender and receiver of an earlier one.",
+    "type",
+)
+
+_TRAFFIC = under(
+    "Traffic",
+    Figure(
+        "messages",
+        "Distinct message ids of which a MESSAGE was seen.",
+        report=("messages",),
+        series=(counter("mvds_messages_total").of(),),
+        group="Deliveries",
+        heading="Messages",
+        column=1,
+        line=Line("traffic", "messages"),
+    ),
+    Figure(
+        "payloads",
+        "Payloads, without copies; only in the group unknown.",
+        report=("payloads.all",),
+        heading="Payloads",
+    ),
+    Figure(
+        "payloads_filled",
+        "Payloads with at least one byte; only in the group unknown.",
+        series=(_PAYLOADS.of("false"),),
+    ),
+    Figure(
+        "payloads_empty",
+        "Payloads with zero bytes; only in the group unknown.",
+        report=("payloads.empty",),
+        series=(_PAYLOADS.of("true"),),
+        heading="Empty payloads",
+    ),
+    Share(
+        key="empty",
+        help="Payloads with zero bytes, of all.",
+        part=("payloads_empty",),
+        rest=("payloads_filled",),
+        group="Waste",
+        heading="Empty payloads",
+        more_is_better=False,
+    ),
+    Figure(
+        "replicas",
+        "Copies of a payload by another tap; only in the group unknown.",
+        report=("replicas",),
+        series=(counter("mvds_replicas_total").of(),),
+        heading="Replicas",
+    ),
+    *(
+        Figure(
+            f"records_{one}",
+            f"Records of type {one.upper()}.",
+            report=(f"records.{one}",),
+            series=(_RECORDS.of(one),),
+            heading=f"{one.upper()} records",
+            line=Line("records", one.upper()),
+        )
+        for one in _TYPES
+    ),
+    *(
+        Figure(
+            f"bytes_{one}",
+            f"Bytes of records of type {one.upper()}.",
+            Unit.BYTES,
+            report=(f"bytes.{one}",),
+            series=(_BYTES.of(one),),
+        )
+        for one in _TYPES
+    ),
+    Figure(
+        "bytes_other",
+        "Bytes of payloads that belong to no record; only in the group unknown.",
+        Unit.BYTES,
+        report=("bytes.other",),
+        series=(_BYTES.of("other"),),
+    ),
+    *(
+        Figure(
+            f"retransmissions_{one}",
+            f"Records of type {one.upper()} that were sent before.",
+            report=(f"retransmissions.{one}",),
+            series=(_RETRANSMISSIONS.of(one),),
+            group="Waste",
+            heading=f"{one.upper()} sent again",
+        )
+        for one in _TYPES
+    ),
+)
+
+_DELIVERIES = under(
+    "Deliveries",
+    Figure(
+        "deliveries",
+        "Pairs of a message and a peer that acknowledged it to anybody.",
+        report=("deliveries",),
+        series=(counter("mvds_deliveries_total").of(),),
+        heading="Deliveries",
+        column=2,
+        line=Line("traffic", "deliveries"),
+    ),
+    Figure(
+        "delivery",
+        "Time from the first record with an id to a peer's first acknowledgement.",
+        Unit.DURATIONS,
+        report=("delivery_ms",),
+        series=(histogram("mvds_delivery_seconds").of(),),
+        heading="Delivery",
+        percentiles=(Percentile(50, column=3), Percentile(95, column=4)),
+        line=Line("latency"),
+        growth_key="delivery_ms",
+    ),
+    Figure(
+        "ack_latency",
+        "Time from the first MESSAGE to the first acknowledgement back to its sender.",
+        Unit.DURATIONS,
+        report=("ack_latency_ms",),
+        series=(histogram("mvds_ack_latency_seconds").of(),),
+        heading="Acknowledgement",
+        key="ack",
+        percentiles=(Percentile(50), Percentile(95)),
+    ),
+    Share(
+        key="in_time",
+        help="Pairs of a message and a receiver acknowledged by their deadline, of "
+        "those whose receiver was heard.",
+        part=("acknowledged_in_time",),
+        rest=("unacknowledged",),
+        heading="In time",
+        column=5,
+        line=Line("objectives", "in time"),
+        objective=Objective("Acknowledged in time", "acknowledgement_objective"),
+    ),
+    Figure(
+        "addressed",
+        "Pairs of a message and a receiver to which it was sent.",
+        report=("addressed",),
+        series=(counter("mvds_addressed_total").of(),),
+        heading="Addressed",
+    ),
+    Figure(
+        "acknowledged_in_time",
+        "Pairs of a message and a receiver acknowledged at or before the deadline.",
+        report=("acknowledged_in_time",),
+        series=(counter("mvds_acknowledged_in_time_total").of(),),
+    ),
+    Figure(
+        "unacknowledged",
+        "Pairs of a message and a receiver that was heard, but did not acknowledge it.",
+        report=("unacknowledged",),
+        series=(counter("mvds_unacknowledged_total").of(),),
+        heading="Unacknowl\N{SOFT HYPHEN}edged",
+        grave=True,
+        retracted="resolved",
+        column=6,
+    ),
+    Figure(
+        "resolved",
+        "Unacknowledged pairs whose acknowledgement came after the deadline.",
+        report=("resolved",),
+        series=(counter("mvds_unacknowledged_resolved_total").of(),),
+        heading="Came later",
+    ),
+    Figure(
+        "unwitnessed",
+        "Pairs of a message and a receiver that was not heard, or that holds it: not a "
+        "fault.",
+        report=("unwitnessed",),
+        series=(counter("mvds_unwitnessed_total").of(),),
+        heading="Receiver not heard",
+    ),
+    Figure(
+        "in_flight",
+        "Pairs of a message and a receiver whose deadline has not passed.",
+        report=("in_flight",),
+        series=(gauge("mvds_in_flight").of(),),
+        heading="In flight",
+    ),
+    Figure(
+        "sends_messages",
+        "MESSAGEs to receivers before their first acknowledgement.",
+        report=("sends.messages",),
+        series=(counter("mvds_sends_until_delivery_total").of(),),
+    ),
+    Figure(
+        "sends_deliveries",
+        "Deliveries before which a MESSAGE to the peer was seen.",
+        report=("sends.deliveries",),
+        series=(counter("mvds_sent_deliveries_total").of(),),
+    ),
+)
+
+_WASTE = under(
+    "Waste",
+    Share(
+        key="needless",
+        help="Offers to peers that were known to hold the message, of all offers.",
+        part=("needless_offers",),
+        rest=("offers_of_use",),
+        heading="Needless offers",
+        more_is_better=False,
+    ),
+    Share(
+        key="duplicate",
+        help="MESSAGEs to receivers that had acknowledged it, of all MESSAGEs.",
+        part=("duplicates",),
+        rest=("messages_of_use",),
+        heading="Duplicates",
+        more_is_better=False,
+    ),
+    Figure(
+        "duplicates",
+        "MESSAGEs to receivers that had acknowledged it.",
+        report=("duplicates",),
+        series=(counter("mvds_duplicates_total").of(),),
+        line=Line("waste", "duplicates"),
+    ),
+    Figure(
+        "needless_offers",
+        "OFFERs to peers that were known to hold the message.",
+        report=("needless_offers",),
+        series=(counter("mvds_needless_offers_total").of(),),
+        line=Line("waste", "needless offers"),
+    ),
+    Figure(
+        "unrequested_offers",
+        "OFFERs to which the receiver answered nothing by the deadline.",
+        report=("unrequested_offers",),
+        series=(counter("mvds_unrequested_offers_total").of(),),
+        heading="Unrequested offers",
+    ),
+    Figure(
+        "unanswered_requests",
+        "REQUESTs that brought no MESSAGE by the deadline.",
+        report=("unanswered_requests",),
+        series=(counter("mvds_unanswered_requests_total").of(),),
+        heading="Unanswered requests",
+        grave=True,
+    ),
+)
+
+_HEALTH = (
+    verdict_gauge(
+        "mvds_group_verdict", "1 for the verdict that the group has, 0 for the others."
+    ),
+    Figure(
+        "verdict",
+        "Health of the group, without regard to its taps.",
+        Unit.WORD,
+        report=("verdict",),
+    ),
+    Figure(
+        "verdict_reason",
+        "First reason that held for the verdict.",
+        Unit.WORD,
+        report=("reason",),
+    ),
+    Figure(
+        "verdict_since_ms",
+        "Event time at which the group's verdict began, if that is known.",
+        Unit.TIME,
+        series=(gauge("mvds_verdict_since_timestamp_seconds").of(),),
+    ),
+    Figure(
+        "remembered_evicted",
+        "Entries pushed out of a view's memory by its limit; in the group unknown.",
+        series=(counter("mvds_remembered_evicted_total").of(),),
+    ),
+    left_out_counter(
+        "mvds_left_out_total",
+        "What limits left out, in the group unknown; large groups or hostile traffic "
+        "reach them.",
+        LeftOut,
+    ),
+)
+
+GROUP_FIGURES = FigureTable(
+    GroupTotals,
+    Names(label="channel", one="group", many="groups"),
+    [*_TRAFFIC, *_DELIVERIES, *_WASTE, *_HEALTH],
+    groups=_GROUPS,
+    charts=_CHARTS,
+)
+"""All figures of a group, in the order in which their metrics are exported."""
