@@ -1,4 +1,4 @@
-"""Traffic that a monitor follows, in the terms of its costs."""
+"""Traffic that a monitor processes, in terms that determine its costs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sds_core.observer.settings import DEFAULTS
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The traffic to follow.
+    """The traffic to process.
 
     Attributes:
         participants: Participants of each channel.
-        frames_per_s: Frames per second of all channels, each channel the same.
+        frames_per_s: Frames per second of all channels, which have equal traffic.
         hours: Hours for which a channel remembers messages.
         frame_bytes: Mean bytes of a frame.
         trigger_s: Seconds of traffic in a batch.
@@ -28,7 +28,7 @@ class Load:
     trigger_s: float = 1.0
 
     def times(self, factor: float) -> Load:
-        """Return the load of so many times the channels, each with the same traffic."""
+        """Return the load of a multiple of the channels, each with the same traffic."""
         return replace(
             self,
             channels=self.channels * factor,
@@ -42,7 +42,7 @@ class Load:
 
     @property
     def touched(self) -> float:
-        """Channels with a frame in a batch, if frames come independently."""
+        """Channels with a frame in a batch, if frames are independent."""
         return self.channels * -math.expm1(-self.frames / self.channels)
 
     @property

@@ -1,8 +1,8 @@
-"""What the monitor itself needs: a cost model fitted to the benchmarks.
+"""The resources that the monitor needs: a cost model fitted to the benchmarks.
 
-A batch costs a fixed amount, and an amount per channel with news, per byte of these
-channels' states, per frame, per byte of frames, and per channel known. No amount is
-negative. docs/planning.md has the definitions.
+A batch has a fixed cost, and costs per channel with news, per byte of these channels'
+states, per frame, per byte of frames, and per known channel. No cost is negative.
+docs/planning.md has the definitions.
 """
 
 from __future__ import annotations
@@ -138,13 +138,13 @@ class CostRows:
 KEPT_BATCHES = 100
 """Batches whose files Spark keeps: its `spark.sql.streaming.minBatchesToRetain`."""
 MOST_CORES = 1_024
-"""More cores than any machine that is looked for."""
+"""Maximum number of cores that is considered."""
 
 _DAY_S = 86_400
 
 
 class Limit(NamedTuple):
-    """The greatest load of this kind: more channels, each with the same traffic."""
+    """The maximum load of this kind: more channels, each with the same traffic."""
 
     cores: float
     channels: int
@@ -152,12 +152,12 @@ class Limit(NamedTuple):
 
 
 class Size(NamedTuple):
-    """What the monitor needs.
+    """The resources that the monitor needs.
 
     Attributes:
         needs: Figures by name, which docs/planning.md defines: bytes, seconds, counts.
-            `machine_cores` is None if no number of cores is enough.
-        limits: Measured machine, and any number of cores.
+            `machine_cores` is None if no number of cores suffices.
+        limits: Maximum loads on the measured machine, and on any number of cores.
     """
 
     needs: dict[str, Any]
@@ -175,9 +175,9 @@ class CostModel:
         NotMeasured: A measure is missing.
 
     Attributes:
-        fits: By figure; the errors are theirs.
-        measured_cores: Cores of the machine that was measured.
-        measured_executors: Executors of the largest cluster that was measured.
+        fits: Fits by figure, with their errors.
+        measured_cores: Number of cores of the measured machine.
+        measured_executors: Number of executors of the largest measured cluster.
     """
 
     def __init__(self, performance: Performance, scaling: Scaling) -> None:
@@ -212,7 +212,7 @@ class CostModel:
         )
         one, both = runs.run(1_000, 1), runs.run(1_000, 2)
         self.measured_cores = both.cores
-        # Wall time of a batch is s + p / cores: s + p and s + p / 2 were measured.
+        # The wall time of a batch is s + p / cores; s + p and s + p / 2 were measured.
         single, double = 1 / one.frames_per_s, 1 / both.frames_per_s
         self._serial = max(0.0, 2 * double - single) / double
         first, last = runs.run(1_000, 1, 1), runs.run(1_000, 2, 2)
@@ -226,11 +226,11 @@ class CostModel:
         return self.fits["cpu"].of(self._costs(load))
 
     def batch_s(self, load: Load, cores: float) -> float:
-        """Return the wall time of a batch; measured for the cores of the machine."""
+        """Return the wall time of a batch, as measured for the cores of the machine."""
         return self.fits["batch"].of(self._costs(load)) * self._spread(cores)
 
     def extrapolated(self, load: Load) -> list[str]:
-        """Return what of a load is greater than in all measured rows."""
+        """Return which values of a load exceed those in all measured rows."""
         participants = max(state.participants for state in self._scaling.states)
         channels, frames, remembered = (
             max(sum(getattr(load, name) for load in loads) for loads in self._loads)
@@ -245,7 +245,7 @@ class CostModel:
         return [name for name, (value, most) in greatest.items() if value > most]
 
     def size(self, load: Load, *, history_days: int) -> Size:
-        """Return what a load needs if the history keeps so many days."""
+        """Return the resources for a load if the history keeps this number of days."""
         cpu_cores = self.cpu_s(load) / load.trigger_s
         enough = (
             cores
@@ -283,7 +283,7 @@ class CostModel:
         return Size(needs, tuple(limits))
 
     def _limit(self, load: Load, cores: float) -> Limit:
-        """Return how many channels a machine follows, in batches of this length."""
+        """Return how many channels a machine monitors with batches of this length."""
         spread, fit_ = self._spread(cores), self.fits["batch"]
         fixed_s = fit_.coefficients[0] * spread
         growing_s = self.batch_s(load, cores) - fixed_s
