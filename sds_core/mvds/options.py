@@ -48,10 +48,10 @@ class Options:
         resolution: What happens to a message whose parents are missing.
         write_parents: Whether our messages name as parents those messages of the group
             that no other known message names as parent.
-        group_id_bytes: max_payload_bytes: Maximum length of a sent payload. Records
-            that do not fit are sent in the next epoch. Waku relays carry 150 KB.
-        max_payload_bytes: Longest payload that is sent. What does not fit is sent in
-            the next epoch. Waku relays carry 150 KB.
+        group_id_bytes: Length of group ids; None: any. Message ids are ambiguous if
+            group ids differ in length; deployed nodes use 32.
+        max_payload_bytes: Maximum length of a sent payload. Records that do not fit are
+            sent in the next epoch. Waku relays carry 150 KB.
         max_messages: Maximum number of our own messages, and of messages of others,
             that are stored; the oldest is dropped first.
         max_stored_bytes: Maximum size of the stored messages, counted in the same way.

@@ -179,14 +179,14 @@ _OF_PAYLOADS = ("payloads.all", "payloads.empty", "replicas", "bytes.other")
 
 
 class MvdsTruth:
-    """Takes log entries in order, and returns what a correct monitor finds.
+    """Processes log entries in order, and returns what a correct monitor reports.
 
-    It must get exactly those sightings whose records are in the topic, in the topic's
-    order. Taps must have right clocks.
+    It must receive exactly those sightings whose records are in the topic, in the
+    topic's order. Taps must have correct clocks.
     """
 
     def __init__(self, scenario: str, seed: int) -> None:
-        """Begin before anything has happened.
+        """Start before any entry.
 
         Args:
             scenario: Name of the scenario, for the document.
@@ -203,7 +203,7 @@ class MvdsTruth:
         self._last_ms = 0
 
     def add(self, entry: MvdsEntry) -> None:
-        """Take the next entry of the log."""
+        """Process the next entry of the log."""
         match entry:
             case Made():
                 self._stories[entry.message_id] = {
@@ -226,11 +226,11 @@ class MvdsTruth:
                 self._recorded(entry.at_ms)
 
     def document(self) -> dict[str, Any]:
-        """Return everything in values of JSON.
+        """Return all values in a form that JSON can represent.
 
         `views` holds the report's figures of groups. `messages` holds what no report
-        can: when each message really reached each node, and when an acknowledgement of
-        each node really arrived, by message id.
+        can contain: by message id, when each message reached each node, and when an
+        acknowledgement of each node arrived.
         """
         groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for message in self._messages.values():
@@ -295,7 +295,7 @@ class MvdsTruth:
 
 
 def _nested(names: tuple[str, ...], found: Mapping[str, int]) -> dict[str, Any]:
-    """Return figures by the parts of their names, 0 for those that did not happen."""
+    """Return figures by the parts of their names, 0 for those without events."""
     tree: dict[str, Any] = {}
     for name in names:
         group, _, leaf = name.rpartition(".")
