@@ -17,13 +17,15 @@ from sds_core.planning.load import Load
 from sds_core.planning.measured import Performance, Run, Scaling
 
 MIX = ((1, 10), (5, 5), (25, 3))
-"""Classes of `mix` in benchmarks/data.py: channels per ten frames a second, counted
-twice (with and without filter), and participants; each class has a third of the frames.
+"""Classes of `mix` in benchmarks/data.py: channels and participants.
+
+Channels are per ten frames a second, counted twice (with and without filter); each
+class has a third of the frames.
 """
 USUAL = 5
 """Participants of the data sets, unless a row says otherwise."""
 _LIVE_HOURS = 50 / 3_600
-"""Traffic that a live row's channels remember in the middle of it."""
+"""Traffic that the channels of a live row remember halfway through it."""
 _LIVE = re.compile(
     r"([\d,]+) (?:(big|small) )?(?:frames|messages)/s(?: on|,) ([\d,]+) channels, CPU"
 )
@@ -33,7 +35,7 @@ _CATCH_UP = "catch-up of 60 min of 200 channels"
 
 
 class BatchRow(NamedTuple):
-    """A row of the benchmarks: a batch of some loads; 0 for what has no figure."""
+    """A row of the benchmarks: a batch of some loads; 0 for values without a figure."""
 
     name: str
     loads: list[Load]
@@ -43,13 +45,13 @@ class BatchRow(NamedTuple):
 
 
 class CostRows:
-    """Rows that a cost model is fitted to; methods raise `NotMeasured`."""
+    """Rows to which a cost model is fitted; methods raise `NotMeasured`."""
 
     def __init__(self, performance: Performance, scaling: Scaling) -> None:
         self._performance, self._scaling = performance, scaling
 
     def frames(self) -> list[FitRow]:
-        """Return the cost of a frame by participants, microseconds."""
+        """Return the cost of a frame by number of participants, microseconds."""
         row, what = "growth of one channel", "read and apply a frame: {:,} participants"
         return [
             (what.format(n), [n], self._performance.median(row, what.format(n)))
@@ -57,7 +59,7 @@ class CostRows:
         ]
 
     def states(self) -> list[FitRow]:
-        """Return the state of a channel by messages and participants, bytes."""
+        """Return the size of a channel's state by messages and participants, bytes."""
         rows: list[FitRow] = []
         for count in (100, 3_650, 20_000):
             kilobytes = self._performance.median("state", f"blob: {count:,} messages")
@@ -76,14 +78,14 @@ class CostRows:
         return [r for r in runs if (r.cores, r.state_partitions, r.executors) == local]
 
     def run_load(self, run: Run, batches: float = 0.0) -> Load:
-        """Return a batch of a run, after so many; by default the middle of the run."""
+        """Return the batch of a run with this number; by default that in the middle."""
         runs = self._scaling.runs
         hours = (batches or (runs.cold + runs.batches) / 2) / 3_600
         size = self._performance.data_set("small")[2]
         return Load(run.channels, runs.participants, runs.batch_records, hours, size)
 
     def batches(self) -> Iterator[BatchRow]:
-        """Yield the rows of whole jobs, batches of a second if not said otherwise."""
+        """Yield the rows of whole jobs; batches last a second by default."""
         median = self._performance.median
         data = {name: self._performance.data_set(name) for name in ("big", "small")}
         big, small = (size for _, _, size in data.values())
@@ -113,7 +115,7 @@ class CostRows:
             row = f"drain {name}"
             cpu_us, rate = (median(one, "this job") for one in (f"{row}, CPU", row))
             frames /= _DRAIN_BATCHES
-            # In the middle of the run, half of the frames are remembered.
+            # Halfway through the run, half of the frames are remembered.
             load = Load(channels, USUAL, frames, _DRAIN_BATCHES / 2 / 3_600, size)
             yield BatchRow(row, [load], cpu_us * frames / 1e6, frames / rate)
 

@@ -20,7 +20,7 @@ _HERE = np.zeros(1, np.intp)
 
 
 class Sent(Protocol):
-    """What a tap may record."""
+    """Anything that a tap may record."""
 
     @property
     def at_ms(self) -> int:
@@ -39,10 +39,10 @@ class Tap(Generic[SentT]):
         start_ms: Start of the simulation, Unix ms.
         streams: Random streams of the simulation.
         agenda: Plans the tap's actions.
-        sighted: Receives each record: its event time by the tap's clock, the tap's
-            name and number, and what was recorded.
-        report: Receives the tap's heartbeats, and the stretches in which it is down,
-            is deaf or loses a record.
+        sighted: Called for each record with its event time by the tap's clock, the
+            tap's name and number, and what was recorded.
+        report: Called with the tap's heartbeats, and with the periods in which it is
+            down, is deaf or loses a record.
     """
 
     def __init__(

@@ -54,7 +54,7 @@ def part_sizes(dialect: Dialect, value: bytes) -> PartSizes:
 
     Args:
         dialect: Dialect in which the frame was decoded.
-        value: The frame as it was on the wire.
+        value: The frame in its wire form.
     """
     part_of = _PARTS[dialect]
     sizes = [0] * 5

@@ -18,14 +18,14 @@ from sds_core.simulation.mvds.log import (
 )
 
 Heard = Callable[[str, int, int], bool]
-"""Whether a node was heard from a time up to and including another, Unix ms."""
+"""Whether a node sent anything after one time, up to another, Unix ms."""
 
 DEADLINE_MS = 120_000
 GRACE_MS = 5_000
 
 
 class MessageTruth:
-    """One message, or an id of which no message was recorded yet.
+    """One message, or an id whose message was not recorded yet.
 
     What a correct monitor finds of it (docs/figures.md, 14) is concluded from the
     sendings that taps recorded, of which the simulation knows what they were. The
@@ -96,7 +96,7 @@ class MessageTruth:
         self._held.setdefault(sender, at_ms)
 
     def figures(self, heard: Heard, end_ms: int) -> Counter[str]:
-        """Return the figures of the message as of a time, Unix ms."""
+        """Return the figures of the message at a time, Unix ms."""
         count = Counter(self._count)
         count["messages"] = 1
         for receiver, sent_ms in self._addressed.items():
@@ -123,13 +123,13 @@ class MessageTruth:
         self._count[f"retransmissions.{type_}"] += is_again
 
     def _end(self, receiver: str, sent_ms: int, heard: Heard, end_ms: int) -> str:
-        """Return how a receiver of the message ended."""
+        """Return the final state of a receiver of the message."""
         due_ms = sent_ms + DEADLINE_MS
         if self._acked.get(receiver, end_ms + 1) <= due_ms:
             return "acknowledged_in_time"
         if end_ms <= due_ms:
             return "in_flight"
-        # By whole seconds, rounded down.
+        # In whole seconds, rounded down.
         from_ms = -(-(sent_ms + GRACE_MS) // 1_000) * 1_000
         holds = self._held.get(receiver, end_ms + 1) <= due_ms
         if heard(receiver, from_ms, due_ms) and not holds:

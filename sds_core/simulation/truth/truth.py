@@ -32,8 +32,8 @@ _CAUSES = (Cause.CONTENT, Cause.REPAIR, Cause.RETRY)
 def figures_of(conclusions: Conclusions) -> dict[str, Any]:
     """Return what a correct monitor reports.
 
-    `sender_side` is the exception: why the frames were really sent, which no monitor
-    can know.
+    `sender_side` is the exception: it has the actual causes of the frames, which no
+    monitor can know.
     """
     view, episodes = conclusions.view, conclusions.episodes
     rebroadcasts = [frame for frame in view.frames if frame.copy is Copy.REBROADCAST]
@@ -65,7 +65,7 @@ def figures_of(conclusions: Conclusions) -> dict[str, Any]:
 
 
 def totals_of(channels: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the sums over channels; lists of single values have none."""
+    """Return the sums over channels, without lists of single values."""
     totals = _numbers(figures_of(Conclusions(TapView([]), 0)))
     for figures in channels:
         totals = _sum(totals, figures)
