@@ -1,8 +1,8 @@
-"""Loads the compiled form of the rules if there is one of exactly these sources.
+"""Loads the compiled form of the rules if it was made from exactly these sources.
 
-`python -m compiler` makes it. Without it the same sources run as they are. A change of
-a module runs at once, interpreted, until the core is compiled again: all modules are
-compiled or none, because each knows the structures of the others.
+`python -m compiler` makes it. Without it, the same sources run interpreted. A changed
+module runs interpreted until the core is compiled again. Either all modules are
+compiled or none, because each depends on the structures of the others.
 """
 
 from __future__ import annotations
@@ -46,16 +46,18 @@ MODULES = (
 """The modules that are compiled."""
 
 SHARED = "sds_core.shared"
-"""What the compiled modules have in common; it has no source here."""
+"""The common code of the compiled modules; it has no source here."""
 
 SWITCH = "SDS_MONITOR_CORE"
-"""Environment variable: `interpreted` or `compiled`, which is an error without one."""
+"""Environment variable: `interpreted`, or `compiled`, which fails if not possible."""
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _SUFFIX = EXTENSION_SUFFIXES[0]
 
 TAG = _SUFFIX.rpartition(".")[0]
-"""Python and platform of a compiled form, after a dot: each has a directory of its own.
+"""Python version and platform of a compiled form, after a dot.
+
+Its directory has this name.
 """
 
 FILES = frozenset(name + _SUFFIX for name in (*MODULES, SHARED))
@@ -63,10 +65,10 @@ FILES = frozenset(name + _SUFFIX for name in (*MODULES, SHARED))
 
 
 def directory(root: str = _ROOT) -> str:
-    """Where the compiled form of the sources under a directory is, if there is one.
+    """Path for the compiled form of the sources under a directory, which may not exist.
 
-    It is named by the sources of the compiled modules and of all others in their
-    packages, since the build takes constants and enumerations from these.
+    It contains a hash of the compiled modules and of all others in their packages,
+    because the build takes constants and enumerations from these.
     """
     digest = hashlib.sha256()
     for package in sorted({name.rpartition(".")[0] for name in MODULES}):
@@ -80,7 +82,7 @@ def directory(root: str = _ROOT) -> str:
 
 
 def find(root: str = _ROOT) -> str | None:
-    """The directory of the compiled form of the sources; None if there is none."""
+    """The directory of the compiled form of the sources; None if it does not exist."""
     try:
         found = directory(root)
         return found if set(os.listdir(found)) >= FILES else None
@@ -119,7 +121,7 @@ def form() -> str:
 
 
 def describe() -> str:
-    """The form that this process runs; if it is the slow one, why and the remedy."""
+    """The form that this process runs; for the slow one, reason and remedy."""
     if is_compiled():
         return form()
     if os.environ.get(SWITCH) == form():
@@ -131,14 +133,14 @@ def describe() -> str:
 
 
 def load() -> None:
-    """Let the modules be imported in their compiled form, if there is one.
+    """Import the modules in their compiled form, if it exists.
 
-    One that this machine cannot load, for instance because it was made for a newer C
-    library, is not used; a warning says so.
+    If this machine cannot load it, for example because it was made for a newer C
+    library, the sources are used, and a warning is issued.
 
     Raises:
-        ImportError: `SWITCH` asks for a compiled form, and these sources have none or
-            one that cannot be loaded.
+        ImportError: `SWITCH` requires a compiled form, and these sources have none, or
+            it cannot be loaded.
     """
     wanted = os.environ.get(SWITCH)
     if wanted == "interpreted" or is_compiled():

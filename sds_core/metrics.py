@@ -1,7 +1,7 @@
 """Declares Prometheus metrics, and how their samples are read from figures.
 
-The exporter, the table in ``docs/metrics.md`` and the tests all work from `Metric`
-objects; they name no other metrics.
+The exporter, the table in ``docs/metrics.md`` and the tests use `Metric` objects and no
+other names of metrics.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class MetricKind(enum.StrEnum):
 class BucketCounts(Protocol):
     """Durations counted in buckets: `sds_core.observer.histogram.Histogram`.
 
-    A protocol, because the packages that declare metrics must not import each other.
+    It is a protocol, because the packages that declare metrics must not import each
+    other.
     """
 
     @property
@@ -55,9 +56,10 @@ class Metric(Generic[Source]):
         help: One sentence.
         labels: Names of its labels, except the label that names the source itself
             (`channel`, `observer`, `node`).
-        samples: Reads the samples of a source. An empty result leaves the series out.
-        summable: Whether the metric means something for several sources together,
-            which are exported as the source `other`.
+        samples: Reads the samples of a source. If the result is empty, no series is
+            exported.
+        summable: Whether the sum of the metric over several sources is meaningful; it
+            is exported as the source `other`.
     """
 
     name: str
@@ -79,7 +81,7 @@ def one_sample(
     Args:
         name: Full name as scraped.
         text: One sentence.
-        read: Reads the value of a source; None leaves the series out.
+        read: Reads the value of a source; if it is None, no series is exported.
         kind: Type; by default a counter if the name ends in ``_total``, else a gauge.
     """
 

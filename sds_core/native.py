@@ -1,7 +1,8 @@
 """Marks and types for the build that compiles the rules.
 
-CONTRIBUTING, "The compiled core", says what the build makes of them. Uncompiled, a mark
-changes nothing, and an array of integers is a view of Python's own.
+CONTRIBUTING, "The compiled core", explains what the build does with them. Without
+compilation, a mark changes nothing, and an array of integers is a memory view of
+Python.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def native(one: _Marked) -> _Marked:
 
 
 Uint64: TypeAlias = int
-"""An integer in [0, 2**64). Where the build sees `int`, it takes 64 bits with sign."""
+"""An integer in [0, 2**64); the build treats `int` as signed, with 64 bits."""
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 """Bytes that are only read."""
@@ -50,16 +51,16 @@ def view(array: np.ndarray[Any, Any]) -> memoryview:
 
 
 def row_of(rows: Int64Rows, number: int) -> Int64s:
-    """One of several rows, shape (n,); a change of one changes the other."""
+    """One of several rows, shape (n,); a change of the row changes the array."""
     return view(np.asarray(rows)[number])
 
 
 def uint64(value: int) -> int:
-    """The same 64 bits without sign."""
+    """The same 64 bits, interpreted as unsigned."""
     return value & ((1 << _BITS) - 1)
 
 
 def int64(value: int) -> int:
-    """The same 64 bits with sign."""
+    """The same 64 bits, interpreted as signed."""
     value = uint64(value)
     return value - (1 << _BITS) if value >> (_BITS - 1) else value

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 
 def check_least(options: object, least: Mapping[str, float], note: str = "") -> None:
-    """Check that options are not below their least values.
+    """Check that options are at least their minimum.
 
     Args:
-        options: Has the options as attributes; one that is None has no value to check.
-        least: Least value of each option.
-        note: End of the error, for what else is allowed.
+        options: Has the options as attributes; None is not checked.
+        least: Minimum of each option.
+        note: End of the error message, for other allowed values.
 
     Raises:
         ValueError: An option is too small.

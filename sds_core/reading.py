@@ -1,7 +1,7 @@
-"""Checks a mapping, such as a TOML file gives, against a msgspec struct.
+"""Checks a mapping, for example from a TOML file, against a msgspec struct.
 
-msgspec does the check. This module turns its error into one that says where the error
-is, which value stands there, and which values are allowed.
+msgspec does the check. This module turns its error into one that contains the position
+of the error, the value, and the allowed values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Base of all tables: an unknown key is an error."""
 
 
-# Text that msgspec 0.18 and later add to an error message.
+# Text that msgspec 0.18 and later append to an error message.
 _PATH = re.compile(r" - at `\$\.?([^`]*)`$")
 _NAME = re.compile(r"`([^`]*)`$")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -32,8 +32,9 @@ class TableError(ValueError):
     """A mapping has an unknown key, lacks one, or holds a value that is not allowed.
 
     Attributes:
-        path: place in it, for example `taps[0].loss`; empty for the whole mapping.
-        problem: error at this place, with the value and the allowed values.
+        path: position in the mapping, for example `taps[0].loss`; empty for the whole
+            mapping.
+        problem: error at this position, with the value and the allowed values.
     """
 
     def __init__(self, path: str, problem: str) -> None:
@@ -52,8 +53,8 @@ def read(mapping: Mapping[str, Any], into: type[T], within: str = "") -> T:
     Args:
         mapping: names and plain values.
         into: the struct's class. Its `__post_init__` may raise ValueError with a text
-            that says value and what is allowed.
-        within: the path of the mapping inside a greater one.
+            that contains the value and the allowed values.
+        within: the path of the mapping inside a larger one.
 
     Raises:
         TableError: unknown or missing key, wrong type, or a value that is not allowed.
@@ -99,7 +100,7 @@ def _problem(
 
 
 def _inner(kind: inspect.Type, step: str | int, value: Any) -> inspect.Type:
-    """Return the type that stands one step further in."""
+    """Return the type of the value one step further in the path."""
     for one in _alternatives(kind):
         if isinstance(one, inspect.VarTupleType) and isinstance(step, int):
             return one.item_type

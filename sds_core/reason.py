@@ -1,4 +1,4 @@
-"""Reasons for dead letters, apart from the decoders, which take long to import."""
+"""Reasons for dead letters, separate from the decoders, whose import takes long."""
 
 from __future__ import annotations
 

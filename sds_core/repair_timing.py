@@ -1,7 +1,7 @@
-"""When SDS-R lets a participant request a message, and answer a request.
+"""When SDS-R allows a participant to request a message, and to answer a request.
 
-Both times follow from public hashes: participants spread out without coordination, and
-an observer can check them.
+Both times depend on public hashes, so participants choose different times without
+coordination, and an observer can verify them.
 
 Sources: the SDS-R implementation guide; js-waku packages/sds message_channel/repair;
 nim-sds sds/sds_utils.nim.
@@ -18,8 +18,8 @@ import farmhash
 class RepairHash(StrEnum):
     """The hash behind T_req, T_resp and response groups (SDS-R guide).
 
-    SHA256: first 8 bytes, most significant first (the guide, js-waku).
-    FARM: FarmHash64 as Nim hashes strings, without its sign (nim-sds).
+    SHA256: first 8 bytes, most significant first (the guide, js-waku). FARM: FarmHash64
+    as Nim hashes strings, without its sign bit (nim-sds).
     """
 
     SHA256 = "sha256"
@@ -33,7 +33,7 @@ def hash_of(text: str, hashed_with: RepairHash) -> int:
 
 
 def distance_between(one_id: str, other_id: str, hashed_with: RepairHash) -> int:
-    """Return the distance of two participants, in [0, 2**64); 0 if they are the same.
+    """Return the distance of two participants, in [0, 2**64); 0 if they are equal.
 
     Their hashes are XORed (SDS-R guide, "Calculate T_resp"); nim-sds drops the sign of
     the result, not that of the hashes.
@@ -51,7 +51,7 @@ def request_offset_ms(
 ) -> int:
     """Return T_req from now, in [T_min, T_max) ms (SDS-R guide, "Calculate T_req").
 
-    Participant and message are hashed one behind the other, as both libraries do.
+    The concatenation of participant and message is hashed, as in both libraries.
     """
     hashed = hash_of(participant_id + message_id, hashed_with)
     return hashed % (t_max_ms - t_min_ms) + t_min_ms
@@ -66,7 +66,7 @@ def response_offset_ms(
 ) -> int:
     """Return T_resp from now, in [0, T_max) ms (SDS-R guide, "Calculate T_resp").
 
-    0 for the message's own sender.
+    It is 0 for the message's own sender.
     """
     distance = distance_between(participant_id, sender_id, hashed_with)
     # nim-sds reduces both factors first, which changes nothing.

@@ -1,4 +1,4 @@
-"""Stored bytes that show whether they are whole.
+"""Stored bytes with a checksum, which shows whether they are complete.
 
 One version byte, a checksum (CRC-32, four bytes, big-endian), then MessagePack.
 """
@@ -18,12 +18,12 @@ _Value = TypeVar("_Value")
 
 
 class Seal(Generic[_Value]):
-    """Makes bytes of values of one type, and reads them.
+    """Encodes values of one type as bytes, and decodes them.
 
     Args:
-        version: Version of their form, in [0, 256).
-        kind: The type, which msgspec writes as MessagePack.
-        error: Makes of one line the error for bytes that cannot be read.
+        version: Version of the encoding, in [0, 256).
+        kind: The type, which msgspec encodes as MessagePack.
+        error: Makes an error from a line of text, for bytes that cannot be decoded.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class Seal(Generic[_Value]):
         return bytes([self._version]) + _checksum(packed) + packed
 
     def unpack(self, blob: bytes) -> _Value:
-        """Read what `pack` returned.
+        """Decode the result of `pack`.
 
         Raises:
-            Exception: That of the seal. The bytes are damaged, of another version, or
-                another value.
+            Exception: The result of `error`. The bytes are damaged, of another version,
+                or another value.
         """
         if not blob:
             raise self._error("it is empty")

@@ -24,7 +24,7 @@ def printable(text: str) -> str:
     r"""Return the text with an escape for each character that is not printable.
 
     Line ends, control characters and changes of text direction become escapes such as
-    ``\n`` or ``\u202e``: with them a sender could forge lines of output.
+    ``\n`` or ``\u202e``, because a sender could forge lines of output with them.
     """
     if text.isprintable():
         return text
@@ -60,7 +60,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value from a file as an error shows it: its `repr`, shortened."""
+    """Return a value from a file in the form for an error: its `repr`, shortened."""
     return shorten(repr(value), _LONGEST_VALUE)
 
 
@@ -70,7 +70,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     Returns "" if no known name is similar.
 
     Args:
-        name: The unknown name; of a longer one only its beginning is compared.
+        name: The unknown name; only the beginning of a long name is compared.
         known: The known names.
     """
     close = get_close_matches(name[:_LONGEST_VALUE], known, 1)

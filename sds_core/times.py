@@ -1,8 +1,8 @@
-"""Times in JSON documents, for people.
+"""Adds readable times to JSON documents.
 
-A time is a number of Unix milliseconds, or nanoseconds if its name ends in ``_ns``.
-Beside it stands the same time as RFC 3339 in UTC, in a field with the suffix ``_utc``
-in place of a unit: ``since`` and ``since_utc``, ``from_ns`` and ``from_utc``.
+A time is a number of Unix milliseconds, or nanoseconds if its name ends in ``_ns``. The
+same time as RFC 3339 in UTC is in a field with the suffix ``_utc`` instead of a unit:
+``since`` and ``since_utc``, ``from_ns`` and ``from_utc``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ TIMES = frozenset(
         "to_ns",
     }
 )
-"""Names of times; of lists and of mappings whose values are times."""
+"""Names of times; the values of lists and mappings with these names are times."""
 
 _BY_ID = frozenset({"causes", "channels", "views"})
 """Names of mappings whose keys are ids, which may be any text."""
@@ -55,7 +55,7 @@ _NS_PER_MS = 1_000_000
 
 
 def with_utc(document: Any) -> Any:
-    """Return a JSON document with each time as RFC 3339 beside it.
+    """Return a JSON document in which each time has a field with RFC 3339.
 
     Args:
         document: Dictionaries, lists and plain values; it is not changed.
@@ -82,7 +82,7 @@ def utc_name(name: str) -> str:
 
 
 def _printed(value: Any, is_ns: bool) -> Any:
-    """Return a time, or each in a list or mapping, as RFC 3339; None for no time."""
+    """Return a time, or each in a list or mapping, as RFC 3339; None stays None."""
     if isinstance(value, dict):
         return {name: _printed(one, is_ns) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -90,5 +90,5 @@ def _printed(value: Any, is_ns: bool) -> Any:
     if not value:
         return None
     text = iso_time(value // _NS_PER_MS if is_ns else value)
-    # Outside the calendar there is none.
+    # Times outside the calendar have no such form.
     return text if text.endswith("Z") else None

@@ -151,7 +151,7 @@ class ChannelDriver(Driver):
         self._keep(lambda: self._store(self._participant))
 
     async def mark_dependencies_met(self, message_ids: Iterable[str]) -> None:
-        """Count messages as received that the application has from elsewhere.
+        """Count messages as received that the application received elsewhere.
 
         Raises:
             ValueError: An id is empty, too long, or not valid Unicode text.

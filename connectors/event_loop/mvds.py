@@ -91,7 +91,7 @@ class NodeDriver(Driver):
         mode: Mode | None = None,
         ephemeral: bool = False,
     ) -> bytes:
-        """Send a message to all peers of a group, from the next epoch on.
+        """Send a message to all peers of a group, starting in the next epoch.
 
         Its timestamp is the time in Unix seconds; the next free second if the group has
         a message with this time and body, since both would have one id.

@@ -108,7 +108,7 @@ async def create_reliable_channel(
         waku_node: Sends and receives.
         channel_id: The same for all participants.
         sender_id: Unique for each, and the same after a restart.
-        content_topic: Topic of the channel's messages, of no other channel.
+        content_topic: Topic of the channel's messages, which no other channel uses.
         options: Options; the document's defaults if absent.
         encryption: Encrypts every frame; None if they are sent as they are.
         storage: Holds the channel, so that it continues after a restart; None if it

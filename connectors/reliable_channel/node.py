@@ -14,7 +14,7 @@ class SendFailed(Exception):
     """A node did not accept a message.
 
     Attributes:
-        error: Why no later attempt can succeed; None if one may.
+        error: Why no later attempt can succeed; None if one may succeed.
     """
 
     def __init__(self, detail: str, error: SendError | None = None) -> None:

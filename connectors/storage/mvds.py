@@ -71,14 +71,14 @@ class SqliteNodeStorage(SqliteFile):
         super().__init__(path, _FORMAT, survives_power_loss=survives_power_loss)
 
     def load(self) -> Changes | None:
-        """Return the whole state; None if nothing was stored."""
+        """Return the whole state; None if nothing is stored."""
         try:
             return self._load()
         except (sqlite3.DatabaseError, ValueError) as error:
             raise StorageUnreadable(self.path, str(error)) from error
 
     def store(self, changes: Changes) -> None:
-        """Add changes to what is stored; all of them or none."""
+        """Add changes to the stored state, atomically."""
         with self._writing() as database:
             database.execute(
                 "INSERT OR REPLACE INTO node VALUES (0, ?)", (changes.epoch,)

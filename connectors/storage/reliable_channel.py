@@ -35,7 +35,7 @@ class SqliteChannelStorage(SqliteFile):
         super().__init__(path, _FORMAT, survives_power_loss=True)
 
     def load(self) -> Stored | None:
-        """Return what was stored; None if nothing was.
+        """Return the stored content; None if nothing is stored.
 
         A file may also prove damaged while the journal is read.
         """
@@ -49,7 +49,7 @@ class SqliteChannelStorage(SqliteFile):
             database.execute("INSERT INTO journal (entry) VALUES (?)", (entry,))
 
     def replace(self, state: bytes) -> None:
-        """Store a state, and empty the journal; both or neither."""
+        """Store a state and empty the journal, atomically."""
         with self._writing() as database:
             database.execute("INSERT OR REPLACE INTO state VALUES (0, ?)", (state,))
             database.execute("DELETE FROM journal")

@@ -131,7 +131,7 @@ class ViewForecast(ForecastObject):
 
     Attributes:
         begin: Where it begins, event time, Unix ms.
-        history_days: Whole days of history that it follows from.
+        history_days: Whole days of history on which it is based.
         figures: By name.
         limits: When each limit is reached.
     """
@@ -154,7 +154,7 @@ class Planning(TypedDict):
     Attributes:
         computed: When they were computed, wall time, Unix ms.
         problem: Why the newest computation failed; empty if it did not.
-        days: Days that they look ahead.
+        days: Number of days that they cover.
         interval: Probability of the intervals, percent.
         total: Forecast of the sum of all.
         without_forecast: Those without one, at most as many as are computed.

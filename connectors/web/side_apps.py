@@ -47,7 +47,7 @@ class AuditAnswer(TypedDict):
 
     Attributes:
         audit: The result; null before there is one.
-        error: Why the newest audit failed; empty if it did not.
+        error: Why the newest audit failed; empty if it succeeded.
     """
 
     audit: AuditObject | None

@@ -1,1 +1,1 @@
-"""Whether a mirror has all messages: compared with a store or with another mirror."""
+"""Compares a mirror with a store or another mirror: does it have all messages?"""

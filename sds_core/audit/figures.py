@@ -1,4 +1,4 @@
-"""Figures of an audit that is repeated, and their metrics (``sds_audit_*``)."""
+"""Figures of a repeated audit, and their metrics (``sds_audit_*``)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _NS_PER_S = 1_000_000_000
 
 @dataclass(slots=True)
 class AuditFigures:
-    """What audits have found since the process started.
+    """Findings of the audits since the process started.
 
     Attributes:
-        result: Result of the newest audit that ended; None before one did.
+        result: Result of the newest audit that ended; None before the first.
         result_ms: When it ended, Unix ms.
-        error: Why the newest audit failed; empty if it did not.
-        runs: Audits by how they ended: complete, incomplete, failed.
-        remirrored: Messages that were written to the mirror.
+        error: Why the newest audit failed; empty if it succeeded.
+        runs: Number of audits by result: complete, incomplete, failed.
+        remirrored: Messages that audits wrote to the mirror.
     """
 
     result: AuditResult | None = None
@@ -32,7 +32,7 @@ class AuditFigures:
     remirrored: int = 0
 
     def ended(self, result: AuditResult, now_ms: int) -> None:
-        """Take the result of an audit; `now_ms` is Unix ms."""
+        """Record the result of an audit; `now_ms` is Unix ms."""
         self.result = result
         self.result_ms = now_ms
         self.error = ""
@@ -40,7 +40,7 @@ class AuditFigures:
         self.remirrored += result.remirrored
 
     def failed(self, error: str) -> None:
-        """Count an audit that did not end; `error` is one line."""
+        """Count an audit that failed; `error` is one line."""
         self.error = error
         self.runs["failed"] += 1
 

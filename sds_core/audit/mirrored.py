@@ -13,14 +13,14 @@ _MOST_DIGITS = 19
 
 
 class MirroredMessage(NamedTuple):
-    """A message that a record holds.
+    """A message that a record contains.
 
     Attributes:
         item: Sender's time and message hash.
-        partition, offset: Place of the record in Kafka.
+        partition, offset: Position of the record in Kafka.
         pubsub_topic: Pubsub topic; empty if the record has none.
         content_topic: Content topic; empty if the record has none.
-        is_ephemeral: Whether store nodes should not have it.
+        is_ephemeral: Whether store nodes should not store it.
         channel: Key of the record; empty if it has none.
     """
 
@@ -34,16 +34,16 @@ class MirroredMessage(NamedTuple):
 
 
 class Unidentified(ValueError):
-    """A record without the hash or the time of its message, or with invalid ones."""
+    """A record without the hash or time of its message, or with invalid ones."""
 
 
 def mirrored_message(record: RawRecord) -> MirroredMessage | None:
     """Return the message of a record; None for a heartbeat.
 
     Raises:
-        Unidentified: The record does not say which message it holds.
+        Unidentified: The record does not identify its message.
     """
-    # Of repeated names the last counts.
+    # If a name is repeated, the last value counts.
     headers = dict(record.headers)
     if headers.get("kind") == b"heartbeat":
         return None
@@ -74,7 +74,7 @@ def _text(headers: Mapping[str, bytes | None], name: str) -> str:
 
 
 Topics = Mapping[str, Sequence[str]]
-"""Pubsub topic -> its content topics, none for all; an empty mapping selects all."""
+"""Pubsub topic -> its content topics, or none for all; an empty mapping selects all."""
 
 
 def is_selected(message: MirroredMessage, topics: Topics) -> bool:

@@ -1,4 +1,4 @@
-"""What an audit found."""
+"""Results of an audit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NS_PER_MS = 1_000_000
 
 
 class AuditedMessage(NamedTuple):
-    """A message that one side does not have.
+    """A message that one side lacks.
 
     Attributes:
         timestamp_ns: Sender's time, Unix ns.
@@ -33,15 +33,15 @@ class AuditResult(NamedTuple):
     """The comparison of a mirror with another side.
 
     Attributes:
-        other: The other side, as the operator named it.
-        start_ns, end_ns: Sender's times that were compared, Unix ns, from inclusive to
+        other: Name of the other side, as the operator entered it.
+        start_ns, end_ns: Compared range of senders' times, Unix ns, from inclusive to
             exclusive.
         here: Messages of these times in the mirror.
         there: Messages of these times at the other side.
         missing_here: Messages that only the other side has, in order of time.
-        missing_there: Messages that only the mirror has, likewise.
-        unidentified: Records of the mirror that do not say which message they hold.
-        remirrored: Messages of `missing_here` that were written to the mirror since.
+        missing_there: Messages that only the mirror has, in order of time.
+        unidentified: Number of the mirror's records that do not identify their message.
+        remirrored: Number of `missing_here` that were written to the mirror afterwards.
         mirror_begin_ms: Time of the mirror's first record, Unix ms; None if it has
             none.
     """
@@ -61,7 +61,7 @@ class AuditResult(NamedTuple):
     def missing_before_begin(self) -> int:
         """Number of `missing_here` that were sent before the mirror's first record.
 
-        The mirror had not been started then, or retention has deleted its records.
+        The mirror had not started yet, or retention has deleted its records.
         """
         if self.mirror_begin_ms is None:
             return 0
@@ -78,7 +78,7 @@ class AuditResult(NamedTuple):
         """Channel -> time of its newest message that the mirror lacks, Unix ms.
 
         The channel is empty for messages of unknown channels. Messages that were
-        written to the mirror since do not count.
+        written to the mirror afterwards do not count.
         """
         if self.is_complete:
             return {}
@@ -106,7 +106,7 @@ class AuditResult(NamedTuple):
 
 
 def audited(message: MirroredMessage) -> AuditedMessage:
-    """Return what an audit says of a message of a mirror."""
+    """Return an audit's statement about a message of a mirror."""
     return AuditedMessage(
         message.item.timestamp_ns,
         message.item.message_hash,

@@ -1,4 +1,4 @@
-"""Figures of a server of synchronisations, and their metrics."""
+"""Figures of a synchronisation server, and their metrics."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from sds_core.metrics import Metric, one_sample
 
 @dataclass(slots=True)
 class ServingFigures:
-    """What a server has done since it started.
+    """Counts of a server since it started.
 
     Attributes:
-        messages: Messages that it serves; None before it serves any.
+        messages: Number of messages that it serves; None before it serves any.
         connections: Connections in all.
-        refused: Connections that ended by a fault of the peer, without a valid token,
-            or one too many.
+        refused: Number of connections that ended because of an error of the peer, a
+            missing or wrong token, or too many connections.
         sessions: Synchronisations that began.
-        differing_roots: Of those by the document's protocol, how many showed that this
-            side does not have the same messages.
-        records: Records that were sent.
+        differing_roots: Number of connections by the document's protocol that showed
+            that the messages of both sides differ.
+        records: Number of records that were sent.
     """
 
     messages: int | None = None

@@ -88,8 +88,10 @@ class Profile:
 
     # Local log.
     log_order: LogOrder = LogOrder.LAMPORT
-    log_limit: int = 10_000  # ids; the first in order goes
-    # ids; the first in the log's order is dropped
+    log_limit: int = 10_000  # ids; the first in order is dropped
+    # SDS recommends 2; js-waku has 200, nim-sds 10. A message that was not received,
+    # and that no received history names, is lost without evidence: the page on
+    # participants has the figures.
     causal_history_size: int = 20
 
     # Bloom filter; see rolling_bloom.py for what the two limits do.

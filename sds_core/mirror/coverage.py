@@ -1,4 +1,4 @@
-"""Whether a message may have been missed by every node that a mirror reads.
+"""Decides whether all nodes of a mirror may have missed a message.
 
 A node stores messages for the mirror in a small cache, which is lost when the node
 restarts, and which overflows silently. Another node may have the lost messages.
@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 _LONG_AGO_MS = 0
-"""Before the first answer of any node, so that no node covers this time."""
+"""Time before the first answer of any node, which no node covers."""
 
 
 @dataclass
 class _Span:
-    """Time from and up to which one node answered without a break, Unix ms."""
+    """Period in which one node answered without a break, Unix ms."""
 
     since_ms: int | None = None
     until_ms: int | None = None
@@ -26,10 +26,10 @@ class Coverage:
 
     Args:
         nodes: Names of the nodes.
-        patience_ms: Nodes are not read at the same moment: a node that answered at
-            most so long ago counts as covered up to now.
-        goes_on: Whether the mirror ran before: messages that nodes stored for it since
-            then may be lost too.
+        patience_ms: Nodes are not read at the same moment: a node whose last answer is
+            at most this old counts as covered up to now.
+        goes_on: Whether the mirror ran before: messages that nodes have stored for it
+            since then may be lost too.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Coverage:
         self._patience_ms = patience_ms
 
     def answered(self, node: str, at_ms: int) -> None:
-        """Record that a node gave every message since its last answer."""
+        """Record that a node returned every message since its last answer."""
         span = self._spans[node]
         if span.since_ms is None:
             span.since_ms = at_ms
@@ -50,7 +50,7 @@ class Coverage:
         """Record that a node may have lost messages since its last answer.
 
         Returns:
-            Whether these messages may be lost for good, because no other node answered
+            Whether these messages may be lost forever, because no other node answered
             without a break over that time. True at most once until the node answers
             again. False for a node that a new mirror has not read yet.
         """

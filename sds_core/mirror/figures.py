@@ -18,18 +18,18 @@ class Source(enum.StrEnum):
 
 
 class Loss(enum.StrEnum):
-    """Why messages were probably lost before the mirror had them."""
+    """Why messages were probably lost before the mirror received them."""
 
     FULL_PAGE = "full_page"
     """A page was as long as the node's cache, which overflows silently."""
     RESUBSCRIBED = "resubscribed"
-    """The node had forgotten the subscription, and its cache with it."""
+    """The node had lost the subscription, and its cache with it."""
     UNREACHABLE = "unreachable"
     """The node was unreachable: it may have restarted without a subscription."""
     PAGE_CUT_OFF = "page_cut_off"
     """The node removed a page from its cache, but its answer arrived incomplete."""
     UNCLEAN_START = "unclean_start"
-    """The mirror was killed, maybe between reading a page and storing it."""
+    """The mirror was killed, possibly between reading a page and storing it."""
 
 
 @dataclass
@@ -37,13 +37,13 @@ class NodeFigures:
     """One node.
 
     Attributes:
-        is_up: Whether its latest answer was good.
+        is_up: Whether its latest answer was valid.
         pages: Pages read, by endpoint.
-        failures: Requests without a good answer, by endpoint.
+        failures: Requests without a valid answer, by endpoint.
         undecodable: Messages in its answers that could not be read.
         full_pages: Pages as long as the node's cache.
-        swept_ms: Up to which sender's time its store is mirrored, Unix ms; None
-            before the first sweep.
+        swept_ms: Sender's time up to which its store is mirrored, Unix ms; None before
+            the first sweep.
     """
 
     is_up: bool = False
@@ -62,18 +62,19 @@ class MirrorFigures:
 
     Attributes:
         nodes: Figures of nodes by name.
-        accepted: Messages taken for the first time, by source.
-        duplicates: Messages that were known by their hash, by source.
+        accepted: Messages received for the first time, by source.
+        duplicates: Messages whose hash was known, by source.
         skipped: Messages outside the selection, by reason.
-        losses: Times that messages were probably lost.
+        losses: Number of times that messages were probably lost.
         written: Frames that Kafka has acknowledged.
-        refused: Records that Kafka rejects for good; they are dropped.
+        refused: Records that Kafka permanently rejects; they are dropped.
         kafka_failures: Writes that Kafka did not acknowledge; they are retried.
         spooled: Records that wait for Kafka, heartbeats included.
         spooled_bytes: Size of these records.
-        oldest_spooled_ms: Time of the oldest of these records, Unix ms; None without
-            any.
-        is_paused: Whether nothing is read from nodes because the spool is full.
+        oldest_spooled_ms: Time of the oldest of these records, Unix ms; None if none
+            waits.
+        is_paused: Whether the mirror reads nothing from nodes because the spool is
+            full.
         last_seq: Last number given to a frame.
     """
 

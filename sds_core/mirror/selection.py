@@ -1,4 +1,4 @@
-"""Which Waku messages are mirrored, and under which key."""
+"""Which Waku messages are mirrored, and with which key."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ class Skip(enum.StrEnum):
 class Selection:
     """Chooses messages by content topic, or by their content.
 
-    With content topics, every message on them is mirrored; one that cannot be decoded
-    becomes a dead letter later. Without content topics, the mirror reads a whole shard
-    and takes SDS messages and messages that the Reliable Channel API has marked.
+    With content topics, every message with one of them is mirrored; a message that
+    cannot be decoded becomes a dead letter later. Without content topics, the mirror
+    reads a whole shard and selects SDS messages and messages that the Reliable Channel
+    API has marked.
 
     Args:
         content_topics: Topics to mirror; empty for all.
@@ -35,7 +36,7 @@ class Selection:
         self._content_topics = content_topics
 
     def skipped(self, message: WakuMessage, channel: str | None) -> Skip | None:
-        """Return why a message is not mirrored; None if it is.
+        """Return why a message is not mirrored; None if it is mirrored.
 
         Args:
             message: The message.

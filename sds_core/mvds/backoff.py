@@ -1,7 +1,7 @@
 """When a record is sent again.
 
 2/MVDS, "Retransmission", defines no function; it says that Send Epoch should grow
-exponentially up to a bound and then go back.
+exponentially up to a bound and then start again.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ Backoff = Callable[[int, int], int]
 
 _DEPLOYED_EPOCHS = 90
 _DEPLOYED_JITTER_EPOCHS = 30
-# status-go gives up after 14 sendings; beyond, the wait would only grow absurd.
+# status-go stops after 14 sendings; after more, the wait would only grow absurdly.
 _DEPLOYED_DOUBLINGS = 14
 
 
 def exponential(first_epochs: int = 2, bound_epochs: int = 128) -> Backoff:
-    """Return waits that double up to a bound and then begin anew, as the document says.
+    """Return waits that double up to a bound and then start again, as documented.
 
     Args:
         first_epochs: Wait after the first sending, in epochs. With 1, most records are
             sent twice: an answer takes two epochs if both nodes send at their next one.
-        bound_epochs: No wait is longer.
+        bound_epochs: Maximum wait, in epochs.
 
     Raises:
         ValueError: The first wait is less than 1, or the bound less than the first.
@@ -53,12 +53,12 @@ def linear(count: int, epoch: int) -> int:
 
 
 def deployed_exponential(random: Random) -> Backoff:
-    """Return waits of 90 epochs, doubling, and up to 29 more by chance (status-go).
+    """Return waits of 90 epochs that double, plus up to 29 at random (status-go).
 
     An epoch is 300 ms there. The wait doubles 14 times at most.
 
     Args:
-        random: Source of the chance part.
+        random: Source of the random part.
     """
 
     def next_epoch(count: int, epoch: int) -> int:

@@ -1,12 +1,13 @@
-"""What changes in a node's state, for storage.
+"""Changes of a node's state, for storage.
 
-An application that wants its node to continue after a restart stores the changes after
-each call, before it sends payloads (connectors/storage/mvds.py). Acknowledgements that
-wait for the next payload are not part of the state: the peer sends such a message
-again, and it is then acknowledged.
+An application whose node resumes after a restart stores the changes after each call,
+before it sends payloads (connectors/storage/mvds.py). Acknowledgements that wait for
+the next payload are not part of the state: the peer sends such a message again, and it
+is then acknowledged.
 
-Not a journal of inputs: with 10,000 messages for 5 peers, repeating 500 epochs takes
-8 s at startup and a whole state half a second, reading rows half a second.
+A journal of inputs would be slower: with 10,000 messages for 5 peers, repeating 500
+epochs takes 8 s at startup. Writing a whole state takes half a second; reading rows
+takes half a second.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ class StoredMessage:
     Attributes:
         group_id: Its group.
         message: The message; None if a full store dropped it.
-        sender: Peer that it came from first; None for a message of ours.
-        is_delivered: Whether the application has it; False while it waits for parents.
+        sender: Peer that it came from first; None for our own message.
+        is_delivered: Whether the application received it; False while it waits for
+            parents.
     """
 
     group_id: bytes
@@ -38,7 +40,7 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """New values by key; None for what was removed. New keys come in their order.
+    """New values by key; None for removed ones. New keys are in order of insertion.
 
     A node's whole state is the change from an empty one.
 
@@ -59,42 +61,42 @@ class Storage(Protocol):
     """Where the state of one node is stored."""
 
     def load(self) -> Changes | None:
-        """Return the whole state; None if nothing was stored."""
+        """Return the whole state; None if nothing is stored."""
 
     def store(self, changes: Changes) -> None:
-        """Add changes to what is stored; all of them or none."""
+        """Add changes to the stored state, atomically."""
 
 
 class ChangeLog:
-    """Keys of what changed since the last `take`; nothing while `is_on` is False."""
+    """Keys of the changes since the last `take`; empty while `is_on` is False."""
 
     def __init__(self) -> None:
         self.is_on = False
         self._clear()
 
     def _clear(self) -> None:
-        # Used as sets that keep their order.
+        # Used as ordered sets.
         self.epoch = False
         self.groups: dict[bytes, None] = {}
         self.records: dict[tuple[bytes, bytes], None] = {}
         self.messages: dict[bytes, None] = {}
 
     def mark_epoch(self) -> None:
-        """Note that the epoch changed."""
+        """Record that the epoch changed."""
         self.epoch = self.is_on
 
     def mark_group(self, group_id: bytes) -> None:
-        """Note that the peers of a group changed."""
+        """Record that the peers of a group changed."""
         if self.is_on:
             self.groups[group_id] = None
 
     def mark_record(self, peer: bytes, message_id: bytes) -> None:
-        """Note that a record changed."""
+        """Record that a record changed."""
         if self.is_on:
             self.records[peer, message_id] = None
 
     def mark_message(self, message_id: bytes) -> None:
-        """Note that a message changed."""
+        """Record that a message changed."""
         if self.is_on:
             self.messages[message_id] = None
 

@@ -12,14 +12,14 @@ from sds_core.mvds.records import RecordType
 
 
 class _Event(msgspec.Struct, frozen=True, gc=False):
-    """A value that equals only values of its own type, and is cheap to make."""
+    """A value that is cheap to create and equals only values of its own type."""
 
 
 class Delivered(_Event, frozen=True):
     """A message of another node, for the application.
 
-    Emitted once for each, as long as its id is known. An ephemeral message is not
-    remembered: it is delivered each time that it arrives.
+    Emitted once per message, while its id is known. An ephemeral message is not
+    remembered: it is delivered each time it arrives.
 
     Attributes:
         message_id: Its id.
@@ -35,7 +35,7 @@ class Delivered(_Event, frozen=True):
 
 
 class Waiting(_Event, frozen=True):
-    """A message arrived and is delivered after its parents (consistent resolution).
+    """A message arrived; it is delivered after its parents (consistent resolution).
 
     Attributes:
         message_id: Its id.
@@ -54,7 +54,7 @@ class Duplicate(_Event, frozen=True):
 
 
 class Acknowledged(_Event, frozen=True):
-    """A peer holds a message that we were sending or offering to it.
+    """A peer holds a message that this node was sending or offering to it.
 
     It acknowledged the message, or offered or sent it to us.
     """
@@ -64,7 +64,7 @@ class Acknowledged(_Event, frozen=True):
 
 
 class GaveUp(_Event, frozen=True):
-    """A record is not sent to a peer again.
+    """A record is not sent to a peer any more.
 
     It was sent `max_sends` times, or its message was forgotten.
     """
@@ -92,10 +92,10 @@ class RefusedReason(StrEnum):
 
 
 class Refused(_Event, frozen=True):
-    """A record of a peer has no effect, or not the usual one.
+    """A record of a peer has no effect, or an unusual one.
 
-    A refused MESSAGE is acknowledged: its sender takes it for delivered. One of a group
-    that is not shared with its sender is requested when the group is shared.
+    A refused MESSAGE is acknowledged, so its sender counts it as delivered. A message
+    of a group that is not shared with its sender is requested when the group is shared.
 
     Attributes:
         reason: The reason, for counters.
@@ -115,7 +115,7 @@ class Step(NamedTuple):
     """Result of one epoch.
 
     Attributes:
-        payloads: Peer -> what to send to it; peers without records are left out.
+        payloads: Peer -> payload to send to it; only peers with records are included.
         events: Events for the application.
     """
 

@@ -12,7 +12,7 @@ from sds_core.mvds.payload import Message
 
 
 class _Pool:
-    """The stored messages of one kind, oldest first."""
+    """The stored messages of one kind (our own, or those of others), oldest first."""
 
     def __init__(self) -> None:
         self.sizes_bytes: dict[bytes, int] = {}
@@ -29,8 +29,8 @@ class _Pool:
 class MessageStore:
     """Known messages by id.
 
-    Messages of ours and those of others have limits of their own, so that a peer that
-    sends much does not push out what we have still to send.
+    Our own messages and those of others have separate limits, so that a peer that sends
+    many messages cannot displace our unsent ones.
 
     Args:
         options: Limits.
@@ -43,11 +43,11 @@ class MessageStore:
         self._known: dict[bytes, StoredMessage] = {}
         self._own = _Pool()
         self._others = _Pool()
-        # Ids whose messages were dropped, oldest first; used as a set.
+        # Ids whose messages were dropped, oldest first; used as an ordered set.
         self._dropped: dict[bytes, None] = {}
 
     def __contains__(self, message_id: bytes) -> bool:
-        """Return whether a message is known, also if it was dropped."""
+        """Return whether a message is known; a dropped message is."""
         return message_id in self._known
 
     def __iter__(self) -> Iterator[bytes]:
@@ -55,7 +55,7 @@ class MessageStore:
         return iter(self._known)
 
     def get(self, message_id: bytes) -> StoredMessage | None:
-        """Return what is known of a message."""
+        """Return the stored values of a message."""
         return self._known.get(message_id)
 
     def message(self, message_id: bytes) -> Message | None:
@@ -64,7 +64,7 @@ class MessageStore:
         return stored.message if stored else None
 
     def is_delivered(self, message_id: bytes) -> bool:
-        """Return whether a message is known and the application has it."""
+        """Return whether a message is known and was delivered to the application."""
         stored = self._known.get(message_id)
         return stored is not None and stored.is_delivered
 
@@ -80,12 +80,12 @@ class MessageStore:
         self._mark(message_id)
 
     def set_delivered(self, message_id: bytes) -> None:
-        """Note that the application has a message."""
+        """Record that a message was delivered to the application."""
         self._known[message_id] = replace(self._known[message_id], is_delivered=True)
         self._mark(message_id)
 
     def surplus(self) -> bytes | None:
-        """Return the message to drop next; None if the limits are kept."""
+        """Return the message to drop next; None if no limit is exceeded."""
         for pool in (self._own, self._others):
             if (
                 len(pool.sizes_bytes) > self._options.max_messages
@@ -103,9 +103,10 @@ class MessageStore:
         self._mark(message_id)
 
     def forget_surplus_ids(self) -> None:
-        """Forget the oldest ids beyond the limit; no message may be surplus."""
+        """Drop the oldest ids beyond the limit; no message may be surplus."""
         while len(self._known) > self._options.max_known_ids:
-            # There is one: the limit is at least that of the messages in both pools.
+            # Such an id exists: the limit is at least the number of messages in both
+            # pools.
             oldest = next(iter(self._dropped))
             del self._dropped[oldest], self._known[oldest]
             self._mark(oldest)

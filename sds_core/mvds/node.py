@@ -1,14 +1,14 @@
 """A node of MVDS: messages in, payloads and events out, one epoch at a time.
 
-The node does no I/O and reads no clock. The application calls `tick` once in an epoch,
-sends the payloads that it returns, and passes those that arrive to `receive`.
+The node does no I/O and reads no clock. The application calls `tick` once in each
+epoch, sends the payloads that it returns, and passes received payloads to `receive`.
 
-Acknowledgements are not retransmitted, since nobody would know when to stop: each copy
-of a MESSAGE is acknowledged again. An acknowledgement that is lost therefore costs one
-more copy of its message.
+Acknowledgements are not retransmitted, because a node could not know when to stop.
+Instead, each copy of a MESSAGE is acknowledged again. A lost acknowledgement therefore
+costs one more copy of its message.
 
-Sources: 2/MVDS; 4/MVDS-META. What neither says is an option, or explained where it is
-done.
+Sources: 2/MVDS; 4/MVDS-META. What neither specifies is an option, or is explained in
+the code.
 """
 
 from __future__ import annotations
@@ -39,15 +39,13 @@ from sds_core.mvds.reception import Reception
 from sds_core.mvds.records import Record, RecordType
 from sds_core.mvds.state import NodeState
 
-# Makes the payloads of one epoch.
-#
-# Source: 2/MVDS, "Flow" and "Retransmission".
+# Makes the payloads of one epoch. Source: 2/MVDS, "Flow" and "Retransmission".
 
 
 def payloads_of_epoch(state: NodeState, events: list[Event]) -> dict[bytes, Payload]:
-    """Return one payload for each peer for whom there are records, and count them sent.
+    """Return one payload for each peer with due records, and count these as sent.
 
-    What does not fit into a payload is sent in the next epoch.
+    Records that do not fit into a payload are sent in the next epoch.
     """
     payloads = {}
     due = state.records.take_due(state.epoch)
@@ -65,7 +63,7 @@ def payloads_of_epoch(state: NodeState, events: list[Event]) -> dict[bytes, Payl
 def _send(
     state: NodeState, record: Record, packer: Packer, events: list[Event]
 ) -> None:
-    """Put a due record into a payload, or give it up, or leave it for the next."""
+    """Put a due record into a payload, drop it, or postpone it to the next payload."""
     limit = state.options.max_sends
     if limit is not None and record.send_count >= limit:
         state.give_up(record, events)
@@ -74,7 +72,7 @@ def _send(
         state.records.put_back(record)
         return
     count = record.send_count + 1
-    # A later one in any case, whatever the function returns.
+    # A later epoch in any case, whatever the function returns.
     epoch = max(state.epoch + 1, state.options.backoff(count, state.epoch))
     state.records.put(replace(record, send_count=count, send_epoch=epoch))
 
@@ -85,7 +83,7 @@ def _pack(state: NodeState, record: Record, packer: Packer) -> bool:
     if record.type is RecordType.REQUEST:
         return packer.request(record.message_id)
     message = state.store.message(record.message_id)
-    # A message leaves the store together with its records.
+    # A message is dropped from the store together with its records.
     assert message is not None  # noqa: S101
     return packer.message(message)
 
@@ -101,7 +99,7 @@ class Node:
     def __init__(self, peer_id: bytes, options: Options | None = None) -> None:
         self.peer_id = peer_id
         self._state = NodeState(options or Options())
-        # Events of calls that return none.
+        # Events of calls that return no events.
         self._events: list[Event] = []
 
     @property
@@ -135,8 +133,8 @@ class Node:
     def add_group(self, group_id: bytes, peers: Iterable[bytes] = ()) -> None:
         """Join a group, or add peers to it.
 
-        Later messages of the group go to these peers, earlier ones if they ask. Those
-        that they sent too early, and that were refused, are requested.
+        Later messages of the group are sent to these peers; earlier ones are sent on
+        request. Messages that they sent before, and that were refused, are requested.
 
         Raises:
             BadGroupId: The id does not have `Options.group_id_bytes`.
@@ -176,14 +174,14 @@ class Node:
         mode: Mode | None = None,
         ephemeral: bool = False,
     ) -> bytes:
-        """Send a message to all peers of a group, from the next epoch on.
+        """Send a message to all peers of a group, starting in the next epoch.
 
         Args:
             group_id: The group.
             body: Bytes of the application.
             timestamp: Time of the message; deployed nodes write Unix seconds.
             mode: Mode for this message; None: that of the options.
-            ephemeral: Send it once, in batch mode; nobody stores or acknowledges it.
+            ephemeral: Send it once, in batch mode; no peer stores or acknowledges it.
 
         Returns:
             The message's id.
@@ -222,7 +220,7 @@ class Node:
         return new_id
 
     def peer_online(self, peer: bytes) -> None:
-        """Send all records for a peer in the next epoch: it can be reached again.
+        """Send all records for a peer in the next epoch, because it is reachable again.
 
         Their send counts stay.
         """
@@ -234,7 +232,7 @@ class Node:
     def tick(self) -> Step:
         """Begin the next epoch; returns at most one payload for each peer.
 
-        Events of `append` are among those returned.
+        Events of earlier calls of `append` are returned too.
         """
         self._state.epoch += 1
         self._state.log.mark_epoch()
@@ -243,9 +241,9 @@ class Node:
         return Step(payloads_of_epoch(self._state, events), events)
 
     def receive(self, sender: bytes, payload: Payload) -> list[Event]:
-        """Take a payload of a peer; the next epoch's payloads react to it.
+        """Process a payload of a peer; the payloads of the next epoch answer it.
 
-        A payload of somebody who is in no group of ours has no effect.
+        A payload of a peer that shares no group with this node has no effect.
         """
         events = self._take_events()
         if self._state.groups.has_peer(sender):
@@ -259,7 +257,7 @@ class Node:
         self._state.log.is_on = True
 
     def take_changes(self) -> Changes | None:
-        """Return what changed since the last call; None if nothing did.
+        """Return the changes since the last call; None if nothing changed.
 
         Nothing is returned before `record_changes` was called.
         """
@@ -273,12 +271,12 @@ class Node:
     def restore(
         cls, peer_id: bytes, state: Changes, options: Options | None = None
     ) -> Self:
-        """Return a node that continues a stored state.
+        """Return a node that resumes from a stored state.
 
         Args:
             peer_id: Id of the node.
             state: Its whole state.
-            options: Its options; they may differ from those before.
+            options: Its options; they may differ from the previous ones.
         """
         node = cls(peer_id, options)
         node._state.load(state)

@@ -7,7 +7,7 @@
     ├── MessageExists (a ValueError)
     └── MessageTooLarge (a ValueError)
 
-Records from peers raise no error: one that is refused gives a `Refused` event.
+Records from peers raise no error: a refused record gives a `Refused` event.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class BadPeerId(NodeError, ValueError):
 
 
 class MessageExists(NodeError, ValueError):
-    """A message of the group has the same timestamp and body, and so the same id."""
+    """A message of the group has the same timestamp and body, so its id is the same."""
 
     def __init__(self, message_id: bytes) -> None:
         super().__init__(

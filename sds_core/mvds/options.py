@@ -1,4 +1,4 @@
-"""Options of a node, for what the document leaves open."""
+"""Options of a node, where the document allows a choice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sds_core.wire import MAX_VALUE_BYTES
 
 
 class Mode(StrEnum):
-    """How a message of ours is sent to a peer (2/MVDS, "Flow").
+    """How our own message is sent to a peer (2/MVDS, "Flow").
 
     BATCH sends it at once: fewer round trips. INTERACTIVE offers it first: fewer bytes
     if the peer holds it already.
@@ -25,10 +25,9 @@ class Mode(StrEnum):
 class Resolution(StrEnum):
     """What happens to a message whose parents are missing (4/MVDS-META).
 
-    NONE: it is delivered, parents are ignored.
-    EVENTUAL: it is delivered, and missing parents are requested.
-    CONSISTENT: it is delivered after its parents, which are requested; their parents
-    likewise.
+    NONE: the message is delivered, and parents are ignored. EVENTUAL: it is delivered,
+    and missing parents are requested. CONSISTENT: missing parents are requested, and it
+    is delivered after them; the same applies to the parents.
     """
 
     NONE = "none"
@@ -41,30 +40,30 @@ class Options:
     """The options of one node.
 
     Attributes:
-        mode: Mode of messages that `append` gives no other.
+        mode: Mode of messages for which `append` receives no mode.
         backoff: When a record is sent again.
-        max_sends: A record that was sent so often is given up; None: never.
+        max_sends: Number of sendings after which a record is dropped; None: never.
         forward: Whether received messages are offered to the other peers of the group.
             Deployed nodes do so; the document does not mention it.
         resolution: What happens to a message whose parents are missing.
-        write_parents: Whether messages of ours name those messages of the group that no
-            other known message names as parent.
-        group_id_bytes: Length of the ids of groups; None: any. Ids of messages are
-            ambiguous if groups differ in length; deployed nodes use 32.
-        max_payload_bytes: Longest payload that is sent. What does not fit is sent in
-            the next epoch. Waku relays carry 150 KB.
-        max_messages: Messages of ours, and as many of others, that are stored; the
-            oldest is forgotten first.
-        max_stored_bytes: Bytes of the stored messages, counted likewise.
+        write_parents: Whether our messages name as parents those messages of the group
+            that no other known message names as parent.
+        group_id_bytes: Length of group ids; None: any. Message ids are ambiguous if
+            group ids differ in length; deployed nodes use 32.
+        max_payload_bytes: Maximum length of a sent payload. Records that do not fit are
+            sent in the next epoch. Waku relays carry 150 KB.
+        max_messages: Maximum number of our own messages, and of messages of others,
+            that are stored; the oldest is dropped first.
+        max_stored_bytes: Maximum size of the stored messages, counted in the same way.
         max_known_ids: Ids of messages that are recognised as known, so that copies are
-            acknowledged but not delivered again; the oldest is forgotten first.
-        max_requests: REQUEST records in the state for one peer; further offers of the
-            peer are refused until some are answered. As many of its refused messages
-            are requested when their group is shared.
-        max_acks: Acknowledgements for one peer that wait for the next payload. Further
-            ones are left out: the peer sends such a message again.
-        max_parents: Parents of a received message, or it is refused; at most as many
-            are named by a message of ours.
+            acknowledged but not delivered again; the oldest is dropped first.
+        max_requests: Maximum number of REQUEST records in the state for one peer;
+            further offers of the peer are refused until some are answered. The same
+            number of its refused messages is requested when their group is shared.
+        max_acks: Maximum number of acknowledgements for one peer that wait for the next
+            payload. Further ones are dropped: the peer sends such a message again.
+        max_parents: Maximum number of parents of a received message, which is refused
+            if it has more; our own messages name at most this number.
         max_waiting: Messages that wait for their parents; the oldest is delivered
             without them.
     """
@@ -86,9 +85,9 @@ class Options:
     max_waiting: int = 1_000
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a limit leaves no room for anything, or too much."""
+        """Raise ValueError if a limit is too small for any record, or too large."""
         at_least = {
-            # Room for a message with a body and all parents in half of it.
+            # Half of it has room for a message with a body and all parents.
             "max_payload_bytes": 2_048 + 80 * self.max_parents,
             "max_messages": 1,
             "max_stored_bytes": self.max_payload_bytes,
@@ -109,9 +108,9 @@ class Options:
 
     @property
     def max_message_bytes(self) -> int:
-        """Length of the longest MESSAGE record.
+        """Maximum length of a MESSAGE record.
 
-        Half of a payload: acknowledgements never fill the other half, so that every
-        payload has room for the record that has been due for longest.
+        This is half of a payload: acknowledgements never fill the other half, so that
+        every payload has room for the record that has been due for longest.
         """
         return self.max_payload_bytes // 2

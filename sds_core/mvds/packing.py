@@ -1,4 +1,4 @@
-"""Puts the records for one peer into a payload that is not too long."""
+"""Puts the records for one peer into a payload of limited length."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Packer:
     """Collects the records of one payload; methods return False if one does not fit.
 
     Args:
-        max_bytes: Length of the longest payload.
+        max_bytes: Maximum length of the payload.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -72,10 +72,9 @@ class Packer:
         return True
 
 
-# What the next payload to a peer has, and no later one.
-#
-# Acknowledgements are not part of the state (2/MVDS, "State"), nor are ephemeral
-# messages: nobody acknowledges them, so that they would be sent for ever.
+# Records that only the next payload to a peer contains. Acknowledgements are not part
+# of the state (2/MVDS, "State"). Nor are ephemeral messages: because nobody
+# acknowledges them, they would be sent forever.
 
 
 class Outbox:
@@ -83,12 +82,12 @@ class Outbox:
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        # Inner dictionaries are used as sets that keep their order.
+        # Inner dictionaries are used as ordered sets.
         self._acks: dict[bytes, dict[bytes, None]] = {}
         self._ephemeral: dict[bytes, list[Message]] = {}
 
     def peers(self) -> list[bytes]:
-        """Return the peers for whom there is something."""
+        """Return the peers for which records wait."""
         return [*self._acks, *self._ephemeral]
 
     def acks(self) -> dict[bytes, tuple[bytes, ...]]:
@@ -109,15 +108,15 @@ class Outbox:
             self._ephemeral.setdefault(peer, []).append(message)
 
     def remove(self, peer: bytes) -> None:
-        """Forget what was for a peer."""
+        """Drop what waits for a peer."""
         self._acks.pop(peer, None)
         self._ephemeral.pop(peer, None)
 
     def pack(self, peer: bytes, packer: Packer) -> None:
-        """Move what fits into a payload for a peer.
+        """Move as much as fits into a payload for a peer.
 
         Acknowledgements leave room for the longest message, so that a peer that sends
-        much does not prevent messages to it.
+        many messages does not prevent messages to it.
         """
         room_bytes = packer.left_bytes - self._options.max_message_bytes
         acks = self._acks.pop(peer, {})

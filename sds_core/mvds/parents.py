@@ -1,7 +1,7 @@
-"""Parents of messages: which to name, and which messages wait for theirs.
+"""Parents of messages: which parents to name, and which messages wait for theirs.
 
-Source: 4/MVDS-META. Metadata is not part of a message's id, so whoever passes a message
-on can change its parents; the first copy that arrives counts.
+Source: 4/MVDS-META. Metadata is not part of a message's id, so a node that forwards a
+message can change its parents; the first copy that arrives counts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Heads:
     """Delivered messages of each group that no stored message names as parent."""
 
     def __init__(self) -> None:
-        # Used as sets that keep their order.
+        # Used as ordered sets.
         self._heads: dict[bytes, dict[bytes, None]] = {}
         self._named: Counter[bytes] = Counter()
 
@@ -31,7 +31,7 @@ class Heads:
         return tuple(heads)[max(0, len(heads) - limit) :]
 
     def stored(self, message: Message) -> None:
-        """Take away the parents of a message that was stored."""
+        """Remove the parents of a message that was stored."""
         heads = self._heads.get(message.group_id, {})
         for parent in parents_of(message):
             self._named[parent] += 1
@@ -43,7 +43,7 @@ class Heads:
             self._heads.setdefault(group_id, {})[message_id] = None
 
     def dropped(self, message_id: bytes, message: Message) -> None:
-        """Forget a message. Its parents do not become heads again."""
+        """Remove a message. Its parents do not become heads again."""
         self._heads.get(message.group_id, {}).pop(message_id, None)
         for parent in parents_of(message):
             self._named[parent] -= 1
@@ -67,17 +67,17 @@ class WaitingMessages:
         return message_id in self._missing
 
     def add(self, message_id: bytes, missing: Iterable[bytes]) -> None:
-        """Have a message wait for parents."""
+        """Make a message wait for its parents."""
         self._missing[message_id] = dict.fromkeys(missing)
         for parent in self._missing[message_id]:
             self._children.setdefault(parent, {})[message_id] = None
 
     def oldest(self) -> bytes:
-        """Return the message that has waited for longest; there must be one."""
+        """Return the message that has waited for longest; at least one must wait."""
         return next(iter(self._missing))
 
     def remove(self, message_id: bytes) -> tuple[bytes, ...]:
-        """Have a message wait no longer; returns the parents that it waited for."""
+        """Stop the wait of a message; returns the parents that it waited for."""
         missing = tuple(self._missing.pop(message_id))
         for parent in missing:
             children = self._children[parent]
@@ -87,7 +87,7 @@ class WaitingMessages:
         return missing
 
     def delivered(self, parent: bytes) -> list[bytes]:
-        """Note a delivered message; return those that wait for nothing more."""
+        """Record a delivered message; return those that wait for no parent now."""
         ready = []
         for child in self._children.pop(parent, ()):
             missing = self._missing[child]

@@ -1,8 +1,9 @@
 """Bytes <-> Payload: the wire format of MVDS.
 
 Two field numberings are in use: that of the specification (5001 and up), which is
-written, and that of vacp2p/mvds (1 and up), which is read too. Tags of the latter have
-one byte, those of the former three, so the first byte of a value tells which it is.
+written, and that of vacp2p/mvds (1 and up), which can be read too. Tags of the former
+have three bytes, those of the latter one, so the first byte of a value identifies the
+numbering.
 
 Sources: 2/MVDS, "Payloads"; 4/MVDS-META; status-im/mvds for `group_offers`.
 """
@@ -20,11 +21,9 @@ from sds_core.reason import Reason
 from sds_core.wire import MAX_VALUE_BYTES, ValueTooLarge
 from sds_core.wire.errors import UndecodableFrame
 
-# Errors of bytes that are not a payload of MVDS.
-#
-# UndecodableFrame (sds_core/wire/errors.py)
-# ├── ValueTooLarge           too_large
-# └── NotAPayload             mvds_error
+# Errors of bytes that are not a payload of MVDS. UndecodableFrame
+# (sds_core/wire/errors.py) ├── ValueTooLarge           too_large └── NotAPayload
+# mvds_error
 #     ├── MalformedPayload
 #     ├── NoRecord
 #     ├── WrongIdLength
@@ -39,7 +38,7 @@ class NotAPayload(UndecodableFrame):
 
 @dataclass(eq=False, repr=False)
 class MalformedPayload(NotAPayload):
-    """The bytes are not protobuf, or not that of a payload."""
+    """The bytes are not protobuf, or not the protobuf of a payload."""
 
     text = "{actual_bytes} bytes are no MVDS payload: {detail}"
 
@@ -49,7 +48,7 @@ class MalformedPayload(NotAPayload):
 
 @dataclass(eq=False, repr=False)
 class NoRecord(NotAPayload):
-    """There are bytes, but no field of a payload among them."""
+    """The bytes contain no field of a payload."""
 
     text = "{actual_bytes} bytes have no field of an MVDS payload"
 
@@ -58,7 +57,7 @@ class NoRecord(NotAPayload):
 
 @dataclass(eq=False, repr=False)
 class WrongIdLength(NotAPayload):
-    """A message id is not as long as a SHA-256 hash."""
+    """The length of a message id is not that of a SHA-256 hash."""
 
     text = "{field} has an id of {actual_bytes} bytes, an id has {expected_bytes}"
 
@@ -69,7 +68,7 @@ class WrongIdLength(NotAPayload):
 
 @dataclass(eq=False, repr=False)
 class TooManyRecords(NotAPayload):
-    """The payload has more records than are read."""
+    """The payload has more records than the limit."""
 
     text = "the payload has {actual} records and parents, at most {limit} are read"
 
@@ -78,25 +77,27 @@ class TooManyRecords(NotAPayload):
 
 
 ID_BYTES = 32
-"""Length of a message id: that of a SHA-256 hash."""
+"""Length of a message id, which is a SHA-256 hash."""
 
 ID_RECORD_BYTES = 36
-"""Length of an ACK, OFFER or REQUEST as it is written, its tag included."""
+"""Length of an encoded ACK, OFFER or REQUEST, including its tag."""
 
 MAX_RECORDS = 10_000
-"""Records of one payload that are read, the ids inside group offers and the parents of
-messages included. A Waku relay carries 150 KB, so at most 4,200 ids."""
+"""Maximum number of records of one payload, including ids in group offers and parents.
+
+A Waku relay carries 150 KB, so at most 4,200 ids.
+"""
 
 _GREATEST_ONE_BYTE_TAG = 0x7F
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What 4/MVDS-META adds to a message.
+    """The metadata of a message according to 4/MVDS-META.
 
     Attributes:
-        parents: Ids of messages of the group that precede this one causally, 32 bytes
-            each.
+        parents: Ids of messages of the group on which this one depends causally, 32
+            bytes each.
         ephemeral: Whether the message is neither acknowledged nor shared as history.
     """
 
@@ -143,8 +144,8 @@ class Payload:
 
     Attributes:
         acks: Ids of messages that the sender holds.
-        offers: Ids of messages that the sender would like to give.
-        requests: Ids of messages that the sender would like to receive.
+        offers: Ids of messages that the sender can send.
+        requests: Ids of messages that the sender requests.
         messages: Messages.
         group_offers: Offers that name their group, an extension.
     """
@@ -163,7 +164,7 @@ class Payload:
 
 
 def decode(value: bytes) -> Payload:
-    """Read one payload in either numbering; no bytes are an empty payload.
+    """Decode one payload in either numbering; empty bytes are an empty payload.
 
     Unknown fields beside known ones are ignored.
 
@@ -179,16 +180,16 @@ def decode(value: bytes) -> Payload:
 def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
     """Check all records of one payload, and return the first ones.
 
-    A payload of 150 kB has room for thousands of messages. Most of the time to read it
-    is spent on making objects of them.
+    A payload of 150 kB has room for thousands of messages. Creating their objects takes
+    most of the time of decoding.
 
     Args:
         value: The payload; see `decode`.
-        most: Greatest number of records to return, in the order ACK, OFFER, REQUEST,
+        most: Maximum number of records to return, in the order ACK, OFFER, REQUEST,
             MESSAGE; the ids of group offers follow those of other offers.
 
     Returns:
-        The payload with these records, and the number of the others.
+        The payload with these records, and the number of the other records.
 
     Raises:
         ValueTooLarge, NotAPayload: See `decode`.
@@ -241,9 +242,9 @@ def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
 def encode(payload: Payload) -> bytes:
     """Write a payload with the field numbers of the specification.
 
-    The bytes are those that the deployed Go nodes write: fields in the order of their
-    numbers, and nothing empty. Decoding them gives the payload back if its ids have 32
-    bytes and it is within the limits of `decode`.
+    The bytes are those that deployed Go nodes write: fields in the order of their
+    numbers, and no empty field. Decoding them returns an equal payload if its ids have
+    32 bytes and it is within the limits of `decode`.
 
     Raises:
         ValueError: A timestamp does not fit into a signed number of 64 bits.
@@ -261,7 +262,7 @@ def encode(payload: Payload) -> bytes:
 
 
 def message_record_bytes(message: Message) -> int:
-    """Return the length of a MESSAGE as it is written, its tag included.
+    """Return the length of an encoded MESSAGE, including its tag.
 
     Raises:
         ValueError: The timestamp does not fit into a signed number of 64 bits.
@@ -302,8 +303,8 @@ def _written(message: Message) -> mvds_pb2.Message:
 def message_id(message: Message) -> bytes:
     """Return the id of a message, 32 bytes (2/MVDS, "Payloads").
 
-    The document leaves open how the timestamp is hashed: the deployed nodes take 8
-    bytes, little-endian (vacp2p/mvds protobuf/messageid.go).
+    The document does not say how the timestamp is hashed: deployed nodes use 8 bytes,
+    little-endian (vacp2p/mvds protobuf/messageid.go).
 
     Group, timestamp and body are hashed without separators: two messages of different
     groups can have the same id if the group ids differ in length. Metadata is not part

@@ -1,7 +1,7 @@
-"""What the records of a received payload do to a node's state.
+"""Applies the records of a received payload to a node's state.
 
-Source: 2/MVDS, "Flow". Where a peer is seen to hold a message, by an ACK, an OFFER or
-the MESSAGE itself, it is no longer sent or offered to that peer.
+Source: 2/MVDS, "Flow". If an ACK, an OFFER or the MESSAGE itself shows that a peer
+holds a message, the message is no longer sent or offered to that peer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sds_core.mvds.state import NodeState
 
 
 class Reception:
-    """Takes one payload of a known peer.
+    """Processes one payload of a known peer.
 
     Args:
         state: State of the node.
@@ -32,12 +32,12 @@ class Reception:
         self._events = events
 
     def take(self, payload: Payload) -> None:
-        """Take all records of the payload."""
+        """Process all records of the payload."""
         for one in payload.acks:
             self._is_held_by_sender(one)
         for one in payload.requests:
             self._take_request(one)
-        # Before the offers: a payload may offer what it has.
+        # Before the offers, because a payload may offer a message that it contains.
         for message in payload.messages:
             self._take_message(message)
         for one in payload.offered():
@@ -46,9 +46,9 @@ class Reception:
     def _take_request(self, one: bytes) -> None:
         """Replace the OFFER by the MESSAGE.
 
-        A request without an offer is answered too: it asks for a parent. A MESSAGE that
-        is in the state already waits for its send epoch, so that requests do not make
-        the node send a message more often.
+        A request without an offer is answered too, because it asks for a parent. A
+        MESSAGE that is in the state already waits for its send epoch, so that requests
+        do not make the node send a message more often.
         """
         message = self._state.store.message(one)
         if message is None or not self._shares(message.group_id):
@@ -60,8 +60,8 @@ class Reception:
     def _take_offer(self, one: bytes) -> None:
         """Request the message, or acknowledge it if it is known.
 
-        The document has no answer to the offer of a known message; deployed nodes give
-        none, and repeat such offers for ever.
+        The document does not specify an answer to the offer of a known message;
+        deployed nodes send none, and repeat such offers forever.
         """
         stored = self._state.store.get(one)
         if stored is None:
@@ -71,7 +71,7 @@ class Reception:
             self._acknowledge(self._sender, one)
 
     def _take_message(self, message: Message) -> None:
-        """Acknowledge a message; store, pass on and deliver it if it is new."""
+        """Acknowledge a message; store, forward and deliver it if it is new."""
         one = message_id(message)
         record = self._state.records.get(self._sender, one)
         if record is not None and record.type is RecordType.REQUEST:
@@ -99,10 +99,10 @@ class Reception:
         self._state.drop_surplus(self._events)
 
     def _refuse(self, reason: RefusedReason, one: bytes, message: Message) -> None:
-        """Acknowledge a message that is not taken.
+        """Acknowledge a message that is refused.
 
-        The document acknowledges every MESSAGE that is received, and nothing else ends
-        its retransmission. A group may be shared later: see `foreign.py`.
+        The document requires an acknowledgement of every received MESSAGE, and nothing
+        else ends its retransmission. The group may be shared later: see `foreign.py`.
         """
         self._events.append(Refused(reason, self._sender, one))
         if _is_ephemeral(message):
@@ -112,7 +112,7 @@ class Reception:
             self._state.foreign.add(self._sender, message.group_id, one)
 
     def _pass_on(self, one: bytes, group_id: bytes) -> None:
-        """Acknowledge a new message to those who offered it; offer it to the others."""
+        """Acknowledge a new message to peers that offered it, or offer it."""
         # A list: the order of a set would change from process to process.
         offered_by = [record.peer for record in self._state.records.of_message(one)]
         for peer in offered_by:
@@ -124,7 +124,7 @@ class Reception:
                     self._state.put(peer, one, RecordType.OFFER)
 
     def _is_held_by_sender(self, one: bytes) -> None:
-        """Stop sending a message to the peer; no effect if it is not sent to it."""
+        """Stop sending a message to the peer; no effect if it is not being sent."""
         record = self._state.records.get(self._sender, one)
         if record is not None and record.type is not RecordType.REQUEST:
             self._state.records.remove(self._sender, one)
@@ -150,7 +150,7 @@ def _is_ephemeral(message: Message) -> bool:
 def _refusal(
     message: Message, options: Options, shares: Callable[[bytes], bool]
 ) -> RefusedReason | None:
-    """Return why a message is not taken; None if it is."""
+    """Return why a message is refused; None if it is accepted."""
     if not shares(message.group_id):
         return RefusedReason.FOREIGN_GROUP
     if message_record_bytes(message) > options.max_message_bytes:

@@ -1,7 +1,7 @@
-"""The state: records that a node sends to its peers again and again.
+"""The state: records that a node sends to its peers repeatedly.
 
-Source: 2/MVDS, "State". There is no type ACK: acknowledgements are not retransmitted,
-they are sent again for each copy of a message that arrives.
+Source: 2/MVDS, "State". Acknowledgements are not records of the state, because they are
+not retransmitted: each copy of a message that arrives is acknowledged again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import StrEnum
 from heapq import heapify, heappop, heappush
 
 _FEW_ENTRIES = 1_000
-"""Entries of a schedule that are not worth cleaning up."""
+"""Number of entries below which a schedule is not cleaned up."""
 
 
 class RecordType(StrEnum):
@@ -55,9 +55,9 @@ class RecordTable:
         self._by_message: dict[bytes, dict[bytes, Record]] = {}
         self._requests: Counter[bytes] = Counter()
         self._count = 0
-        # Each record has an entry here with its send epoch; entries of removed and
-        # replaced records are dropped when their epoch comes, or when most entries are
-        # such. The number keeps equal epochs in order.
+        # Each record has an entry here with its send epoch. Entries of removed and
+        # replaced records are dropped when their epoch comes, or when they are the
+        # majority. The number keeps entries of equal epochs in order.
         self._due: list[tuple[int, int, Record]] = []
         self._number = 0
 
@@ -79,7 +79,7 @@ class RecordTable:
         return self._requests[peer]
 
     def put(self, record: Record) -> None:
-        """Store a record in place of the one for the same peer and message."""
+        """Store a record, replacing that for the same peer and message."""
         self.remove(record.peer, record.message_id)
         self._by_message.setdefault(record.message_id, {})[record.peer] = record
         if record.type is RecordType.REQUEST:
@@ -89,7 +89,7 @@ class RecordTable:
         self._mark(record.peer, record.message_id)
 
     def remove(self, peer: bytes, message_id: bytes) -> None:
-        """Remove the record for a peer and a message, if there is one."""
+        """Remove the record for a peer and a message, if one exists."""
         records = self._by_message.get(message_id, {})
         record = records.pop(peer, None)
         if record is None:
@@ -106,7 +106,7 @@ class RecordTable:
     def take_due(self, epoch: int) -> dict[bytes, list[Record]]:
         """Return the records whose send epoch has come, by peer, the oldest first.
 
-        The caller must `put`, `put_back` or `remove` each of them.
+        The caller must call `put`, `put_back` or `remove` for each of them.
         """
         due: dict[bytes, list[Record]] = {}
         while self._due and self._due[0][0] <= epoch:
@@ -116,10 +116,11 @@ class RecordTable:
         return due
 
     def put_back(self, record: Record) -> None:
-        """Have a due record returned by the next `take_due` again."""
+        """Make the next `take_due` return a due record again."""
         self._number += 1
         heappush(self._due, (record.send_epoch, self._number, record))
-        # A peer could otherwise have records made and removed until memory is full.
+        # Otherwise a peer could fill the memory by causing records to be made and
+        # removed.
         if len(self._due) > _FEW_ENTRIES + 2 * self._count:
             self._due = [entry for entry in self._due if self._is_current(entry[2])]
             heapify(self._due)

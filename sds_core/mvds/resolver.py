@@ -24,13 +24,13 @@ class Resolver:
         self._waiting = WaitingMessages()
 
     def parents(self, group_id: bytes) -> tuple[bytes, ...]:
-        """Return the parents that the next message of ours names."""
+        """Return the parents that our next message names."""
         if not self._options.write_parents:
             return ()
         return self._heads.newest(group_id, self._options.max_parents)
 
     def appended(self, message_id: bytes, message: Message) -> None:
-        """Note a message of ours."""
+        """Record our own message."""
         self._heads.stored(message)
         self._heads.delivered(message_id, message.group_id)
 
@@ -40,7 +40,7 @@ class Resolver:
         return Delivered(message_id, message, sender, missing)
 
     def received(self, message_id: bytes, events: list[Event]) -> None:
-        """Deliver a message that was just stored, or have it wait."""
+        """Deliver a newly stored message, or make it wait."""
         message = self._store.message(message_id)
         assert message is not None  # noqa: S101 - stored by the caller
         self._heads.stored(message)
@@ -53,7 +53,7 @@ class Resolver:
             self._deliver(message_id, missing, events)
 
     def before_drop(self, message_id: bytes, events: list[Event]) -> None:
-        """Deliver a message that the store drops if it still waits."""
+        """Deliver a message that still waits, because the store drops it."""
         if message_id in self._waiting:
             self._deliver(message_id, self._waiting.remove(message_id), events)
         message = self._store.message(message_id)
@@ -61,7 +61,7 @@ class Resolver:
             self._heads.dropped(message_id, message)
 
     def restore(self) -> None:
-        """Find heads and waiting messages in a store that was loaded."""
+        """Find heads and waiting messages in a loaded store."""
         for message_id in self._store:
             message = self._store.message(message_id)
             if message is not None:
@@ -81,7 +81,7 @@ class Resolver:
             self._deliver(oldest, self._waiting.remove(oldest), events)
 
     def _missing(self, message_id: bytes, message: Message) -> tuple[bytes, ...]:
-        """Return the parents that were not delivered; nobody waits for itself."""
+        """Return undelivered parents; a message never waits for itself."""
         parents = dict.fromkeys(parents_of(message))
         return tuple(
             parent
@@ -92,7 +92,7 @@ class Resolver:
     def _deliver(
         self, message_id: bytes, missing: tuple[bytes, ...], events: list[Event]
     ) -> None:
-        """Deliver a message, and those that waited for it and nothing else."""
+        """Deliver a message, and those that waited only for it."""
         ready = [(message_id, missing)]
         while ready:
             one, lacking = ready.pop(0)

@@ -1,4 +1,4 @@
-"""All that a node knows, and how the parts change together."""
+"""The whole state of a node, and how its parts change together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Groups:
     """
 
     def __init__(self, mark: Callable[[bytes], None]) -> None:
-        # Inner dictionaries are used as sets that keep their order.
+        # Inner dictionaries are used as ordered sets.
         self._peers: dict[bytes, dict[bytes, None]] = {}
         self._shared: Counter[bytes] = Counter()
         self._mark = mark
@@ -37,7 +37,7 @@ class Groups:
         return iter(self._peers)
 
     def peers(self, group_id: bytes) -> tuple[bytes, ...]:
-        """Return the peers of a group in the order of their adding."""
+        """Return the peers of a group in the order in which they were added."""
         return tuple(self._peers.get(group_id, ()))
 
     def has_peer(self, peer: bytes) -> bool:
@@ -45,7 +45,7 @@ class Groups:
         return peer in self._shared
 
     def shares(self, peer: bytes, group_id: bytes) -> bool:
-        """Return whether a peer is in a group of ours."""
+        """Return whether a peer is in one of this node's groups."""
         return peer in self._peers.get(group_id, ())
 
     def add(self, group_id: bytes) -> None:
@@ -55,7 +55,7 @@ class Groups:
             self._mark(group_id)
 
     def add_peer(self, group_id: bytes, peer: bytes) -> None:
-        """Add a peer to a known group; no effect if it is in it."""
+        """Add a peer to a known group; no effect if it is a member."""
         peers = self._peers[group_id]
         if peer not in peers:
             peers[peer] = None
@@ -63,7 +63,7 @@ class Groups:
             self._mark(group_id)
 
     def remove_peer(self, group_id: bytes, peer: bytes) -> None:
-        """Remove a peer from a group; no effect if it is not in it."""
+        """Remove a peer from a group; no effect if it is not a member."""
         peers = self._peers.get(group_id, {})
         if peer in peers:
             del peers[peer]
@@ -73,22 +73,21 @@ class Groups:
             self._mark(group_id)
 
 
-# Messages that were refused because their group is not shared with their sender.
-#
-# Nodes seldom add each other to a group at the same moment, so the group may be shared
-# later. Then these messages are requested. They are not part of the state.
+# Messages that were refused because their group is not shared with their sender. Nodes
+# seldom add each other to a group at the same moment, so the group may be shared later.
+# Then these messages are requested. They are not part of the state.
 
 
 class ForeignMessages:
     """Groups and ids of refused messages by peer, the oldest first.
 
     Args:
-        most: Ids that are stored for one peer; the oldest is dropped.
+        most: Maximum number of ids that are stored for one peer; the oldest is dropped.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        # Hashes of ids: that of a foreign group may have any length.
+        # Hashes of ids, because the id of a foreign group may have any length.
         self._groups: dict[bytes, dict[bytes, bytes]] = {}
 
     def add(self, peer: bytes, group_id: bytes, message_id: bytes) -> None:
@@ -99,7 +98,7 @@ class ForeignMessages:
             del groups[next(iter(groups))]
 
     def take(self, peer: bytes, group_id: bytes) -> list[bytes]:
-        """Return a peer's ids in one group, and drop them."""
+        """Return and drop a peer's ids in one group."""
         groups = self._groups.get(peer, {})
         wanted = sha256(group_id).digest()
         taken = [one for one, group in groups.items() if group == wanted]
@@ -125,15 +124,15 @@ class NodeState:
         self.resolver = Resolver(options, self.store)
         self.outbox = Outbox(options)
         self.foreign = ForeignMessages(options.max_requests)
-        # Refused messages whose group is shared now, to be requested, by peer.
+        # Refused messages to request, by peer, whose group is shared now.
         self.late: dict[bytes, list[bytes]] = {}
 
     def put(self, peer: bytes, message_id: bytes, kind: RecordType) -> None:
-        """Send a record to a peer from the next epoch on, in place of any other."""
+        """Send a record to a peer from the next epoch on; it replaces any other."""
         self.records.put(Record(peer, message_id, kind, 0, self.epoch + 1))
 
     def request(self, peer: bytes, message_id: bytes) -> bool:
-        """Have a message requested; returns False if too many are requested already."""
+        """Request a message; returns False if too many requests exist already."""
         if self.records.get(peer, message_id) is not None:
             return True
         if self.records.request_count(peer) >= self.options.max_requests:
@@ -142,14 +141,14 @@ class NodeState:
         return True
 
     def share(self, group_id: bytes, peer: bytes) -> None:
-        """Add a peer to a group, and request what was refused before."""
+        """Add a peer to a group, and request the messages that were refused before."""
         self.groups.add_peer(group_id, peer)
         if taken := self.foreign.take(peer, group_id):
             self.late.setdefault(peer, []).extend(taken)
             self.request_late()
 
     def request_late(self) -> None:
-        """Request what was refused before, as far as a peer may have more requests."""
+        """Request messages that were refused before, within the peer's limit."""
         for peer, waiting in list(self.late.items()):
             while waiting and (
                 waiting[0] in self.store or self.request(peer, waiting[0])
@@ -159,7 +158,7 @@ class NodeState:
                 del self.late[peer]
 
     def give_up(self, record: Record, events: list[Event]) -> None:
-        """Send a record no more."""
+        """Stop sending a record."""
         self.records.remove(record.peer, record.message_id)
         events.append(GaveUp(record.message_id, record.peer, record.type))
 
@@ -174,19 +173,19 @@ class NodeState:
         self.store.forget_surplus_ids()
 
     def snapshot(self) -> Changes:
-        """Return everything that is stored."""
+        """Return the whole state."""
         records = [(record.peer, record.message_id) for record in self.records]
         return self._values(self.groups, records, self.store)
 
     def take_changes(self) -> Changes | None:
-        """Return what changed since the last call; None if nothing did."""
+        """Return the changes since the last call; None if nothing changed."""
         keys = self.log.take()
         return None if keys is None else self._values(*keys)
 
     def load(self, state: Changes) -> None:
-        """Fill a new node with what was stored.
+        """Restore a stored state into a new node.
 
-        Limits that are lower than before are kept by the next `drop_surplus`.
+        If limits are lower than before, the next `drop_surplus` applies them.
         """
         self.epoch = state.epoch
         for group_id, peers in state.groups.items():

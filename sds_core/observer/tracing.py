@@ -126,7 +126,7 @@ class Rule(NamedTuple):
 
     Attributes:
         figure: Name of the figure that counts it (docs/figures.md).
-        section: Section of docs/figures.md that has the rule.
+        section: Section of docs/figures.md with the rule.
         text: The conclusion as a sentence; participants that it is about follow it.
     """
 
@@ -190,7 +190,7 @@ class Tracer(Protocol):
 
         Args:
             digests: Of one stretch of records, in any order.
-            clock_ms: Greatest record time up to there, Unix ms.
+            clock_ms: Maximum record time so far, Unix ms.
         """
 
     def evidence(self) -> list[Evidence]:

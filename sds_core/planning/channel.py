@@ -1,6 +1,6 @@
-"""A channel to plan: its participants, traffic and network, and its settings.
+"""A channel to plan: its participants, traffic, network and settings.
 
-A setting that is absent has the value of the profile. `changed` makes a variant.
+An absent setting has the profile's value. `changed` returns a variant.
 """
 
 from __future__ import annotations
@@ -24,12 +24,18 @@ from sds_core.wire import BloomParameters
 DAY_S: Final = 86_400.0
 
 MAX_MESSAGES_PER_DAY: Final = 500_000
-"""The lead of a run has this rate for minutes; a busier one takes too long with losses,
-since each participant waits for many messages at a time."""
+"""Maximum message rate of the lead of a run, which lasts minutes.
+
+At a higher rate, a run with losses takes too long, because each participant waits for
+many messages at a time.
+"""
 
 MAX_FILTER_BYTES: Final = 131_072
-"""A longer filter leaves no room for content in a message of 150 KiB (64/WAKU2-NETWORK,
-"Message Size")."""
+"""Maximum length of a filter.
+
+A longer one leaves no room for content in a message of 150 KiB (64/WAKU2-NETWORK,
+"Message Size").
+"""
 
 _SEGMENTATION = SegmentationOptions()
 _Interval = Annotated[float, Meta(ge=1, le=LONGEST_S)]
@@ -39,8 +45,8 @@ _Millis = Annotated[float, Meta(ge=1, le=600_000)]
 class ChannelPlan(Table, frozen=True, kw_only=True):
     """A channel; keys in `_s` are seconds, in `_ms` milliseconds; shares in [0, 1].
 
-    docs/planning.md ("Keys of a plan") defines the keys. None is the value of the
-    profile, but for `fetch_after_s` (never) and `filter_ids` (see `steady_ids`).
+    docs/planning.md ("Keys of a plan") defines the keys. None means the profile's
+    value, except for `fetch_after_s` (never) and `filter_ids` (see `steady_ids`).
     """
 
     participants: Annotated[int, Meta(ge=2, le=2_000)]
@@ -72,7 +78,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         """Check values that depend on each other.
 
         Raises:
-            ValueError: Two values do not fit.
+            ValueError: Two values contradict each other.
         """
         least, most = self.payload_least_bytes, self.payload_most_bytes
         if least > most:
@@ -97,7 +103,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         self.participant()
 
     def setting(self, name: str) -> Any:
-        """Return the value of a field; if it is None, that of the profile."""
+        """Return the value of a field, or that of the profile if it is None."""
         value = getattr(self, name)
         if value is not None:
             return value
@@ -108,7 +114,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
             "filter_rate": profile.bloom.error_rate,
             "t_min_s": profile.t_min_ms / 1_000,
             "t_max_s": profile.t_max_ms / 1_000,
-            # The rule of a participant that knows all others.
+            # The rule for a participant that knows all others.
             "response_groups": profile.response_groups
             or max(1, self.participants // 128),
             "sync_interval_s": profile.sync_interval_ms / 1_000,
@@ -129,7 +135,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
     def participant(self) -> Profile:
         """Return the options of each participant.
 
-        A roll-over happens at the same fill as with the filter of the profile.
+        A filter rolls over at the same fill level as that of the profile.
 
         Raises:
             ValueError: An option is out of its range.
@@ -194,8 +200,8 @@ def changed(plan: ChannelPlan, changes: Mapping[str, str]) -> ChannelPlan:
 
     Args:
         plan: The plan.
-        changes: New values as text by key. `2x` multiplies the present value, `none`
-            leaves a setting to the profile.
+        changes: New values as text by key. `2x` multiplies the present value; `none`
+            means the profile's value.
 
     Raises:
         TableError: A key is unknown, or a value is not allowed.
@@ -215,7 +221,7 @@ def changed(plan: ChannelPlan, changes: Mapping[str, str]) -> ChannelPlan:
 
 
 def _value(plan: ChannelPlan, key: str, text: str) -> object:
-    """Return what a text means as the value of a key; `read` checks it."""
+    """Return the value of a key that a text means; `read` checks it."""
     words: dict[str, object] = {
         "none": None, "true": True, "on": True, "false": False, "off": False
     }  # fmt: skip
@@ -233,7 +239,7 @@ def _value(plan: ChannelPlan, key: str, text: str) -> object:
             raise TableError(key, problem)
         number *= present
         if isinstance(present, int) and math.isfinite(number):
-            # Half a participant is no participant.
+            # A number of participants must be whole.
             number = round(number)
     return int(number) if math.isfinite(number) and number == int(number) else number
 

@@ -1,8 +1,8 @@
 """Figures of a planned channel that have a closed form.
 
 The grid of `tests/sds_core/planning/test_closed_forms.py` compares each with the
-simulator. What is not here, such as latencies and sync messages of a busy channel, has
-none that holds: the simulator measures it.
+simulator. Other figures, such as latencies and sync messages of a busy channel, have no
+valid closed form: the simulator measures them.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from sds_core.wire import (
 )
 
 _ID = "0" * 64
-"""Ids are SHA-256 or Keccak-256 in hexadecimal digits."""
+"""Length of an id: SHA-256 or Keccak-256 in hexadecimal digits."""
 _PARTICIPANT = "participant-001"
 _HINT = bytes(32)
-"""A Waku message hash."""
+"""Length of a Waku message hash."""
 _LAMPORT_MS = 1_786_000_000_000
 
 
 def frame_parts(plan: ChannelPlan, content_bytes: int) -> PartSizes:
     """Return the bytes of a frame with a full causal history and no requests, by part.
 
-    The frame is written by the encoder, with ids of 64 characters, participants of 15
-    and retrieval hints of 32 bytes.
+    The encoder writes the frame, with message ids of 64 characters, participant ids of
+    15 and retrieval hints of 32 bytes.
 
     Args:
         plan: The channel.
@@ -58,11 +58,11 @@ def frame_parts(plan: ChannelPlan, content_bytes: int) -> PartSizes:
 
 
 def first_pass(plan: ChannelPlan) -> float | None:
-    """Return the share of the deliveries that the first sending makes.
+    """Return the share of deliveries that the first sending makes.
 
-    1 - loss, for each link loses each transmission by itself. A payload of d data and p
-    parity segments needs any d of them (Reed-Solomon): the binomial probability of at
-    most p losses. None if participants are offline.
+    It is 1 - loss, because each link loses each transmission independently. A payload
+    of d data and p parity segments needs any d of them (Reed-Solomon), so its share is
+    the binomial probability of at most p losses. None if participants are offline.
     """
     if plan.offline_share:
         return None
@@ -77,10 +77,10 @@ def first_pass(plan: ChannelPlan) -> float | None:
 
 
 def missed_messages(plan: ChannelPlan) -> float | None:
-    """Return the share of the frames with content that some participant misses.
+    """Return the share of frames with content that at least one participant misses.
 
-    1 - (1 - loss)^(n - 1): these need a repair or a retransmission. None if
-    participants are offline.
+    It is 1 - (1 - loss)^(n - 1); these frames need a repair or a retransmission. None
+    if participants are offline.
     """
     if plan.offline_share:
         return None
@@ -90,9 +90,9 @@ def missed_messages(plan: ChannelPlan) -> float | None:
 def first_peer_in_time(plan: ChannelPlan, target_s: float) -> float | None:
     """Return the share of the messages that another participant receives in time.
 
-    1 - (1 - (1 - loss) F(S))^(n - 1) with the log-normal distribution F of the delay.
-    None if participants are offline, of payloads with segments, and if a
-    retransmission can come in time.
+    It is 1 - (1 - (1 - loss) F(S))^(n - 1), where F is the log-normal distribution of
+    the delay. None if participants are offline, if payloads have segments, and if a
+    retransmission can arrive in time.
     """
     resent_s = plan.setting("retransmission_interval_s")
     if plan.offline_share or plan.segments() != (1, 0) or resent_s <= target_s:
@@ -103,10 +103,10 @@ def first_peer_in_time(plan: ChannelPlan, target_s: float) -> float | None:
 
 
 def fixed_syncs_per_day(plan: ChannelPlan) -> float | None:
-    """Return the sync messages of a day if each participant sends them by its clock.
+    """Return the sync messages per day if each participant sends them at fixed times.
 
-    n times 86,400 s / interval: in nim-sds other traffic does not put them off. None
-    for other participants, and if participants are offline.
+    It is n times 86,400 s / interval, because in nim-sds other traffic does not delay
+    them. None for other participants, and if participants are offline.
     """
     if plan.participant().sync_least_share is not None or plan.offline_share:
         return None
@@ -114,10 +114,10 @@ def fixed_syncs_per_day(plan: ChannelPlan) -> float | None:
 
 
 def days_to_full_filter(plan: ChannelPlan) -> float:
-    """Return the days in which a filter gets the ids for which it is designed.
+    """Return after how many days a filter holds the ids for which it is designed.
 
-    m ln 2 / k ids (`designed_ids`) by the messages of a day with their segments; sync
-    messages add none.
+    It is m ln 2 / k ids (`designed_ids`), divided by the messages of a day with their
+    segments; sync messages add none.
     """
     bloom = plan.bloom()
     a_day = plan.messages_per_day * sum(plan.segments())
@@ -125,21 +125,22 @@ def days_to_full_filter(plan: ChannelPlan) -> float:
 
 
 def false_positive_rates(ids: Floats, bloom: BloomParameters) -> Floats:
-    """Return the false-positive rates of filters by their ids, shape as `ids`.
+    """Return the false-positive rates of filters by their ids; same shape as `ids`.
 
-    (1 - e^(-k n / m))^k: each of k n hashes leaves a bit unset with 1 - 1/m (Bloom,
-    1970; Mitzenmacher and Upfal, "Probability and Computing", 5.5.3).
+    It is (1 - e^(-k n / m))^k, because each of k n hashes leaves a bit unset with
+    probability 1 - 1/m (Bloom, 1970; Mitzenmacher and Upfal, "Probability and
+    Computing", 5.5.3).
     """
     rates: Floats = (-np.expm1(-bloom.k * ids / bloom.m_bits)) ** bloom.k
     return rates
 
 
 def steady_ids(plan: ChannelPlan) -> Floats:
-    """Return the ids of filters of a channel that has existed for long, shape (n,).
+    """Return the ids in filters of a channel that has existed for long, shape (n,).
 
-    A filter that rolls over holds from the kept ids to the most ids, each equally
-    often. One that never rolls over grows without end: it counts as being at its
-    capacity. `ChannelPlan.filter_ids` replaces both.
+    The number of ids in a filter that rolls over lies between the kept ids and the
+    maximum, each equally often. The number in a filter that never rolls over has no
+    limit: the capacity is used. `ChannelPlan.filter_ids` replaces both.
     """
     profile = plan.participant()
     if plan.filter_ids is not None:
@@ -153,7 +154,7 @@ def false_acknowledgement_rate(plan: ChannelPlan) -> float:
     """Return the probability that filters acknowledge an id that nobody received.
 
     Filters of a channel hold nearly the same ids and have the same size, so an id is a
-    false positive in all of them or in none: enough filters of others acknowledge it
+    false positive in all of them or in none. So enough filters of others acknowledge it
     with the rate of one filter. Filters above the rate that participants accept do not
     count (`possible_acks_max_false_positive_rate`).
     """

@@ -12,23 +12,23 @@ import numpy as np
 
 
 class Fit(NamedTuple):
-    """Coefficients of features; name, measured and modelled value of each row."""
+    """Coefficients of the features; name, measured and modelled value by row."""
 
     coefficients: tuple[float, ...]
     rows: tuple[tuple[str, float, float], ...]
 
     def of(self, features: Sequence[float]) -> float:
-        """Return the sum of the features, each times its coefficient."""
+        """Return the sum of the features, each multiplied by its coefficient."""
         return math.fsum(map(operator.mul, self.coefficients, features))
 
     def power_of(self, values: Sequence[float]) -> float:
-        """Return the product of the factor and the values' powers, of `fit_power`."""
+        """Return factor times product of the values' powers, as of `fit_power`."""
         factor, *exponents = self.coefficients
         return factor * math.prod(map(math.pow, values, exponents))
 
     @property
     def error(self) -> float:
-        """Greatest residual, as a share of the measured value."""
+        """Maximum residual, as a share of the measured value."""
         return max(abs(model / value - 1) for _, value, model in self.rows)
 
     @property
@@ -42,9 +42,10 @@ FitRow = tuple[str, Sequence[float], float]
 
 
 def fit(rows: Sequence[FitRow]) -> Fit:
-    """Return the coefficients, none negative, with the least squares of the residuals.
+    """Return the nonnegative coefficients with the smallest sum of squared residuals.
 
-    Residuals are shares of the measured value. Of few features, all subsets are tried.
+    Residuals are shares of the measured value. All subsets of the few features are
+    tried.
 
     Args:
         rows: Name, features and measured value.
@@ -67,7 +68,7 @@ def fit(rows: Sequence[FitRow]) -> Fit:
 
 
 def fit_power(rows: Sequence[FitRow]) -> Fit:
-    """Return factor and exponents of a product of powers; arguments as of `fit`."""
+    """Return factor and exponents of a product of powers; arguments as for `fit`."""
     logs = np.log([[math.e, *row[1]] for row in rows])
     values = np.log([row[2] for row in rows])
     best = np.linalg.lstsq(logs, values, rcond=None)[0]

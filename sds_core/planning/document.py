@@ -1,4 +1,4 @@
-"""Forecasts and estimates as JSON objects: of `plan … --format json` and of the API."""
+"""Forecasts and estimates as JSON objects, for `plan … --format json` and the API."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class OutlookObject(TypedDict):
     """One figure.
 
     Attributes:
-        past: Mean of the last seven days of the history, or their greatest value.
-        week: The same of the first seven days ahead.
+        past: Mean of the last seven days of the history, or their maximum.
+        week: The same for the first seven days ahead.
         before: Each of the last 28 days, or fewer, oldest first.
         days: Each day ahead.
     """
@@ -37,14 +37,14 @@ class ReachedObject(TypedDict):
     """When a limit is reached.
 
     Attributes:
-        figure: Figure that has it.
+        figure: Figure to which the limit applies.
         limit: Its value.
         now: The value at the end of the history.
-        headroom: Share of the limit that is not used.
-        reached: In half of the possible futures it is reached until then, Unix ms;
-            null if later than the days that were looked ahead, or never.
-        reached_earliest, reached_latest: The same at the ends of the interval.
-        note: Why there is no time although the figure grows; else empty.
+        headroom: Unused share of the limit.
+        reached: Time by which half of the possible futures reach the limit, Unix ms;
+            null if that is after the last day of the forecast, or never.
+        reached_earliest, reached_latest: The same for the ends of the interval.
+        note: Why no time is given although the figure grows; else empty.
     """
 
     figure: str
@@ -61,7 +61,7 @@ class ForecastObject(TypedDict):
     """A forecast.
 
     Attributes:
-        history_days: Whole days of history that it follows from.
+        history_days: Whole days of history on which it is based.
         figures: By name.
         limits: When each limit is reached.
     """
@@ -72,7 +72,7 @@ class ForecastObject(TypedDict):
 
 
 def forecast_object(forecast: Forecast, *, is_whole: bool = True) -> ForecastObject:
-    """Return a forecast with all days of its figures, or with the weeks alone."""
+    """Return a forecast with all days of its figures, or only with the weeks."""
     return {
         "history_days": forecast.history_days,
         "figures": {
@@ -100,7 +100,7 @@ def estimate_object(estimate: Estimate, digits: int = 6) -> dict[str, float | No
 
 
 def rounded(value: float | None, digits: int = 6) -> float | None:
-    """Return a number with so many digits; None, as JSON has NaN and infinity."""
+    """Return a number with this many digits; None for NaN and infinity, as JSON."""
     if value is None or not math.isfinite(value):
         return None
     return float(f"{value:.{digits}g}")

@@ -1,4 +1,4 @@
-"""Why there is no forecast; each message ends the line "no forecast: …"."""
+"""Why a forecast is not possible; each message ends the line "no forecast: …"."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class NoForecast(ValueError):
 
 
 class TooLittleHistory(NoForecast):
-    """There are too few whole days; `after_ms` is the end of a silence before them."""
+    """The history has too few whole days; `after_ms` ends a silence before them."""
 
     def __init__(self, days: int, needed: int, after_ms: int | None = None) -> None:
         since = ""
@@ -23,14 +23,14 @@ class TooLittleHistory(NoForecast):
 
 
 class Silent(NoForecast):
-    """The channel has sent nothing for days: since a time, Unix ms."""
+    """The channel has sent nothing for days; `since` is a time, Unix ms."""
 
     def __init__(self, since_ms: int) -> None:
         super().__init__(f"silent since {utc_time(since_ms)}")
 
 
 class ClockJumped(NoForecast):
-    """A row is of the future: of a minute, Unix ms."""
+    """A row is from the future; the time of its minute is Unix ms."""
 
     def __init__(self, at_ms: int) -> None:
         super().__init__(
@@ -40,7 +40,7 @@ class ClockJumped(NoForecast):
 
 
 class TooLittleTraffic(NoForecast):
-    """There are too few messages or participants to plan with."""
+    """The channel has too few messages or participants to plan with."""
 
     def __init__(
         self, messages: int, participants: int, hours: int, needed: int
@@ -53,14 +53,14 @@ class TooLittleTraffic(NoForecast):
 
 
 class NotFitted(NoForecast):
-    """The model has no solution for a figure, such as one that is exactly a line."""
+    """The model has no solution for a figure, for example if it is exactly a line."""
 
     def __init__(self) -> None:
         super().__init__("the model cannot be fitted to the history")
 
 
 class NoTime(NoForecast):
-    """The time for a computation was over before it came to the view."""
+    """The time limit of a computation was reached before this view."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -69,7 +69,7 @@ class NoTime(NoForecast):
 
 
 class ModelMissing(ImportError):
-    """statsmodels, or scipy which comes with it, is not installed."""
+    """statsmodels is not installed, or scipy, on which it depends."""
 
     def __init__(self) -> None:
         super().__init__("plans need statsmodels: pip install 'sds-monitor[plan]'")

@@ -13,11 +13,11 @@ from sds_core.planning.errors import ModelMissing
 
 
 class Estimate(NamedTuple):
-    """A figure; all three are equal if it is exact, NaN if nothing gave it.
+    """A figure; all three values are equal if it is exact, NaN if no run has it.
 
     Attributes:
         value: Mean.
-        low, high: Bounds of the interval; infinite if one run alone has it.
+        low, high: Bounds of the interval; infinite if only one run has the figure.
     """
 
     value: float
@@ -26,7 +26,7 @@ class Estimate(NamedTuple):
 
     @classmethod
     def exact(cls, value: float) -> Estimate:
-        """Return a figure without chance."""
+        """Return a figure without uncertainty."""
         return cls(value, value, value)
 
 
@@ -34,7 +34,7 @@ NOTHING = Estimate.exact(math.nan)
 
 
 def require_scipy() -> None:
-    """Check before long work what `estimated` needs after it.
+    """Check before long work that `estimated` can be called after it.
 
     Raises:
         ModelMissing: scipy is not installed.
@@ -47,7 +47,7 @@ def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
     """Return the mean of independent runs with Student's t interval.
 
     Args:
-        values: A figure of each run; NaN of one that does not have it.
+        values: The figure of each run; NaN for a run without it.
         coverage: Probability of the interval, in (0, 1).
 
     Raises:
@@ -61,7 +61,7 @@ def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
     if len(known) == 1:
         return Estimate(mean, -math.inf, math.inf)
     if np.ptp(known) == 0:
-        # Equal in all runs, as a ratio of 1.
+        # The values are equal in all runs, for example a ratio of 1.
         return Estimate.exact(mean)
     try:
         from scipy.special import stdtrit
@@ -75,9 +75,9 @@ def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
 def difference(
     values: Sequence[float], base: Sequence[float], coverage: float = 0.95
 ) -> Estimate:
-    """Return by how much runs exceed others of the same seeds, in pairs.
+    """Return by how much runs exceed others with the same seeds, in pairs.
 
-    Traffic and losses of a pair are alike, so the interval is narrower than that of
+    Traffic and losses of a pair are similar, so the interval is narrower than that of
     independent runs.
     """
     pairs = [one - other for one, other in zip(values, base, strict=True)]

@@ -1,7 +1,7 @@
-"""Simulates a planned channel once and measures what happened.
+"""Simulates a planned channel once, and measures the result.
 
-The participants are those of `sds_core.message_channel`, the network is simulated, and
-the simulation's own knowledge gives the figures: no filter is read.
+The participants are those of `sds_core.message_channel`, and the network is simulated.
+The simulation's own knowledge gives the figures: no filter is read.
 """
 
 from __future__ import annotations
@@ -27,24 +27,29 @@ from sds_core.simulation.simulator import simulate
 __all__ = ["RECEPTIONS", "Outcome", "Times", "run", "scenario_of", "times_of"]
 
 RECEPTIONS: Final = 60_000
-"""Receptions of frames in a run: two to three seconds of CPU time."""
+"""Receptions of frames in a run, which take two to three seconds of CPU time."""
 
 MAX_RECEPTIONS: Final = 100_000_000
-"""More receptions in the shortest run are refused."""
+"""Number of receptions in the shortest run above which a plan is refused."""
 
 LEAST_MESSAGES, MOST_MESSAGES = 10, 200
 LONGEST_INTERVAL_S: Final = 600.0
-"""A channel that sends less often is simulated with this interval: retries, repair and
-the wait for missing messages end within it."""
+"""Maximum interval between messages in a simulation, s.
+
+A channel that sends less often is simulated with this interval: retries, repair and the
+wait for missing messages end within it.
+"""
 
 _LEADS = (20, 50, 200, 1_000)
-"""Messages of the lead: few numbers, so that variants have the same traffic."""
+"""Numbers of messages of the lead; only a few, so variants have the same traffic."""
 _LEAD_INTERVAL_S = 2.0
 _LARGE_GROUP = 100
-"""With more participants the lead loses nothing and is quiet for T_max, at most 300 s:
-each loss makes sync messages in proportion to the group, so an artificial lead would
-take most of the receptions. The first minute with losses has as many of them as later
-ones."""
+"""Number of participants above which the lead has no losses.
+
+It is then followed by silence for T_max, at most 300 s: each loss causes sync messages
+in proportion to the group, so an artificial lead would cause most of the receptions.
+The first minute with losses has as many sync messages as later ones.
+"""
 _LEAD_QUIET_S = 300.0
 _SETTLE_S = 900.0
 _MOST_CYCLE_MESSAGES = 5
@@ -57,12 +62,12 @@ _CHANNEL = "channel"
 class Times(NamedTuple):
     """Phases of a run, seconds from its start.
 
-    Messages of the lead fill the causal histories; they are not measured.
+    Messages of the lead fill the causal histories and are not measured.
 
     Attributes:
         lead_s: End of the fast messages of the lead.
-        from_s: Begin of the measured time.
-        until_s: Its end; no message is sent later.
+        from_s: Start of the measured time.
+        until_s: End of the measured time; no message is sent later.
         end_s: End of the run, until which messages are repaired.
         interval_s: Mean interval of messages, `LONGEST_INTERVAL_S` at most.
     """
@@ -77,15 +82,15 @@ class Times(NamedTuple):
 def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
     """Return the phases of a run.
 
-    The number of measured messages follows from the receptions, with a rough count of
+    The number of measured messages depends on the receptions, with a rough estimate of
     the sync messages and repairs of each message; it is from `LEAST_MESSAGES` to
-    `MOST_MESSAGES`. If participants are offline, the time spans one mean cycle, unless
-    that takes five times the messages.
+    `MOST_MESSAGES`. If participants are offline, the measured time is one mean cycle,
+    unless that needs five times the messages.
 
     Args:
         plan: The channel.
-        receptions: Receptions of frames for which the run is made; a long history or a
-            large group takes more.
+        receptions: Planned receptions of frames in the run; a long history or a large
+            group causes more.
     """
     interval_s = min(DAY_S / plan.messages_per_day, LONGEST_INTERVAL_S)
     segments = sum(plan.segments())
@@ -126,7 +131,8 @@ def check_size(plan: ChannelPlan) -> None:
 
 def _receptions_each(plan: ChannelPlan, interval_s: float) -> float:
     """Return roughly how many receptions each message causes."""
-    # Each loss takes a response, and a large group has a few sync messages at a time.
+    # Each loss causes a response, and a large group sends a few sync messages at a
+    # time.
     frames = (
         sum(plan.segments()) * (1 + 2 * plan.loss)
         + 1.5 * interval_s / plan.setting("sync_interval_s")
@@ -188,8 +194,8 @@ def run(
 
     Args:
         plan: The channel.
-        seed: Seed of everything that is random. Variants of a plan with the same seed
-            have similar traffic and losses.
+        seed: Seed of all random values. Variants of a plan with the same seed have
+            similar traffic and losses.
         receptions: Size of the run, see `times_of`.
         target_s: S of the figures that end in ``_in_time``.
     """

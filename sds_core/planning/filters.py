@@ -1,4 +1,4 @@
-"""How full a bloom filter is, and when it has its designed false-positive rate."""
+"""How full a bloom filter is, and when it reaches its designed false-positive rate."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from sds_core.planning.hours import Floats
 
 _ROLLED_OVER = 0.2
-"""A filter that loses this share of its ids has rolled over."""
+"""Share of its ids that a filter loses only if it has rolled over."""
 
 
 def filter_ids(bits_set: Floats, m_bits: Floats, k: Floats) -> Floats:
-    """Return the estimated ids in filters; 0 where there is no filter.
+    """Return the estimated ids in filters; 0 for an absent filter.
 
     -(m/k) ln(1 - X/m), as `sds_core.wire.estimated_ids`; a full filter counts as one
     bit less.
@@ -25,20 +25,20 @@ def filter_ids(bits_set: Floats, m_bits: Floats, k: Floats) -> Floats:
 
 
 def designed_ids(m_bits: float, k: float) -> float:
-    """Return the ids with which a filter has its designed false-positive rate.
+    """Return the number of ids at which a filter has its designed false-positive rate.
 
-    k hash functions suit m bits best if half of the bits are set then: the rate is
-    0.5^k, and the ids are m ln 2 / k.
+    k hash functions are optimal for m bits if half of the bits are set: the rate is
+    then 0.5^k, and the ids are m ln 2 / k.
     """
     return float(m_bits * math.log(2) / k)
 
 
 def added_ids(ids: Floats) -> Floats:
-    """Return the ids added in each hour, shape as `ids`; none when a filter shrinks."""
+    """Return the ids added in each hour, shape as `ids`; 0 where a filter shrinks."""
     return np.maximum(np.diff(ids, prepend=ids[:1]), 0.0)
 
 
 def rolled_over_at(ids: Floats) -> float | None:
-    """Return the most ids before a roll-over; None if there was none."""
+    """Return the maximum ids before a roll-over; None if no filter rolled over."""
     falls = np.flatnonzero(ids[1:] < (1 - _ROLLED_OVER) * ids[:-1])
     return float(ids[falls].max()) if len(falls) else None

@@ -19,17 +19,17 @@ from sds_core.planning.hours import hours_of
 from sds_core.planning.measures import Measures
 
 HourlyRows = Mapping[str, Sequence[Mapping[str, Any]]]
-"""By view, a row for each hour in which a figure changed; see `hours.hours_of`."""
+"""By view, one row per hour in which a figure changed; see `hours.hours_of`."""
 
 
 class Fleet(NamedTuple):
-    """What is known of the future of all views.
+    """Forecasts of all views.
 
     Attributes:
         views: Forecasts by view, in the order of the history.
-        without: Views without a forecast, and why.
-        total: Forecast of the sum of `views`, without limits; None without any, and if
-            the model does not fit the sum.
+        without: Views without a forecast, with the reason.
+        total: Forecast of the sum of `views`, without limits; None if `views` is empty,
+            or if the model does not fit the sum.
     """
 
     views: Mapping[str, Forecast]
@@ -47,16 +47,16 @@ def forecast_fleet(
     progress: Callable[[int], None] = lambda done: None,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Fleet:
-    """Return the forecasts of views, which all begin where the history ends.
+    """Return the forecasts of views, which all start where the history ends.
 
     Args:
-        rows: The history; views are done in this order.
+        rows: The history; views are processed in this order.
         measures: Columns of the rows.
         settings: What is asked.
         end_ms: End of the history, see `hours.last_hour_ms`.
         now_ms: Wall time, Unix ms.
-        progress: Gets the number of views that are done, after each.
-        is_over: Whether there is no time for a further view.
+        progress: Called with the number of finished views after each view.
+        is_over: Whether no time is left for a further view.
 
     Raises:
         sds_core.planning.errors.ModelMissing: statsmodels is not installed.
@@ -98,7 +98,7 @@ def _total(
             return forecast_daily(sum_daily(summed), end_ms, settings)
         except NotFitted:
             return None
-    # The sum of one view is its forecast, which takes a second to compute again.
+    # The sum of a single view is its forecast, which takes a second to compute again.
     (view,) = views.values()
     names = {*summed[0], "kafka.storage"}
     figures = {name: one for name, one in view.figures.items() if name in names}

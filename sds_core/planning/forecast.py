@@ -1,4 +1,4 @@
-"""The forecast of one view, or of several together. `docs/planning.md` defines it."""
+"""The forecast of one view, or of several together; `docs/planning.md` defines it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ class ForecastSettings:
     Attributes:
         days: Days to look ahead for limits, at least 7.
         coverage: Share of the futures inside an interval, in (0, 1).
-        epoch_messages: Budget of one participant in a rate-limit epoch.
-        epoch_share: Share of it that is the limit.
-        message_bytes: Greatest message; 150 KiB (64/WAKU2-NETWORK).
-        record_bytes: Bytes of a Kafka record beside the frame: key, headers, framing.
-        retention_days: How long Kafka keeps records; None without a figure of storage.
+        epoch_messages: Rate-limit budget of one participant in an epoch.
+        epoch_share: Share of the budget that counts as the limit.
+        message_bytes: Maximum size of a message; 150 KiB (64/WAKU2-NETWORK).
+        record_bytes: Bytes of a Kafka record in addition to the frame: key, headers,
+            framing.
+        retention_days: How long Kafka keeps records; None to omit the figure of
+            storage.
         replication: Copies of each record in Kafka.
     """
 
@@ -55,11 +57,11 @@ class Outlook(NamedTuple):
     """One figure, day by day.
 
     Attributes:
-        past: Mean of the last seven days of the history, or their greatest value.
-        week: The same of the first seven days ahead.
+        past: Mean of the last seven days of the history, or their maximum.
+        week: The same for the first seven days ahead.
         days: Each day ahead.
-        before: Each of the last `BEFORE_DAYS` days, the last one last; fewer if fewer
-            are known.
+        before: Each of the last `BEFORE_DAYS` days, oldest first; fewer if fewer are
+            known.
     """
 
     past: float
@@ -69,17 +71,17 @@ class Outlook(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """What a view will do.
+    """Forecast of a view.
 
     Attributes:
-        begin_ms: End of the history, where the forecast begins, Unix ms of event time.
-        history_days: Whole days that it follows from.
+        begin_ms: End of the history, where the forecast starts, Unix ms of event time.
+        history_days: Whole days on which it is based.
         figures: By name: ``bytes``, ``bytes.<part>``, ``retransmission`` (a part of the
             other bytes), ``messages``, ``kafka.bytes``, ``kafka.bytes_per_second`` (of
             the busiest hour of a day), ``kafka.storage``, ``epoch_messages``,
             ``epoch_headroom`` (share of the budget), ``message_bytes`` (of the hour
-            with the longest), ``filter_ids``. Those that the kind does not measure are
-            absent.
+            with the longest), ``filter_ids``. Figures that the kind of view does not
+            measure are absent.
         limits: When each limit is reached.
     """
 
@@ -90,7 +92,7 @@ class Forecast(NamedTuple):
 
 
 class _Daily(NamedTuple):
-    """A figure of each day, shape (days,); a week has its mean, or the greatest."""
+    """A figure of each day, shape (days,); a week has their mean, or their maximum."""
 
     values: Floats
     is_peak: bool = False
@@ -103,9 +105,9 @@ Daily = Mapping[str, _Daily]
 def daily_figures(
     hours: Hours, parts: Mapping[str, str], settings: ForecastSettings
 ) -> Daily:
-    """Return the figures of each whole day of a view that add up over views.
+    """Return the figures of each whole day of a view that can be summed over views.
 
-    `parts` has the column by the name of a part, see `measures.Measures`.
+    `parts` maps the name of a part to its column, see `measures.Measures`.
     """
     sent = measures.bytes_sent(hours)
     counted = {
@@ -128,7 +130,7 @@ def daily_figures(
 def forecast(
     hours: Hours, parts: Mapping[str, str], settings: ForecastSettings
 ) -> Forecast:
-    """Return the forecast of a view; arguments as of `daily_figures`.
+    """Return the forecast of a view; arguments as for `daily_figures`.
 
     Raises:
         sds_core.planning.errors.ModelMissing: statsmodels is not installed.
@@ -161,18 +163,18 @@ def forecast(
 
 
 def forecast_daily(daily: Daily, end_ms: int, settings: ForecastSettings) -> Forecast:
-    """Return the forecast of daily figures until a time, Unix ms, without limits.
+    """Return the forecast of daily figures from a time, Unix ms, on; without limits.
 
-    It raises what `forecast` raises.
+    It raises the errors of `forecast`.
     """
     figures, _ = _outlooks(daily, settings)
     return Forecast(end_ms, _days(daily), figures, ())
 
 
 def sum_daily(views: Sequence[Daily]) -> Daily:
-    """Return the sums of the figures of views over the days that all of them have.
+    """Return the sums of the views' figures over the days that all of them have.
 
-    The busiest hours of a day are added up too: they may lie at other times.
+    The busiest hours of a day are summed too, although they may be at different times.
     """
     days = min(map(_days, views))
     names = dict.fromkeys(name for view in views for name in view)
@@ -209,7 +211,7 @@ def _outlooks(
 
 
 def _headroom(used: Outlook, budget: int) -> Outlook:
-    """Return which share of a budget is left."""
+    """Return which share of a budget remains."""
 
     def left(one: Interval) -> Interval:
         return Interval(*(1 - share / budget for share in reversed(one)))
@@ -268,7 +270,7 @@ def _filter(hours: Hours, settings: ForecastSettings) -> tuple[Outlook, Reached]
 def _stored(
     values: Floats, paths: Floats, settings: ForecastSettings
 ) -> Outlook | None:
-    """Return what Kafka stores at the end of each day; None without enough days."""
+    """Return what Kafka stores at the end of each day; None if days are too few."""
     assert settings.retention_days is not None  # noqa: S101 - the caller checked
     retention = settings.retention_days
     if retention > len(values):

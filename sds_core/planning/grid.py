@@ -1,4 +1,4 @@
-"""A grid of planned channels: what a sweep simulates, and what its runs say."""
+"""A grid of planned channels: the simulations of a sweep, and their results."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sds_core.reading import Table, TableError, read
 from sds_core.simulation.scenario import PositiveSeconds
 
 MAX_RUNS: Final = 10_000
-"""Runs of a grid: some eight hours on two cores, if a run takes six seconds."""
+"""Maximum runs of a grid: about eight hours on two cores, at six seconds a run."""
 
 _Lists = dict[str, tuple[Any, ...]]
 
 
 class _GridTable(Table, frozen=True, kw_only=True):
-    """A grid as a file has it; see `Grid` for the attributes."""
+    """A grid as a file describes it; see `Grid` for the attributes."""
 
     base: dict[str, Any] = msgspec.field(default_factory=dict)
     grid: _Lists | Annotated[tuple[_Lists, ...], Meta(min_length=1)]
@@ -34,10 +34,10 @@ class _GridTable(Table, frozen=True, kw_only=True):
 
 
 class Run(NamedTuple):
-    """One simulation; see `experiment.run` for all but its number.
+    """One simulation; see `experiment.run` for all attributes except its number.
 
     Attributes:
-        number: Place among the runs of the grid, from 0.
+        number: Position among the runs of the grid, from 0.
     """
 
     number: int
@@ -48,15 +48,15 @@ class Run(NamedTuple):
 
     @property
     def size(self) -> int:
-        """About how long it takes, to start long runs first; no unit."""
+        """Estimated duration, in no unit; long runs are started first."""
         return self.plan.participants
 
 
 class Cell(NamedTuple):
-    """What the finished runs of one plan say.
+    """Results of the finished runs of one plan.
 
     Attributes:
-        values: Values of the plan that differ in the grid, by key.
+        values: Values that differ between the plans of the grid, by key.
         runs: Number of finished runs.
         figures: Means with 95 % intervals by figure of `Outcome`.
     """
@@ -71,9 +71,9 @@ class Grid:
     """Plans, each simulated with every seed.
 
     Attributes:
-        keys: Settings that a list varies.
+        keys: Settings with several values.
         cells: The plans, each once.
-        seeds: Number of seeds, which are 1, 2 and so on.
+        seeds: Number of seeds; these are 1, 2 and so on.
         receptions, target_s: See `experiment.run`.
     """
 
@@ -88,8 +88,9 @@ class Grid:
         """Read a grid.
 
         Args:
-            mapping: `base` has the settings of all plans, `grid` lists of values, of
-                which each combination makes a plan; several tables `grid` add up.
+            mapping: `base` has the settings of all plans; `grid` has lists of values,
+                and each combination of them makes a plan. If `grid` is a list of
+                tables, the plans of all are used.
 
         Raises:
             TableError: The mapping is not a grid, has more than `MAX_RUNS` runs, or
@@ -128,7 +129,7 @@ class Grid:
     def summary(
         self, outcomes: Mapping[int, Outcome], figures: Sequence[str]
     ) -> Iterator[Cell]:
-        """Yield what the runs say, in the order of the plans.
+        """Yield the results, in the order of the plans.
 
         Args:
             outcomes: Outcomes of finished runs by their number.

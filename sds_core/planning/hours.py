@@ -1,7 +1,7 @@
-"""The figures of a view hour by hour, from rows of its history.
+"""The figures of a view by hour, from the rows of its history.
 
 A row has absolute figures at the end of its minute. A minute without a change has no
-row, so it is enough to have the last row of each hour.
+row, so the last row of each hour suffices.
 """
 
 from __future__ import annotations
@@ -20,26 +20,28 @@ DAY_MS = DAY_HOURS * HOUR_MS
 MINUTE_MS = 60_000
 
 SILENCE_MS = 3 * DAY_MS
-"""A view without a row for so long fell silent: longer than a weekend. What came before
-a silence says nothing about what comes after it."""
+"""Time without a row after which a view counts as silent: more than a weekend.
+
+The figures before a silence do not predict those after it.
+"""
 
 CLOCK_MS = DAY_MS
-"""Minutes that are so much later than now are those of a clock that jumped."""
+"""Minutes this much later than now come from a clock that jumped."""
 
 LEAST_DAYS = 14
-"""Two of each day of the week: one alone cannot be told from chance."""
+"""Minimum days of history: one of each day of the week may be chance, so two."""
 
 Floats = npt.NDArray[np.float64]
 
 
 class Hours(NamedTuple):
-    """What a view did in each hour.
+    """Figures of a view in each hour.
 
     Attributes:
         end_ms: End of the last hour, Unix ms of event time.
         grown: Growth of each counter in each hour, shape (hours,).
         gauges: Value of each gauge in each hour, shape (hours,). An hour without a row
-            has that of the hour before.
+            has the value of the previous hour.
     """
 
     end_ms: int
@@ -50,7 +52,7 @@ class Hours(NamedTuple):
 def hour_rows(
     rows: Iterable[Mapping[str, Any]], gauges: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the last row of each hour, with the greatest value of each gauge in it.
+    """Return the last row of each hour, with the maximum of each gauge in the hour.
 
     Args:
         rows: Rows in order of their ``minute``.
@@ -69,7 +71,7 @@ def hour_rows(
 
 
 def last_hour_ms(newest_ms: int) -> int:
-    """Return the end of the last hour that is whole in a history, Unix ms.
+    """Return the end of the last whole hour in a history, Unix ms.
 
     Args:
         newest_ms: The newest minute of all views, Unix ms.
@@ -89,17 +91,17 @@ def hours_of(
     """Return the hours of a view from its last silence to the end.
 
     Args:
-        rows: A row for each hour in which a figure changed, in order of its ``minute``.
-            A figure that is missing or null is 0.
-        counters: Fields that grow; a smaller value means that counting began anew.
-        gauges: Fields that go up and down.
+        rows: One row per hour in which a figure changed, in order of ``minute``. A
+            figure that is missing or null is 0.
+        counters: Fields that grow; a smaller value means that the counter restarted.
+        gauges: Fields that can increase and decrease.
         end_ms: End of the last hour, see `last_hour_ms`.
         now_ms: Wall time, Unix ms.
         least_days: Fewest whole days.
 
     Raises:
         ClockJumped: A row is more than `CLOCK_MS` later than now.
-        Silent: There was no row for `SILENCE_MS` before the end.
+        Silent: The last `SILENCE_MS` before the end have no row.
         TooLittleHistory: Fewer than `least_days` whole days, or no hour, remain.
     """
     if not rows:
@@ -112,7 +114,7 @@ def hours_of(
     silences = np.flatnonzero(np.diff(minutes) > SILENCE_MS)
     first = int(silences[-1]) + 1 if len(silences) else 0
     used = rows[first:]
-    # What happened in the first row's hour is not known: there is no row before it.
+    # The changes in the first row's hour are unknown, because no row precedes it.
     begin = int(minutes[first]) // HOUR_MS + 1
     number = end_ms // HOUR_MS - begin
     whole_days = max(number, 0) // DAY_HOURS
@@ -129,9 +131,9 @@ def hours_of(
 
 
 def by_day(hours: Floats) -> Floats:
-    """Return hours as whole days, shape (days, 24); the last day ends with the last.
+    """Return hours as whole days, shape (days, 24), up to the last hour.
 
-    So every day has each hour of the day once, whenever the history ends.
+    So each day contains each hour of the day once, whenever the history ends.
     """
     days = len(hours) // DAY_HOURS
     return hours[len(hours) - days * DAY_HOURS :].reshape(days, DAY_HOURS)
@@ -156,7 +158,7 @@ def _filled(
     found = np.full(hours, np.nan)
     found[at[inside]] = values[inside]
     known = ~np.isnan(found)
-    # The hours before the first row have the value of the row before them.
+    # Hours before the first row have the value of the row before them.
     first = values[~inside & (at < 0)][-1:]
     before = np.maximum.accumulate(np.where(known, np.arange(hours), -1))
     start = first[0] if len(first) else 0.0

@@ -13,14 +13,17 @@ class Reached(NamedTuple):
     """When a limit is reached.
 
     Attributes:
-        name: Figure that has it: ``epoch_messages``, ``message_bytes``, ``filter_ids``.
-        limit: Its value: ids, messages of one participant in an epoch, bytes.
+        name: Figure to which the limit applies: ``epoch_messages``, ``message_bytes``,
+            ``filter_ids``.
+        limit: Value of the limit: ids, messages of one participant in an epoch, or
+            bytes.
         now: The value at the end of the history.
-        at_ms: In half of the futures it is reached until then, Unix ms; None if later
-            than the days that were looked ahead, or never. So are the other two.
-        earliest_ms: The same in the lower share of the interval.
-        latest_ms: The same in the upper share.
-        note: Why there is no time although the figure grows; else empty.
+        at_ms: Time by which half of the futures reach the limit, Unix ms; None if that
+            is after the last day of the forecast, or never. The same applies to the
+            other two.
+        earliest_ms: The same for the lower end of the interval.
+        latest_ms: The same for the upper end.
+        note: Why no time is given although the figure grows; else empty.
     """
 
     name: str
@@ -33,23 +36,23 @@ class Reached(NamedTuple):
 
     @property
     def is_reached(self) -> bool:
-        """Whether the figure had its limit at the end of the history."""
+        """Whether the figure had reached its limit at the end of the history."""
         return self.now >= self.limit
 
     @property
     def headroom(self) -> float:
-        """Share of the limit that is not used, in [0, 1]."""
+        """Unused share of the limit, in [0, 1]."""
         return max(0.0, 1 - self.now / self.limit)
 
 
 def reached_by_level(paths: Floats, limit: float, now: float, begin_ms: int) -> Floats:
-    """Return when each future of a daily greatest value reaches a limit.
+    """Return when each future of a daily maximum reaches a limit.
 
     Args:
         paths: Shape (days, paths).
         limit: The limit.
         now: The value on the last day of the history.
-        begin_ms: Begin of the first day, Unix ms.
+        begin_ms: Start of the first day, Unix ms.
 
     Returns:
         Begin of the first day on or above the limit, Unix ms, infinite for none, shape
@@ -69,11 +72,12 @@ def reached_by_sum(
         paths: Growth on each day, shape (days, paths).
         limit: The limit.
         now: The figure at the end of the history.
-        begin_ms: Begin of the first day, Unix ms.
+        begin_ms: Start of the first day, Unix ms.
         profile: Growth in each hour of a day, as shares of the day, shape (24,).
 
     Returns:
-        Times, Unix ms, to the hour of the day, infinite for none, shape (paths,).
+        Times, Unix ms, exact to the hour; infinite if the limit is not reached; shape
+        (paths,).
     """
     levels = now + np.cumsum(paths, axis=0)
     above = levels >= limit

@@ -1,4 +1,4 @@
-"""What the benchmarks measured: the files that the cost model is fitted to."""
+"""Results of the benchmarks: the files to which the cost model is fitted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class NotMeasured(ValueError):
-    """A file of the benchmarks does not have what the model needs."""
+    """A file of the benchmarks lacks what the model needs."""
 
     def __init__(self, *what: str) -> None:
         missing = ": ".join(what)
@@ -37,7 +37,7 @@ class Performance(msgspec.Struct):
         """Return the median of a measure.
 
         Raises:
-            NotMeasured: The run does not have it.
+            NotMeasured: The run lacks it.
         """
         for measure in self.measures:
             if (measure.row, measure.what) == (row, what) and measure.values:
@@ -48,7 +48,7 @@ class Performance(msgspec.Struct):
         """Return channels, frames, and mean bytes of a frame of a data set.
 
         Raises:
-            NotMeasured: The run does not have it.
+            NotMeasured: The run lacks it.
         """
         words = self.data.get(name, "").replace(",", "")
         channels, frames, size, *_ = [*map(float, re.findall(r"\d+", words)), 0, 0, 0]
@@ -108,7 +108,7 @@ class Runs(msgspec.Struct):
 
 
 class State(msgspec.Struct):
-    """Greatest state of one channel: `benchmarks.state`."""
+    """Maximum state of one channel: `benchmarks.state`."""
 
     participants: int
     messages_a_day: int
@@ -130,7 +130,7 @@ class HistoryCost(msgspec.Struct):
 
 
 class Scaling(msgspec.Struct):
-    """Figures of the benchmarks beside `make bench`."""
+    """Figures of the benchmarks other than `make bench`."""
 
     runs: Runs
     states: list[State]

@@ -1,4 +1,4 @@
-"""A plan made of what a monitor measured, and what it had to assume."""
+"""A plan from a monitor's measurements, with its assumptions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sds_core.planning.outcome import PART_FIGURES
 from sds_core.reading import read
 
 LEAST_MESSAGES = 20
-"""Ratios of fewer say little."""
+"""Number of events below which a ratio is not used."""
 
 _WEEK_HOURS = 7 * DAY_HOURS
 _PARTS = (
@@ -35,13 +35,13 @@ _PARTS = (
 
 
 class MeasuredChannel(NamedTuple):
-    """A channel as a history has it.
+    """A channel as its history describes it.
 
     Attributes:
         plan: The channel.
-        figures: What was measured, by the names of `Outcome`.
-        hours: Hours of the history that were used, the last week at most.
-        assumed: What the history does not store, one sentence each.
+        figures: Measured values, by the names of `Outcome`.
+        hours: Hours of the history that were used, at most the last week.
+        assumed: Assumptions about what the history does not store, one sentence each.
     """
 
     plan: ChannelPlan
@@ -60,12 +60,13 @@ def measured_channel(
 ) -> MeasuredChannel:
     """Return the plan of a channel of SDS, from its last week.
 
-    `epoch_messages` is the budget of a participant; the others are those of `hours_of`.
+    `epoch_messages` is the budget of a participant; the other arguments are those of
+    `hours_of`.
 
     Raises:
-        TooLittleTraffic: There are fewer than `LEAST_MESSAGES` messages with frames,
+        TooLittleTraffic: The week has fewer than `LEAST_MESSAGES` messages with frames,
             2 participants or 1 whole hour.
-        Silent: The channel fell silent.
+        Silent: The channel has stopped sending.
         ClockJumped: A row is later than now.
     """
     try:
@@ -82,7 +83,7 @@ def measured_channel(
     used = min(len(hours.grown["messages"]), _WEEK_HOURS)
     grown = {name: float(one[-used:].sum()) for name, one in hours.grown.items()}
     gauges = {name: one[-used:] for name, one in hours.gauges.items()}
-    # A message without a frame of its own shows no lengths.
+    # A message without a frame of its own has no known lengths.
     messages = min(grown["messages"], grown["frames_content"])
     participants = int(gauges[PARTICIPANTS].max())
     if messages < LEAST_MESSAGES or participants < 2:
@@ -95,7 +96,7 @@ def measured_channel(
 
 
 class _Week(NamedTuple):
-    """What happened in the hours that are used, `days` long; of `repeated` bytes."""
+    """Events in the hours that are used, `days` long; of `repeated` bytes."""
 
     grown: Mapping[str, float]
     gauges: Mapping[str, Floats]
@@ -104,7 +105,7 @@ class _Week(NamedTuple):
     repeated: float
 
     def settings(self) -> tuple[dict[str, Any], list[str]]:
-        """Return keys of a plan, and what was assumed."""
+        """Return the keys of a plan, and the assumptions."""
         grown = self.grown
         first, _, judged = self._deliveries()
         values: dict[str, Any] = {
@@ -119,7 +120,7 @@ class _Week(NamedTuple):
         contents = grown["frames_content"] + grown["frames_ephemeral"]
         mean_bytes = round(grown["bytes_content"] / contents)
         example = frame_parts(likely, mean_bytes)
-        # Without tag and length of the field.
+        # Excluding tag and length of the field.
         payload_bytes = max(1, 2 * mean_bytes - example.content)
         values |= dict.fromkeys(
             ("payload_least_bytes", "payload_most_bytes"), payload_bytes
@@ -139,7 +140,7 @@ class _Week(NamedTuple):
         return values, assumed
 
     def figures(self, epoch_messages: int) -> dict[str, float]:
-        """Return what was measured, by the names of `Outcome`."""
+        """Return the measured values, by the names of `Outcome`."""
         grown, days = self.grown, self.days
         first, eventual, judged = self._deliveries()
         total = sum(grown[column] for column in self.measures.parts.values())
@@ -168,7 +169,7 @@ class _Week(NamedTuple):
         return self.grown["frames_content"] + self.grown["frames_sync"]
 
     def _deliveries(self) -> tuple[float, float, float]:
-        """Return deliveries of the first pass, in the end, and in all."""
+        """Return deliveries by the first sending, by the end, and in total."""
         first, recovered, lost, retracted = (self.grown[name] for name in DELIVERIES)
         return first, first + recovered + retracted, first + recovered + lost
 

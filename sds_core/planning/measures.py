@@ -1,4 +1,4 @@
-"""Which columns of a kind's history plans need, found in its table of figures."""
+"""The columns of a kind's history that plans need, from its table of figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sds_core.planning.hours import Floats, Hours
 
 EPOCH = "epoch_messages_max"
 FILTER = ("bloom_bits_set", "bloom_bits", "bloom_hashes")
-"""Bits that are set, bits, and hash functions of the fullest filter."""
+"""Set bits, bits, and hash functions of the fullest filter."""
 
 _PART = "bytes_"
 _FRAMES = "frames_"
@@ -25,7 +25,7 @@ DELIVERIES = tuple(
     for outcome in ("first_pass", "recovered", "lost", "retracted")
 )
 ACK, RECOVERY = "ack_latency_ms_definite", "delivery_recovery_ms"
-"""Beginnings of the number and the sum of durations."""
+"""Prefixes of the number and the sum of durations."""
 PARTICIPANTS = "participants_lately"
 _SUMMED = ("_count", "_sum")
 _SINGLE = (
@@ -40,7 +40,7 @@ class Measures(NamedTuple):
     Attributes:
         parts: Column by the name of a part of the bytes.
         counters: Columns that grow, those of `parts` included.
-        gauges: Columns that go up and down.
+        gauges: Columns that can increase and decrease.
     """
 
     parts: Mapping[str, str]
@@ -71,7 +71,7 @@ def measures_of(table: FigureTable[Any]) -> Measures:
 
 
 def frames(hours: Hours) -> Floats | None:
-    """Return the frames of each hour; None of a kind that does not count them."""
+    """Return the frames of each hour; None if the kind does not count them."""
     columns = [one for name, one in hours.grown.items() if name.startswith(_FRAMES)]
     return sum(columns[1:], start=columns[0]) if columns else None
 
@@ -83,10 +83,10 @@ def bytes_sent(hours: Hours) -> Floats:
 
 
 def bytes_repeated(hours: Hours) -> Floats:
-    """Return the bytes of each hour that were retransmissions.
+    """Return the retransmitted bytes of each hour.
 
     Responses to repair requests are measured. The length of other repeated frames and
-    records is not: each counts with the mean length of that hour.
+    records is not known, so each counts with the mean length in that hour.
     """
     grown = hours.grown
     found = grown.get(_RESPONSES, 0.0) + 0.0 * bytes_sent(hours)
@@ -101,13 +101,13 @@ def bytes_repeated(hours: Hours) -> Floats:
 
 
 def records(hours: Hours) -> Floats | None:
-    """Return the Kafka records of each hour: each tap writes each frame."""
+    """Return the Kafka records of each hour, because each tap writes each frame."""
     sent = frames(hours)
     return None if sent is None else sent + hours.grown["replicas"]
 
 
 def mean_frame(hours: Hours) -> Floats | None:
-    """Return the mean length of the frames of each hour; 0 where there are none."""
+    """Return the mean length of the frames of each hour; 0 if it has none."""
     sent = frames(hours)
     return None if sent is None else _ratio(bytes_sent(hours), sent)
 

@@ -1,8 +1,9 @@
 """The model of a daily figure: growth, the days of the week, and chance.
 
-The logarithm of a figure is a straight line, an effect of the day of the week, and a
-deviation that depends on that of the day before: growth is a share per day, and a busy
-day is busier by a share. `docs/planning.md` compares it with others.
+The logarithm of a figure is the sum of a straight line, an effect of the day of the
+week, and a deviation that depends on that of the previous day. So growth is a share per
+day, and a busy day exceeds others by a share. `docs/planning.md` compares this model
+with others.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ from sds_core.planning.errors import ModelMissing, NotFitted
 from sds_core.planning.hours import Floats
 
 PATHS = 500
-"""Futures that are drawn: enough for the tenth and the ninetieth percentile."""
+"""Number of simulated futures: enough for the tenth and the ninetieth percentile."""
 
 _SEED = 20_261_124
 _WEEK = 7
-# e^41 is 600 PB: a steep line from few days must not overflow.
+# e^41 is 600 PB: a steep line from a few days must not overflow.
 _GREATEST_LOG = 41.0
-# Sums of floats that should be equal differ by less.
+# Sums of floats that should be equal differ by less than this.
 _LEAST_CHANGE = 1e-9
 
 
 def draw_paths(values: Floats, days: int) -> Floats:
     """Return possible futures of a daily figure, shape (days, `PATHS`).
 
-    They differ by the deviation of each day, and by what is not known of line and week.
-    The same values give the same futures.
+    They differ by the deviation of each day, and by the uncertainty of line and weekday
+    effects. The same values give the same futures.
 
     Args:
         values: The figure on each day, from 0 on, shape (n,) with n >= 14.
@@ -43,7 +44,7 @@ def draw_paths(values: Floats, days: int) -> Floats:
     if np.ptp(logs) < _LEAST_CHANGE:
         return np.full((days, PATHS), values[-1])
     try:
-        # It takes a second, and is an extra of the package.
+        # The import takes a second, and the module is an extra of the package.
         from statsmodels.tsa.statespace.structural import UnobservedComponents
     except ImportError as error:
         raise ModelMissing from error

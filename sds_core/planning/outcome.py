@@ -1,4 +1,4 @@
-"""What a simulated channel cost, delivered and acknowledged."""
+"""Costs, deliveries and acknowledgements of a simulated channel."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _LEAST_GRACE_MS = 10_000.0
 
 
 class Outcome(NamedTuple):
-    """What happened; NaN where nothing did.
+    """Figures of a simulation; NaN for a figure without events.
 
     docs/planning.md ("Figures") defines the figures; shares are in [0, 1]. A message is
     a payload; if it has segments, it is received when enough of them are. Delivery
     counts pairs of a message and another participant of the channel, present or not.
-    Figures that begin with ``monitor_`` are those that a monitor measures
-    (docs/figures.md, 4 and 5): it knows only what frames show.
+    Figures that begin with ``monitor_`` are those of a monitor (docs/figures.md, 4 and
+    5), which knows only what frames show.
     """
 
     messages: float
@@ -102,7 +102,7 @@ class Measurement:
         threshold = plan.participant().possible_acks_threshold
         self._needed = math.inf if threshold is None else threshold
         self._truth = Truth("plan", seed=0)
-        # Dictionaries have an order, so that sums round alike in every process.
+        # Dictionaries have an order, so that sums are rounded alike in every process.
         self._members: dict[str, None] = {}
         self._frames = 0
         self._ids: defaultdict[str, list[str]] = defaultdict(list)
@@ -112,12 +112,13 @@ class Measurement:
         self._again_bytes = 0
         self._counts: Counter[Cause] = Counter()
         self._epochs: Counter[tuple[str, int]] = Counter()
-        # Messages of each sender that nobody else has, and the filters it saw since.
+        # Messages of each sender that no other participant has, and the filters seen
+        # since.
         self._alone: defaultdict[str, dict[str, set[str | int]]] = defaultdict(dict)
         self._exposed: set[str] = set()
 
     def add(self, entry: Entry) -> None:
-        """Take the next entry of the log."""
+        """Process the next entry of the log."""
         self._truth.add(entry)
         match entry:
             case Arrival():
@@ -150,12 +151,13 @@ class Measurement:
         self._counts[cause] += 1
 
     def _arrived(self, arrival: Arrival) -> None:
-        """Follow which messages a false positive would acknowledge."""
+        """Track which messages a false positive would acknowledge."""
         sent, alone = arrival.transmission, self._alone.get(arrival.participant)
         stories = self._truth.stories(self._channel_id)
         if not alone or self._is_known(arrival, stories):
             return
-        # Of few others, several filters of one count (`Outgoing.filters`).
+        # If few others exist, several filters of one participant count
+        # (`Outgoing.filters`).
         has_few_others = len(self._members) - 1 < self._needed
         for message_id in list(alone):
             story = stories[message_id]
@@ -167,7 +169,7 @@ class Measurement:
                     self._exposed.add(message_id)
 
     def _is_known(self, arrival: Arrival, stories: Mapping[str, Story]) -> bool:
-        """Return whether a frame has no effect: a copy, or one of the receiver's."""
+        """Return whether a frame has no effect: a copy, or the receiver's own."""
         who, frame = arrival.participant, arrival.transmission.frame
         if arrival.transmission.cause is Cause.SYNC:
             return False
@@ -215,7 +217,8 @@ class Measurement:
     def _epoch_messages(self, seconds: float) -> float:
         epochs = int(seconds // EPOCH_S)
         if not epochs:
-            # Scaled, the greatest of small counts is far above that of an epoch.
+            # If scaled, the maximum of small counts would be far above that of an
+            # epoch.
             return math.nan
         whole = [count for (_, at), count in self._epochs.items() if at < epochs]
         return float(max(whole, default=0))
@@ -223,7 +226,7 @@ class Measurement:
     def _deliveries(
         self, data: int, segments: int, target_s: float
     ) -> dict[str, float]:
-        """Return the figures of what really happened."""
+        """Return the figures of what happened, as the simulation knows it."""
         stories = self._truth.stories(self._channel_id)
         grace_ms = max(_LEAST_GRACE_MS, 10 * self._plan.delay_ms)
         acks_s, recoveries_s, found = [], [], []
@@ -269,7 +272,7 @@ class Measurement:
         }
 
     def _monitored(self) -> dict[str, float]:
-        """Return what a monitor measures."""
+        """Return the figures that a monitor measures."""
         concluded: Conclusions = self._truth.concluded()[self._channel_id]
         counts: Counter[Judged] = Counter()
         recoveries_s = []
@@ -303,8 +306,8 @@ def _complete_ms(
     Args:
         payload: The segments.
         who: The participant.
-        data: Number of segments that are enough.
-        within_ms: If finite, only first sendings count that arrived within this time.
+        data: Number of segments that suffice.
+        within_ms: If finite, only first sendings that arrived within this time count.
     """
     if len(payload) == 1 and within_ms == math.inf:
         return payload[0].received.get(who, math.inf)
@@ -333,7 +336,7 @@ def _is_false(story: Story) -> bool:
 
 
 def _summary(name: str, durations_s: Sequence[float]) -> dict[str, float]:
-    """Return mean and quantiles, NaN without a duration."""
+    """Return mean and quantiles; NaN if no duration was measured."""
     figures = dict.fromkeys(
         (f"{name}_{of}_s" for of in ("mean", "p50", "p95", "p99")), math.nan
     )

@@ -20,14 +20,14 @@ class Plan(msgspec.Struct, frozen=True):
 
     Attributes:
         computed_ms: When they were computed, wall time, Unix ms; None before that.
-        days: Days that they look ahead.
+        days: Number of days that they cover.
         interval: Probability of the intervals, percent.
         views: Forecasts by view.
-        without: Views without a forecast, and why.
-        total: Forecast of the sum of `views`; None without any.
+        without: Views without a forecast, with the reason.
+        total: Forecast of the sum of `views`; None if it is empty.
         hidden: Number of views beyond the limit of the computation.
-        problem: Why the newest computation failed; empty if it did not. The forecasts
-            are those of the computation before it.
+        problem: Why the newest computation failed; empty if it succeeded. If it failed,
+            the forecasts are those of the previous computation.
     """
 
     computed_ms: int | None = None
@@ -62,9 +62,9 @@ NO_PLAN = Plan(problem="only the command run computes forecasts")
 
 
 def limits_first(views: Mapping[str, Forecast]) -> list[tuple[str, Reached]]:
-    """Return view and limit of all limits, those that are reached first before others.
+    """Return all limits with their views, those that are reached first before others.
 
-    Limits without a time follow, the one with the least headroom first.
+    Limits without a time follow, in order of headroom, smallest first.
     """
     limits = [(name, limit) for name, one in views.items() for limit in one.limits]
 
@@ -118,7 +118,7 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
 
 
 def plan_totals_metrics(kind: AnyKind) -> list[Metric[Plan]]:
-    """Metrics of all forecasts of a kind together."""
+    """Metrics of the forecasts of a kind in total."""
     many, prefix = kind.names.many, f"{kind.prefix}_plan"
     return [
         one_sample(

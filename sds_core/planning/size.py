@@ -1,8 +1,8 @@
-"""What the monitor itself needs: a cost model fitted to the benchmarks.
+"""The resources that the monitor needs: a cost model fitted to the benchmarks.
 
-A batch costs a fixed amount, and an amount per channel with news, per byte of these
-channels' states, per frame, per byte of frames, and per channel known. No amount is
-negative. docs/planning.md has the definitions.
+A batch has a fixed cost, and costs per channel with news, per byte of these channels'
+states, per frame, per byte of frames, and per known channel. No cost is negative.
+docs/planning.md has the definitions.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from sds_core.planning.measured import Performance, Run, Scaling
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The traffic to follow.
+    """The traffic to process.
 
     Attributes:
         participants: Participants of each channel.
-        frames_per_s: Frames per second of all channels, each channel the same.
+        frames_per_s: Frames per second of all channels, which have equal traffic.
         hours: Hours for which a channel remembers messages.
         frame_bytes: Mean bytes of a frame.
         trigger_s: Seconds of traffic in a batch.
@@ -38,7 +38,7 @@ class Load:
     trigger_s: float = 1.0
 
     def times(self, factor: float) -> Load:
-        """Return the load of so many times the channels, each with the same traffic."""
+        """Return the load of a multiple of the channels, each with the same traffic."""
         return replace(
             self,
             channels=self.channels * factor,
@@ -52,7 +52,7 @@ class Load:
 
     @property
     def touched(self) -> float:
-        """Channels with a frame in a batch, if frames come independently."""
+        """Channels with a frame in a batch, if frames are independent."""
         return self.channels * -math.expm1(-self.frames / self.channels)
 
     @property
@@ -63,13 +63,15 @@ class Load:
 
 
 MIX = ((1, 10), (5, 5), (25, 3))
-"""Classes of `mix` in benchmarks/data.py: channels per ten frames a second, counted
-twice (with and without filter), and participants; each class has a third of the frames.
+"""Classes of `mix` in benchmarks/data.py: channels and participants.
+
+Channels are per ten frames a second, counted twice (with and without filter); each
+class has a third of the frames.
 """
 USUAL = 5
 """Participants of the data sets, unless a row says otherwise."""
 _LIVE_HOURS = 50 / 3_600
-"""Traffic that a live row's channels remember in the middle of it."""
+"""Traffic that the channels of a live row remember halfway through it."""
 _LIVE = re.compile(
     r"([\d,]+) (?:(big|small) )?(?:frames|messages)/s(?: on|,) ([\d,]+) channels, CPU"
 )
@@ -79,7 +81,7 @@ _CATCH_UP = "catch-up of 60 min of 200 channels"
 
 
 class BatchRow(NamedTuple):
-    """A row of the benchmarks: a batch of some loads; 0 for what has no figure."""
+    """A row of the benchmarks: a batch of some loads; 0 for values without a figure."""
 
     name: str
     loads: list[Load]
@@ -89,13 +91,13 @@ class BatchRow(NamedTuple):
 
 
 class CostRows:
-    """Rows that a cost model is fitted to; methods raise `NotMeasured`."""
+    """Rows to which a cost model is fitted; methods raise `NotMeasured`."""
 
     def __init__(self, performance: Performance, scaling: Scaling) -> None:
         self._performance, self._scaling = performance, scaling
 
     def frames(self) -> list[FitRow]:
-        """Return the cost of a frame by participants, microseconds."""
+        """Return the cost of a frame by number of participants, microseconds."""
         row, what = "growth of one channel", "read and apply a frame: {:,} participants"
         return [
             (what.format(n), [n], self._performance.median(row, what.format(n)))
@@ -103,7 +105,7 @@ class CostRows:
         ]
 
     def states(self) -> list[FitRow]:
-        """Return the state of a channel by messages and participants, bytes."""
+        """Return the size of a channel's state by messages and participants, bytes."""
         rows: list[FitRow] = []
         for count in (100, 3_650, 20_000):
             kilobytes = self._performance.median("state", f"blob: {count:,} messages")
@@ -122,14 +124,14 @@ class CostRows:
         return [r for r in runs if (r.cores, r.state_partitions, r.executors) == local]
 
     def run_load(self, run: Run, batches: float = 0.0) -> Load:
-        """Return a batch of a run, after so many; by default the middle of the run."""
+        """Return the batch of a run with this number; by default that in the middle."""
         runs = self._scaling.runs
         hours = (batches or (runs.cold + runs.batches) / 2) / 3_600
         size = self._performance.data_set("small")[2]
         return Load(run.channels, runs.participants, runs.batch_records, hours, size)
 
     def batches(self) -> Iterator[BatchRow]:
-        """Yield the rows of whole jobs, batches of a second if not said otherwise."""
+        """Yield the rows of whole jobs; batches last a second by default."""
         median = self._performance.median
         data = {name: self._performance.data_set(name) for name in ("big", "small")}
         big, small = (size for _, _, size in data.values())
@@ -159,7 +161,7 @@ class CostRows:
             row = f"drain {name}"
             cpu_us, rate = (median(one, "this job") for one in (f"{row}, CPU", row))
             frames /= _DRAIN_BATCHES
-            # In the middle of the run, half of the frames are remembered.
+            # Halfway through the run, half of the frames are remembered.
             load = Load(channels, USUAL, frames, _DRAIN_BATCHES / 2 / 3_600, size)
             yield BatchRow(row, [load], cpu_us * frames / 1e6, frames / rate)
 
@@ -184,13 +186,13 @@ class CostRows:
 KEPT_BATCHES = 100
 """Batches whose files Spark keeps: its `spark.sql.streaming.minBatchesToRetain`."""
 MOST_CORES = 1_024
-"""More cores than any machine that is looked for."""
+"""Maximum number of cores that is considered."""
 
 _DAY_S = 86_400
 
 
 class Limit(NamedTuple):
-    """The greatest load of this kind: more channels, each with the same traffic."""
+    """The maximum load of this kind: more channels, each with the same traffic."""
 
     cores: float
     channels: int
@@ -198,12 +200,12 @@ class Limit(NamedTuple):
 
 
 class Size(NamedTuple):
-    """What the monitor needs.
+    """The resources that the monitor needs.
 
     Attributes:
         needs: Figures by name, which docs/planning.md defines: bytes, seconds, counts.
-            `machine_cores` is None if no number of cores is enough.
-        limits: Measured machine, and any number of cores.
+            `machine_cores` is None if no number of cores suffices.
+        limits: Maximum loads on the measured machine, and on any number of cores.
     """
 
     needs: dict[str, Any]
@@ -221,9 +223,9 @@ class CostModel:
         NotMeasured: A measure is missing.
 
     Attributes:
-        fits: By figure; the errors are theirs.
-        measured_cores: Cores of the machine that was measured.
-        measured_executors: Executors of the largest cluster that was measured.
+        fits: Fits by figure, with their errors.
+        measured_cores: Number of cores of the measured machine.
+        measured_executors: Number of executors of the largest measured cluster.
     """
 
     def __init__(self, performance: Performance, scaling: Scaling) -> None:
@@ -258,7 +260,7 @@ class CostModel:
         )
         one, both = runs.run(1_000, 1), runs.run(1_000, 2)
         self.measured_cores = both.cores
-        # Wall time of a batch is s + p / cores: s + p and s + p / 2 were measured.
+        # The wall time of a batch is s + p / cores; s + p and s + p / 2 were measured.
         single, double = 1 / one.frames_per_s, 1 / both.frames_per_s
         self._serial = max(0.0, 2 * double - single) / double
         first, last = runs.run(1_000, 1, 1), runs.run(1_000, 2, 2)
@@ -272,11 +274,11 @@ class CostModel:
         return self.fits["cpu"].of(self._costs(load))
 
     def batch_s(self, load: Load, cores: float) -> float:
-        """Return the wall time of a batch; measured for the cores of the machine."""
+        """Return the wall time of a batch, as measured for the cores of the machine."""
         return self.fits["batch"].of(self._costs(load)) * self._spread(cores)
 
     def extrapolated(self, load: Load) -> list[str]:
-        """Return what of a load is greater than in all measured rows."""
+        """Return which values of a load exceed those in all measured rows."""
         participants = max(state.participants for state in self._scaling.states)
         channels, frames, remembered = (
             max(sum(getattr(load, name) for load in loads) for loads in self._loads)
@@ -291,7 +293,7 @@ class CostModel:
         return [name for name, (value, most) in greatest.items() if value > most]
 
     def size(self, load: Load, *, history_days: int) -> Size:
-        """Return what a load needs if the history keeps so many days."""
+        """Return the resources for a load if the history keeps this number of days."""
         cpu_cores = self.cpu_s(load) / load.trigger_s
         enough = (
             cores
@@ -329,7 +331,7 @@ class CostModel:
         return Size(needs, tuple(limits))
 
     def _limit(self, load: Load, cores: float) -> Limit:
-        """Return how many channels a machine follows, in batches of this length."""
+        """Return how many channels a machine monitors with batches of this length."""
         spread, fit_ = self._spread(cores), self.fits["batch"]
         fixed_s = fit_.coefficients[0] * spread
         growing_s = self.batch_s(load, cores) - fixed_s

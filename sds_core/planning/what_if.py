@@ -12,12 +12,15 @@ from sds_core.planning.estimates import NOTHING, Estimate, difference, estimated
 from sds_core.planning.experiment import Outcome
 
 TARGET_S = 5.0
-"""S of the field's targets: a message reaches a participant within S, 90 % of the
-misses are found within 3 S, all participants have it within 6 S."""
+"""S of the field's targets.
+
+A message reaches a participant within S, 90 % of the misses are found within 3 S, and
+all participants have it within 6 S.
+"""
 
 
 class FigureSource(StrEnum):
-    """Where a figure comes from; BOTH: a closed form times a simulated share."""
+    """Source of a figure; BOTH: a closed form multiplied by a simulated share."""
 
     CLOSED_FORM = "closed form"
     SIMULATED = "simulated"
@@ -28,9 +31,9 @@ class PlannedFigure(NamedTuple):
     """A figure of a plan.
 
     Attributes:
-        source: Where it comes from.
+        source: Source of the figure.
         estimate: Its value with an interval.
-        change: By how much it exceeds that of the base; nothing for the base.
+        change: By how much it exceeds that of the base; None for the base.
     """
 
     source: FigureSource
@@ -39,10 +42,10 @@ class PlannedFigure(NamedTuple):
 
 
 def closed_figures(plan: ChannelPlan) -> dict[str, float]:
-    """Return what has a closed form, by the name of the figure.
+    """Return the figures with a closed form, by name.
 
-    Beside those of `Outcome`: ``frame_bytes`` and ``filter_frame_bytes`` of a frame
-    with the mean payload or its segment, ``days_to_full_filter``,
+    Other names than those of `Outcome`: ``frame_bytes`` and ``filter_frame_bytes`` of a
+    frame with the mean payload or its segment, ``days_to_full_filter``,
     ``missed_messages``, the share of frames that some participant misses, and
     ``fixed_syncs_per_day``.
     """
@@ -71,8 +74,8 @@ def figures_of(
     Args:
         plan: The plan.
         outcomes: Its runs, at least 2 for an interval.
-        base: The plan that it is compared with and its runs, of the same seeds in the
-            same order.
+        base: The plan for comparison and its runs, with the same seeds in the same
+            order.
 
     Raises:
         sds_core.planning.errors.ModelMissing: scipy is not installed.
@@ -106,11 +109,11 @@ _SIMULATED = frozenset(Outcome._fields)
 def compared(
     plans: Mapping[str, ChannelPlan], outcomes: Mapping[str, Sequence[Outcome]]
 ) -> dict[str, dict[str, PlannedFigure]]:
-    """Return the figures of plans, each beside the first.
+    """Return the figures of plans, each compared with the first.
 
     Args:
         plans: Plans by name, the base first.
-        outcomes: Their runs by name; run i of each has the same seed.
+        outcomes: Their runs by name; run i of each plan has the same seed.
 
     Raises:
         sds_core.planning.errors.ModelMissing: scipy is not installed.

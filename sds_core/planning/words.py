@@ -31,7 +31,7 @@ _PART = "bytes."
 
 
 def part_of(figure: str) -> str:
-    """Return the part of the bytes that a figure has; empty if it has no part."""
+    """Return the part of the bytes to which a figure refers; empty if to all."""
     return figure.removeprefix(_PART) if figure.startswith(_PART) else ""
 
 
@@ -61,7 +61,7 @@ def interval(figure: str, value: Interval) -> str:
 
 
 def figure_rows(figures: Mapping[str, Outlook]) -> list[tuple[str, str, str, str]]:
-    """Return name, last seven days, next seven, and their interval of each figure."""
+    """Return name, last seven days, next seven days and their interval by figure."""
     return [
         (
             figure_name(name),
@@ -74,7 +74,7 @@ def figure_rows(figures: Mapping[str, Outlook]) -> list[tuple[str, str, str, str
 
 
 def limit_line(limit: Reached, days: int) -> str:
-    """Return a limit and its times, at most so many days ahead, in one line."""
+    """Return a limit and its times, within this number of days, in one line."""
     what = f"{limit_name(limit.name)} ({amount(limit.name, limit.limit)})"
     if limit.is_reached:
         return f"{what}: reached"
@@ -90,7 +90,7 @@ def limit_line(limit: Reached, days: int) -> str:
 
 
 def with_interval(estimate: Estimate, text: Callable[[float], str]) -> str:
-    """Return a mean with the half width of its interval: ``?`` if one run gave it."""
+    """Return a mean with half its interval's width: ``?`` if one run has it."""
     if math.isnan(estimate.value):
         return "-"
     half = (estimate.high - estimate.low) / 2

@@ -1,7 +1,7 @@
 """Builds a tree from left to right, from leaves and whole subtrees of an older tree.
 
-Building, inserting, deleting and cutting are this one walk, which is why the result
-depends on the messages alone.
+Building, inserting, deleting and cutting use this one traversal, so the result depends
+only on the messages.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Builder:
         # Leaves since the last boundary.
         self._keys: list[bytes] = []
         self._hashes: list[bytes] = []
-        # At place i the nodes of level i + 1 since the last boundary of that level.
+        # Index i has the nodes of level i + 1 since the last boundary of that level.
         self._levels: list[list[Node]] = []
 
     def add_leaf(self, key: bytes, node_hash: bytes) -> None:
@@ -38,7 +38,7 @@ class Builder:
             self._end_leaf_bucket(top_level(node_hash, self._limit))
 
     def add_sorted(self, keys: Sequence[bytes]) -> None:
-        """Add messages by their packed keys, which are in order and all different."""
+        """Add messages by their encoded keys, which are in order and distinct."""
         hashes = [leaf_hash(key) for key in keys]
         limit = self._limit
         begin = 0
@@ -52,7 +52,7 @@ class Builder:
         self._hashes += hashes[begin:]
 
     def can_take(self, node: Node) -> bool:
-        """Whether a whole subtree may come next: a bucket of its level begins there."""
+        """Whether a subtree may be added next: a bucket of its level begins."""
         return not self._keys and not any(self._levels[: node.level - 1])
 
     def take(self, node: Node) -> None:
@@ -66,12 +66,12 @@ class Builder:
     def finish(self) -> Node:
         """Return the root. The builder must not be used after it.
 
-        The tail must not have been added, but by a subtree that ends with it.
+        The tail must not have been added, except in a subtree that ends with it.
         """
         root = self._tail()
         while len(root.children) == 1:
             root = root.children[0]
-        # A bucket makes new leaves at each access.
+        # A bucket creates its leaves at each access.
         return EMPTY if isinstance(root, Leaf) else root
 
     def _tail(self) -> Node:
@@ -95,7 +95,7 @@ class Builder:
         self._add_node(bucket, top)
 
     def _add_node(self, node: Node, top: int) -> None:
-        """Add a node, and the buckets that it ends up to level `top`."""
+        """Add a node, and the buckets that it ends, up to level `top`."""
         levels = self._levels
         while True:
             while len(levels) < node.level:

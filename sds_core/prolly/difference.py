@@ -1,9 +1,9 @@
-"""Which messages only one of two trees has.
+"""Finds the messages that only one of two trees has.
 
-Level by level from the root, nodes that both trees have are dropped, and the others
-replaced by their children. A node that both have has the same messages below it in
-both, and so no node below it is missed: equal Merkle hashes stand for equal subtrees.
-The time follows the difference, not the trees.
+At each level from the root, nodes that both trees have are dropped, and the others are
+replaced by their children. A common node has the same messages below it in both trees,
+because equal Merkle hashes mean equal subtrees. So no differing message is missed. The
+time depends on the size of the difference, not of the trees.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sds_core.prolly.tree import ProllyTree
 
 
 class OtherFanOut(ValueError):
-    """Trees of different fan-outs cannot be compared; the text has both."""
+    """Trees with different fan-outs cannot be compared; the text has both values."""
 
     def __init__(self, ours: int, theirs: int) -> None:
         super().__init__(
@@ -52,7 +52,7 @@ def difference(first: ProllyTree, second: ProllyTree) -> Difference:
 def unequal_on(
     level: int, first: ProllyTree, second: ProllyTree
 ) -> tuple[list[Node], list[Node]]:
-    """Return the nodes of a level that only one of two trees of one fan-out has."""
+    """Return the nodes of a level that only one of two trees with one fan-out has."""
     height = max(level, first.root.level, second.root.level)
     ours, theirs = _unequal([first.raised(height)], [second.raised(height)])
     for _ in range(height - level):

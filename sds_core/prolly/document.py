@@ -1,9 +1,9 @@
-"""The server of the document's protocol (steps 3 and 4, and what step 5 asks for).
+"""The server of the document's protocol (steps 3 and 4, and requests of step 5).
 
-A reference in the document is a time (`int64`), and two messages may have the same one.
-A time therefore means the first node of its level with that time, in the order of
-hashes. A node in a `GetNonBoundaryNodesRequest` has its message hash too and is never
-ambiguous, which is why a client descends by these requests alone.
+A reference in the document is a time (`int64`), and two messages may have the same
+time. A time therefore refers to the first node of its level with that time, in the
+order of hashes. A node in a `GetNonBoundaryNodesRequest` has its message hash too and
+is unique, so a client descends with these requests alone.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from sds_core.prolly.proto import waku2_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 
 MAX_START_NODES = 256
-"""Nodes in one `GetNonBoundaryNodesRequest`."""
+"""Maximum number of nodes in one `GetNonBoundaryNodesRequest`."""
 
 NODE_BYTES = 200
-"""More than a node needs on the wire."""
+"""Upper bound of a node's encoded size, bytes."""
 
 _NO_REFERENCE = 0
 
@@ -52,7 +52,7 @@ def written(node: Node, tree: ProllyTree, around: Neighbours | None = None) -> p
     Args:
         node: A node of the tree.
         tree: The tree.
-        around: Its neighbours, if they are known; else they are searched.
+        around: Its neighbours, if they are known; by default they are searched.
     """
     if around is None:
         around = Neighbours(tree.left_of(node), tree.right_of(node))
@@ -74,10 +74,10 @@ def written(node: Node, tree: ProllyTree, around: Neighbours | None = None) -> p
 
 
 def key_of(node: pb.Node) -> bytes:
-    """Return the packed key of a node from a peer.
+    """Return the encoded key of a node from a peer.
 
     Raises:
-        BadNode: No node has such a time or hash.
+        BadNode: The time or the hash of the node is not valid.
     """
     if node.is_tail:
         if node.data or node.timestamp != TAIL_TIMESTAMP_NS:
@@ -95,12 +95,12 @@ class DocumentServer:
 
     Args:
         tree: The messages of this side. It does not change during the connection.
-        limits: What is accepted and sent.
+        limits: Limits on what is accepted and sent.
 
     Attributes:
         client_differs: Whether the root in the latest `ExchangeRootRequest` shows that
-            both sides do not have the same messages, so this side may lack some too;
-            None before one came.
+            the messages of both sides differ, so this side may lack some too; None
+            before the first request.
     """
 
     def __init__(self, tree: ProllyTree, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -112,7 +112,7 @@ class DocumentServer:
         """Return the answer to a request.
 
         Raises:
-            SyncError: It cannot be read, asks for too much, or is no request.
+            SyncError: It cannot be decoded, asks for too much, or is not a request.
         """
         return [frame_of(self._answer(message_in(frame)))]
 
@@ -130,7 +130,7 @@ class DocumentServer:
     def _root(self, root: pb.Node) -> pb.ExchangeRootResponse:
         own = self._tree.root
         self.client_differs = (root.level, root.merkle_hash) != (own.level, own.merkle)
-        # 4a and 4b: the same height as the client's, or the greatest there is.
+        # 4a and 4b: the same height as the client's, or the maximum.
         level = min(max(root.level, 0), own.level)
         tail = self._tree.node(level, TAIL_KEY)
         assert tail is not None  # noqa: S101 - every level has a tail
@@ -159,7 +159,7 @@ class DocumentServer:
         return pb.GetNonBoundaryNodesResponse(non_boundary_nodes=nodes)
 
     def _below(self, node: Node) -> Iterator[pb.Node]:
-        """Yield the children of a node but the last, which is its boundary."""
+        """Yield the children of a node except the last, which is its boundary."""
         children = node.children
         before = self._tree.left_of(children[0])
         for left, (child, right) in zip(

@@ -10,14 +10,14 @@
     ├── Unauthorised        the peer sent no token that this side knows
     └── PeerRefused         the peer says why it does not answer
 
-The state before the synchronisation is unchanged by all of them.
+After each of them, the state is that before the synchronisation.
 """
 
 from __future__ import annotations
 
 
 class SyncError(Exception):
-    """The synchronisation cannot go on with this peer."""
+    """The synchronisation cannot continue with this peer."""
 
 
 class BadFrame(SyncError):
@@ -33,15 +33,15 @@ class UnexpectedMessage(SyncError):
 
 
 class BadNode(SyncError):
-    """A node that is not in its place, or whose own hash is wrong."""
+    """A node that is in the wrong place, or whose own hash is wrong."""
 
 
 class WrongHash(SyncError):
-    """Merkle hashes contradict what is below them."""
+    """Merkle hashes do not match the nodes below them."""
 
 
 class LimitExceeded(SyncError):
-    """The peer sends or asks for more than is accepted."""
+    """The peer sends or asks for more than the limits allow."""
 
 
 class Unauthorised(SyncError):

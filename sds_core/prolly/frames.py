@@ -19,11 +19,11 @@ from sds_core.text import printable, shorten
 _HEAD: Final = Struct(">IB")
 
 _LONGEST_REASON: Final = 200
-"""Characters of a refusal that are shown."""
+"""Maximum number of characters of a refusal that are shown."""
 
 
 class Kind(enum.IntEnum):
-    """What message a frame holds: 1 to 6 of the document, from 16 on ours."""
+    """The message in a frame: 1 to 6 are the document's, from 16 on our own."""
 
     EXCHANGE_ROOT_REQUEST = 1
     EXCHANGE_ROOT_RESPONSE = 2
@@ -66,7 +66,7 @@ class Frame(NamedTuple):
     """One frame of a stream.
 
     Attributes:
-        kind: Which message it holds.
+        kind: Kind of the message.
         body: The message, as protobuf.
     """
 
@@ -74,7 +74,7 @@ class Frame(NamedTuple):
     body: bytes
 
     def __bytes__(self) -> bytes:
-        """Return the frame as it is on the stream."""
+        """Return the encoded frame."""
         return _HEAD.pack(len(self.body), self.kind) + self.body
 
 
@@ -88,7 +88,7 @@ def message_in(frame: Frame) -> Message:
 
     Raises:
         BadFrame: The body is not a message of this kind.
-        PeerRefused: It is a refusal.
+        PeerRefused: The message is a refusal.
     """
     message = _TYPES[frame.kind]()
     try:
@@ -103,11 +103,11 @@ def message_in(frame: Frame) -> Message:
 
 
 class FrameReader:
-    """Divides a stream into frames.
+    """Splits a stream into frames.
 
     Args:
-        max_bytes: Length of the longest message that is accepted.
-        first_bytes: The same for the first message; None for no other limit.
+        max_bytes: Maximum length of an accepted message.
+        first_bytes: The same for the first message; None if `max_bytes` applies.
     """
 
     def __init__(self, max_bytes: int, first_bytes: int | None = None) -> None:
@@ -117,15 +117,15 @@ class FrameReader:
 
     @property
     def is_between_frames(self) -> bool:
-        """Whether the stream may end here."""
+        """Whether the stream may end here, between two frames."""
         return not self._buffer
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Take the next bytes; returns the frames that are complete by now.
+        """Process the next bytes; returns the frames that are complete.
 
         Raises:
-            LimitExceeded: A frame is too long. It is refused by its head.
-            BadFrame: A frame is of no known kind.
+            LimitExceeded: A frame is too long; it is refused when its header arrives.
+            BadFrame: The kind of a frame is unknown.
         """
         self._buffer += data
         frames = []

@@ -1,11 +1,11 @@
-"""Hashes of nodes, and which nodes are boundaries.
+"""Hashes of nodes, and the rule that decides which nodes are boundaries.
 
-A node's hash depends on its key and level alone, so two trees of the same messages have
+A node's hash depends only on its key and level, so two trees of the same messages have
 the same shape, whatever the order of insertion. A leaf's hash is the SHA-256 of its
-packed key, the tail's that of nothing; each higher level hashes the hash below. A node
-is a *boundary* if the first four bytes of its hash, as a number, are below
-2**32 / fan-out: it ends a bucket, and is a node of the next level too. The tail ends
-the last bucket of each level.
+encoded key, the tail's that of an empty string; each higher level hashes the hash
+below. A node is a *boundary* if the first four bytes of its hash, as a number, are
+below 2**32 / fan-out: it ends a bucket, and is also a node of the next level. The tail
+ends the last bucket of each level.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ DEFAULT_FAN_OUT: Final = 16
 """Mean number of nodes in a bucket; docs/sync.md has the comparison."""
 
 MAX_FAN_OUT: Final = 65_536
-"""Greatest fan-out; larger buckets would not be a tree."""
+"""Maximum fan-out; with larger buckets, the tree would have one level."""
 
 MAX_LEVEL: Final = 64
-"""No key is a boundary above this level, or a chain of hashes would have no limit."""
+"""Maximum level of a boundary, which limits the length of a chain of hashes."""
 
 TAIL_HASH: Final = sha256().digest()
 """Node hash of the tail of the lowest level."""
@@ -31,7 +31,7 @@ class BadFanOut(ValueError):
 
 
 def boundary_limit(fan_out: int) -> bytes:
-    """Return the least node hash that is no boundary, 32 bytes.
+    """Return the smallest node hash that is not a boundary, 32 bytes.
 
     Raises:
         BadFanOut: It is not in [2, `MAX_FAN_OUT`].
@@ -43,7 +43,7 @@ def boundary_limit(fan_out: int) -> bytes:
 
 
 def leaf_hash(key: bytes) -> bytes:
-    """Return the node hash of a message's leaf; `key` is its packed key."""
+    """Return the node hash of a message's leaf; `key` is its encoded key."""
     return sha256(key).digest()
 
 
@@ -55,7 +55,7 @@ def hash_at(leaf: bytes, level: int) -> bytes:
 
 
 def top_level(leaf: bytes, limit: bytes) -> int:
-    """Return the highest level that has a node of this key, at most `MAX_LEVEL`.
+    """Return the highest level that has a node with this key, at most `MAX_LEVEL`.
 
     Args:
         leaf: Node hash of its leaf.

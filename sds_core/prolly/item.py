@@ -9,28 +9,29 @@ HASH_BYTES: Final = 32
 """Length of a deterministic message hash (14/WAKU2-MESSAGE)."""
 
 KEY_BYTES: Final = 8 + HASH_BYTES
-"""Length of a packed key."""
+"""Length of an encoded key."""
 
 TAIL_TIMESTAMP_NS: Final = 2**63 - 1
-"""Time that stands for the tail of a level; no message may have it."""
+"""Time that represents the tail of a level; no message may have it."""
 
 _TIMESTAMP: Final = Struct(">Q")
 
 TAIL_KEY: Final = _TIMESTAMP.pack(TAIL_TIMESTAMP_NS) + b"\xff" * HASH_BYTES
-"""Packed key of the tail: greater than that of any message."""
+"""Encoded key of the tail: greater than that of any message."""
 
 
 class BadItem(ValueError):
-    """The message cannot be in a tree; the text has the value."""
+    """A tree cannot contain the message; the text has the value."""
 
 
 class Item(NamedTuple):
-    """A message as a tree has it; items are ordered as their packed keys are.
+    """A message of a tree; items have the order of their encoded keys.
 
     Attributes:
-        timestamp_ns: Sender's time, Unix ns, in [1, `TAIL_TIMESTAMP_NS`). Messages
-            without a time are in no tree: 0 means that a reference is absent.
-        message_hash: Deterministic message hash, 32 bytes. It decides the order of
+        timestamp_ns: Sender's time, Unix ns, in [1, `TAIL_TIMESTAMP_NS`). No tree
+            contains messages without a time, because 0 means that a reference is
+            absent.
+        message_hash: Deterministic message hash, 32 bytes. It determines the order of
             messages with the same time.
     """
 
@@ -54,12 +55,12 @@ def pack(item: Item) -> bytes:
 
 
 def unpack(key: bytes) -> Item:
-    """Return the item of a packed key; the tail's has `TAIL_TIMESTAMP_NS`."""
+    """Return the item of an encoded key; the tail's has `TAIL_TIMESTAMP_NS`."""
     return Item(_TIMESTAMP.unpack_from(key)[0], key[8:])
 
 
 def first_key_at(timestamp_ns: int) -> bytes:
-    """Return the least key that a message of this time or a later one may have.
+    """Return the smallest key that a message of this time or a later one may have.
 
     Args:
         timestamp_ns: Unix ns; times out of range become the nearest in range.

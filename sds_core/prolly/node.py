@@ -1,6 +1,6 @@
-"""Nodes of a tree. They never change, so that a snapshot costs nothing.
+"""Nodes of a tree, which are immutable, so that a snapshot needs no copy.
 
-A node above the lowest level is a *bucket*: it stands for all nodes of the level below
+A node above the lowest level is a *bucket*: it represents all nodes of the level below
 from behind its left neighbour up to the node with its own key, which ends the bucket.
 """
 
@@ -19,7 +19,7 @@ class Leaf:
     """A node of level 0: one message, or the tail.
 
     Attributes:
-        key: Packed key, or `TAIL_KEY`.
+        key: Encoded key, or `TAIL_KEY`.
         merkle: Its node hash.
     """
 
@@ -33,27 +33,27 @@ class Leaf:
 
     @property
     def size(self) -> int:
-        """Number of messages below it: 1, and 0 for the tail."""
+        """Number of messages below it: 1, or 0 for the tail."""
         return int(self.key != TAIL_KEY)
 
     @property
     def children(self) -> Sequence[Node]:
-        """Nothing is below a leaf."""
+        """The children, of which a leaf has none."""
         return ()
 
 
 class LeafBucket:
     """A node of level 1, with its leaves in two byte strings.
 
-    A tree has a million leaves and more; as objects they would need ten times the
+    A tree can have more than a million leaves; as objects they would need ten times the
     memory.
 
     Attributes:
-        keys: Packed keys of its leaves, one after another.
-        hashes: Node hashes of its leaves, likewise.
+        keys: Concatenated encoded keys of its leaves.
+        hashes: Concatenated node hashes of its leaves.
         key: Its own key, which is the last of `keys`.
         merkle: SHA-256 of `hashes`.
-        size: Number of messages; the tail is none.
+        size: Number of messages; the tail is not a message.
     """
 
     __slots__ = ("hashes", "key", "keys", "merkle", "size")
@@ -85,7 +85,7 @@ class Bucket:
 
     Attributes:
         level: Its level.
-        children: The nodes of its bucket, from left to right; the last has its key.
+        children: The nodes of its bucket, from left to right; the last one has its key.
         key: Its own key.
         merkle: SHA-256 of the Merkle hashes of its children.
         size: Number of messages below it.
@@ -115,18 +115,18 @@ EMPTY: Final = Leaf(TAIL_KEY, TAIL_HASH)
 
 
 def child_at(node: Node, key: bytes) -> Node:
-    """Return the leftmost child whose key is not below `key`.
+    """Return the leftmost child whose key is at least `key`.
 
     Args:
         node: A node above level 0.
-        key: A packed key, at most that of `node`.
+        key: An encoded key, at most that of `node`.
     """
     children = node.children
     return children[bisect_left(children, key, key=lambda one: one.key)]
 
 
 def keys_below(node: Node) -> Iterator[bytes]:
-    """Yield the packed keys of all messages below a node, in order."""
+    """Yield the encoded keys of all messages below a node, in order."""
     if isinstance(node, Bucket):
         for child in node.children:
             yield from keys_below(child)

@@ -1,4 +1,4 @@
-"""What a synchronisation found, and the shape of both sides of it."""
+"""Results and limits of a synchronisation, and the interface of both sides."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class Limits(NamedTuple):
     """Limits of one synchronisation.
 
     Attributes:
-        frame_bytes: Longest frame that is read or sent. Requests and answers are
-            divided so that they stay below it.
-        nodes: Nodes and messages that are accepted from a peer in all. Each needs
-            less than 500 bytes, so the default allows 500 MB; a synchronisation of
-            400,000 messages against an empty tree needs it.
-        records_bytes: Whole records that one call accepts. A record of the monitor has
-            at most 4 MiB, so fifty always fit.
+        frame_bytes: Maximum length of a frame that is read or sent. Requests and
+            answers are split so that they stay below it.
+        nodes: Maximum number of nodes and messages that are accepted from a peer in
+            total. Each needs less than 500 bytes, so the default allows 500 MB; a
+            synchronisation of 400,000 messages with an empty tree needs it.
+        records_bytes: Maximum size of whole records that one call accepts. A record of
+            the monitor has at most 4 MiB, so fifty always fit.
     """
 
     frame_bytes: int = 16 * 1024 * 1024
@@ -35,7 +35,7 @@ class Allowance:
     """Counts what a peer has sent.
 
     Args:
-        limits: Has the greatest number of nodes.
+        limits: Has the maximum number of nodes.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -45,7 +45,7 @@ class Allowance:
         """Count nodes or messages.
 
         Raises:
-            LimitExceeded: There were too many by now.
+            LimitExceeded: The maximum was exceeded.
         """
         self._left -= number
         if self._left < 0:
@@ -57,8 +57,8 @@ class Outcome(NamedTuple):
     """How the messages of client and server differ.
 
     Attributes:
-        only_here: The server lacks them; in order of time and hash.
-        only_there: The client lacks them; likewise.
+        only_here: Messages that the server lacks; in order of time and hash.
+        only_there: Messages that the client lacks; in the same order.
     """
 
     only_here: Sequence[Item]
@@ -66,21 +66,21 @@ class Outcome(NamedTuple):
 
 
 class Client(Protocol):
-    """The side that asks. It does no I/O: frames come in and go out."""
+    """The requesting side. It does no I/O: it takes and returns frames."""
 
     @property
     def outcome(self) -> Outcome | None:
         """The result; None until the synchronisation ends."""
 
     def start(self) -> Sequence[Frame]:
-        """Return the first frames for a new connection, also after a broken one.
+        """Return the first frames for a new connection; also after one that broke.
 
-        What was learned on the old connection is used if the server still has the same
+        Information from the old connection is used if the server still has the same
         tree.
         """
 
     def receive(self, frame: Frame) -> Sequence[Frame]:
-        """Take a frame of the server; returns the frames to send.
+        """Process a frame of the server; returns the frames to send.
 
         Raises:
             SyncError: The server does not follow the protocol, or refuses.
@@ -88,10 +88,10 @@ class Client(Protocol):
 
 
 class Server(Protocol):
-    """The side that answers, for one connection."""
+    """The answering side, for one connection."""
 
     def receive(self, frame: Frame) -> Iterable[Frame]:
-        """Take a frame of the client; returns the answer.
+        """Process a frame of the client; returns the answer.
 
         Raises:
             SyncError: The client does not follow the protocol.

@@ -1,6 +1,6 @@
-"""What a node store has to hold: the buckets of the lowest level.
+"""The part of a tree that a node store must hold: the buckets of the lowest level.
 
-All other nodes follow from them without hashing a message again.
+All other nodes can be computed from them without hashing a message again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sds_core.prolly.tree import ProllyTree
 
 
 class DamagedBucket(ValueError):
-    """A stored bucket is not what was stored; the text has its key."""
+    """A bucket differs from the stored one; the text has its key."""
 
     def __init__(self, key: bytes) -> None:
         super().__init__(f"the bucket of {key.hex()} is damaged")
@@ -27,9 +27,9 @@ class StoredBucket(NamedTuple):
     """A bucket of leaves.
 
     Attributes:
-        key: Packed key of its last leaf.
+        key: Encoded key of its last leaf.
         merkle: Its Merkle hash.
-        leaves: Packed keys of its leaves.
+        leaves: Encoded keys of its leaves.
     """
 
     key: bytes
@@ -42,7 +42,8 @@ class BucketChanges(NamedTuple):
 
     Attributes:
         removed: Keys of buckets that only the first tree has.
-        added: Buckets of the second that the first lacks, or has otherwise.
+        added: Buckets of the second tree that are absent from the first, or differ
+            there.
     """
 
     removed: Sequence[bytes]
@@ -50,7 +51,7 @@ class BucketChanges(NamedTuple):
 
 
 def changed_buckets(before: ProllyTree, after: ProllyTree) -> BucketChanges:
-    """Return what a store of the first tree needs to hold the second."""
+    """Return the changes after which a store of the first tree holds the second."""
     old, new = unequal_on(1, before, after)
     added = [
         StoredBucket(node.key, node.merkle, node.keys)
@@ -62,13 +63,14 @@ def changed_buckets(before: ProllyTree, after: ProllyTree) -> BucketChanges:
 
 
 def tree_of(buckets: Iterable[StoredBucket], fan_out: int) -> ProllyTree:
-    """Return the tree of stored buckets, in order of their keys.
+    """Return the tree of stored buckets, which are in order of their keys.
 
-    A bucket of the tail alone may be left out. Whether a whole bucket is lost shows
-    only in the root.
+    A bucket with only the tail may be omitted. Only the root shows whether a whole
+    bucket is lost.
 
     Raises:
-        DamagedBucket: A bucket does not have its hash, or is not one of such a tree.
+        DamagedBucket: A bucket does not match its hash, or cannot belong to such a
+            tree.
         BadFanOut: The fan-out is out of range.
     """
     tree = ProllyTree(fan_out=fan_out)

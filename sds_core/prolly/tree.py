@@ -1,9 +1,9 @@
 """A Prolly tree of Waku messages (75/WAKU2-SYNC, Theory and Implementation).
 
-Sources of the design: the document, and Gustafson's okra (promotion by the node's own
-hash, so that no change cascades to the right). As in the document's proof of concept,
-the tail ("fake root") is the rightmost node of every level, and the root is the tail of
-the highest level.
+Sources of the design: the document, and Gustafson's okra (a node is promoted by its own
+hash, so no change cascades to the right). As in the document's proof of concept, the
+tail ("fake root") is the rightmost node of every level, and the root is the tail of the
+highest level.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from sds_core.prolly.node import EMPTY, Bucket, LeafBucket, Node, child_at, keys
 
 
 class ProllyTree:
-    """A set of messages; it never changes, and methods return new trees.
+    """An immutable set of messages; methods return new trees.
 
-    A new tree shares all unchanged nodes with the old one: a synchronisation goes on
+    A new tree shares all unchanged nodes with the old one: a synchronisation continues
     with its tree while messages arrive.
 
     Args:
-        items: Messages, in any order; an item that occurs twice is in the tree once.
+        items: Messages, in any order; repeated items count once.
         fan_out: Mean number of nodes in a bucket, in [2, 65,536]. Trees with different
             fan-outs have different hashes.
 
@@ -65,7 +65,7 @@ class ProllyTree:
         return isinstance(item, Item) and self.node(0, pack(item)) is not None
 
     def __eq__(self, other: object) -> bool:
-        """Whether the messages, and the fan-out, are the same."""
+        """Whether the messages and the fan-out are equal."""
         if not isinstance(other, ProllyTree):
             return NotImplemented
         return (self.fan_out, self.root.level, self.root.merkle) == (
@@ -75,17 +75,17 @@ class ProllyTree:
         )
 
     def __hash__(self) -> int:
-        """Return a hash of the root's hash."""
+        """Return a hash computed from the root's hash."""
         return hash(self.root.merkle)
 
     def changed(
         self, insert: Collection[Item] = (), delete: Collection[Item] = ()
     ) -> Self:
-        """Return the tree with some messages more, and some less.
+        """Return the tree with some messages inserted and some deleted.
 
-        Costs as many hashes as the change has buckets, on each level. Messages that are
-        inserted although they are there, or deleted although they are not, change
-        nothing; a message in both is deleted.
+        The number of computed hashes is proportional to the changed buckets, on each
+        level. Inserting a present message, or deleting an absent one, changes nothing;
+        a message in both arguments is deleted.
 
         Raises:
             BadItem: A message cannot be in a tree.
@@ -104,8 +104,8 @@ class ProllyTree:
     def between(self, start_ns: int, end_ns: int) -> Self:
         """Return the tree of the messages with a time in [start_ns, end_ns), Unix ns.
 
-        It equals a tree that was built of these messages; only the buckets at both
-        ends are made anew.
+        It equals a tree built from these messages; only the buckets at both ends are
+        rebuilt.
         """
         builder = Builder(self._limit)
         first, end = first_key_at(start_ns), first_key_at(end_ns)
@@ -113,17 +113,17 @@ class ProllyTree:
         return self.with_root(builder.finish())
 
     def node(self, level: int, key: bytes) -> Node | None:
-        """Return the node of a level with this packed key; None if there is none.
+        """Return the node of a level with this encoded key; None if it is absent.
 
         Args:
             level: 0 for leaves.
-            key: Packed key of a message, or `TAIL_KEY`.
+            key: Encoded key of a message, or `TAIL_KEY`.
         """
         found = self._at_or_after(level, key)
         return found if found is not None and found.key == key else None
 
     def first_node_at(self, level: int, timestamp_ns: int) -> Node | None:
-        """Return the leftmost node of a level with this time; None if there is none.
+        """Return the leftmost node of a level with this time; None if none exists.
 
         Args:
             level: 0 for leaves.
@@ -135,7 +135,7 @@ class ProllyTree:
         return found
 
     def parent(self, node: Node) -> Node | None:
-        """Return the node whose bucket holds a node; None for the root."""
+        """Return the node whose bucket contains a node; None for the root."""
         return self._at_or_after(node.level + 1, node.key)
 
     def left_of(self, node: Node) -> Node | None:
@@ -160,9 +160,9 @@ class ProllyTree:
         return self._at_or_after(node.level, _next_key(node.key))
 
     def raised(self, level: int) -> Node:
-        """Return the root as a tree of at least this height would have it.
+        """Return the root, extended to at least this height.
 
-        Levels above the real root have nothing but their tail.
+        Levels above the real root contain only their tail.
         """
         root = self.root
         if root.level == 0 and level:
@@ -185,7 +185,7 @@ class ProllyTree:
         return here
 
     def with_root(self, root: Node) -> Self:
-        """Return a tree of the same fan-out; `root` is that of a valid one."""
+        """Return a tree with the same fan-out; `root` is that of a valid tree."""
         made = object.__new__(type(self))
         made.fan_out = self.fan_out
         made._limit = self._limit
@@ -199,7 +199,7 @@ class _Change(NamedTuple):
 
 
 class _Walk:
-    """Copies a tree into a builder, with changes.
+    """Copies a tree into a builder and applies changes.
 
     Args:
         builder: Receives the tree.
@@ -214,7 +214,7 @@ class _Walk:
         self._place = 0
 
     def over(self, node: Node) -> None:
-        """Copy a node, with the changes up to its key."""
+        """Copy a node, and apply the changes up to its key."""
         changes = self._changes
         is_changed = self._place < len(changes) and changes[self._place].key <= node.key
         if not is_changed and node.level and self.builder.can_take(node):
@@ -253,7 +253,7 @@ def _take_between(
         node: Root of the subtree.
         before: Key of the left neighbour; all keys of the subtree are greater.
         first: Least key.
-        end: Least key that is too great.
+        end: Smallest key that is not copied.
     """
     if node.key < first or before >= end:
         return
@@ -270,5 +270,5 @@ def _take_between(
 
 
 def _next_key(key: bytes) -> bytes:
-    """Return the least key that is greater."""
+    """Return the smallest key that is greater."""
     return (int.from_bytes(key, "big") + 1).to_bytes(len(key), "big")

@@ -1,4 +1,4 @@
-"""State of the simulator: members of channels, channels, transmissions on their way."""
+"""State of the simulator: members of channels, channels, transmissions in transit."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Member:
             sends through the library; None without them.
         random: Random source of the participant.
         sds: SDS state; None before it joins and while it is stored as a snapshot.
-        snapshot: Stored state while it is away and will be restored.
+        snapshot: State that is stored while it is offline and will be restored.
         present: Whether it is online.
-        gone: Whether it has left for good.
+        gone: Whether it has left forever.
         fetch_after_ms: Time after a return at which it fetches what it missed; None:
             never.
-        state: What becomes of its state while it is away.
-        missed: Messages that were sent while it was away, if it will fetch them.
+        state: What happens to its state while it is offline.
+        missed: Messages that were sent while it was offline, if it will fetch them.
         wake_ms: Simulation time of the next call that it needs.
         wake_reading_ms: The same time as its own clock shows it.
     """
@@ -73,7 +73,7 @@ class Channel:
         channel_id: Channel id.
         group: Settings of the channel.
         content_topic: Waku content topic of its messages.
-        occasions: Times at which somebody sends, ms since the start.
+        occasions: Times at which some participant sends, ms since the start.
         speakers: Random source for the choice of senders.
         contents: Random source for the contents.
         members: Participants of the channel.
@@ -94,15 +94,15 @@ class Channel:
 class Flight:
     """A transmission that has not reached all its receivers yet.
 
-    One object for all receivers: there may be a hundred receivers, and a thousand
-    transmissions under way at a time.
+    All receivers share one object, because a hundred receivers and a thousand
+    transmissions may be in transit at a time.
 
     Attributes:
         transmission: The transmission.
-        frame, value: The frame as libraries take it, and its bytes; those of the
-            transmission unless the application took its content out.
+        frame, value: The frame as libraries accept it, and its bytes; those of the
+            transmission unless the application removed its content.
         retrieval_hint: Hint to fetch it again.
-        receivers: Members that it still has to reach, the next one last.
+        receivers: Members that it has not reached yet, the next one last.
         times_ms: Time of arrival at each of them, in the same order.
     """
 

@@ -13,7 +13,7 @@ _MILLION = 1_000_000
 
 
 class Jump(NamedTuple):
-    """A moment of simulation time, Unix ms, at which a clock is set by `by_ms`."""
+    """A moment of simulation time, Unix ms, at which a clock is changed by `by_ms`."""
 
     at_ms: int
     by_ms: int
@@ -26,9 +26,11 @@ class Clock(NamedTuple):
         start_ms: Start of the simulation; the error is `offset_ms` then.
         offset_ms: Milliseconds that the clock is ahead at the start.
         drift_ppm: Millionths by which it runs too fast.
-        jumps: When it is set, in order of time; a negative jump sets it back.
-        never_back: Whether the clock stands still where a jump would set it back,
-            until it has caught up: the rule of who must not see time decrease.
+        jumps: Moments at which it is changed, in order of time; a negative jump sets it
+            back.
+        never_back: Whether the clock stands still where a jump would set it back, until
+            it has caught up. A participant needs this, because its time must not
+            decrease.
     """
 
     start_ms: int
@@ -65,7 +67,7 @@ class Clock(NamedTuple):
         drift_ppm: float,
         jumps: Iterable[ClockJump],
     ) -> Clock:
-        """Return a clock that goes back where a jump says so."""
+        """Return a clock that a negative jump sets back."""
         moments = [
             Jump(start_ms + round(one.at_s * 1_000), one.by_ms)
             for one in sorted(jumps, key=lambda one: one.at_s)
@@ -75,7 +77,7 @@ class Clock(NamedTuple):
     def reading(self, at_ms: int) -> int:
         """Return the clock's reading at a simulation time."""
         if not self.jumps:
-            # Most clocks, at each arrival.
+            # The usual case, at each arrival.
             if not self.drift_ppm:
                 return at_ms + self.offset_ms
             return self._without_jumps(at_ms)
@@ -91,7 +93,7 @@ class Clock(NamedTuple):
         return int(max(latest_ms, self._without_jumps(at_ms) + set_by_ms))
 
     def time_of(self, reading_ms: int) -> int:
-        """Return the first simulation time at which the clock reads at least this."""
+        """Return the first simulation time at which the clock shows this or more."""
         set_by_ms = 0
         since_ms = -math.inf
         for jump in self.jumps:

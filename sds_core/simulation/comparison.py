@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One figure of the truth beside what the monitor found.
+    """One figure of the truth and the monitor's value.
 
     Attributes:
         channel: Channel id, or name of a group; empty for the totals.
@@ -25,7 +25,7 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Whether the monitor is right."""
+        """Whether the monitor's value is right."""
         return self.truth == self.found
 
 
@@ -64,7 +64,7 @@ def _compared(
 ) -> Iterator[Comparison]:
     for figure, value in _flat(truth):
         if figure == "ack_latencies":
-            # The truth lists each; the report without detail has count and sum.
+            # The truth lists each value; the report without detail has count and sum.
             yield Comparison(
                 channel,
                 "ack_latency_ms.definite.sum",

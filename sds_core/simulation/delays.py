@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sds_core.reading import Table
 
-# One hour: a longer delay would be a loss.
+# One hour; a longer delay would count as a loss.
 Milliseconds = Annotated[float, Meta(ge=0, le=3_600_000)]
 _PositiveMilliseconds = Annotated[float, Meta(gt=0, le=3_600_000)]
 

@@ -1,4 +1,4 @@
-"""Links: whether what is sent over them arrives, and when."""
+"""Links: whether a transmission arrives, and when."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Delays = NDArray[np.int64]
 
 
 class Links:
-    """All links from some senders to some receivers, alike and independent.
+    """All links from some senders to some receivers, with equal settings, independent.
 
     Loss and delay are drawn for every link, even if the result is not used, so the
     random streams do not depend on who is present.
@@ -48,7 +48,7 @@ class Links:
         Args:
             sender: index of the sender.
             receivers: indices of the receivers, each once.
-            elapsed_ms: time since the start; not before the last sending.
+            elapsed_ms: time since the start; not before the previous sending.
 
         Returns:
             For each receiver whether it arrives, and after how many ms, at least 1.

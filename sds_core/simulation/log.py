@@ -22,16 +22,16 @@ META = b""
 
 
 class Transmission(NamedTuple):
-    """One sending of one frame to everybody in its channel.
+    """One sending of one frame to all participants of its channel.
 
     Attributes:
         number: Identity: transmissions of the simulation are counted from 0.
         at_ms: Time of sending.
         channel_id: Channel of the frame.
-        by: Participant that sent it; for a repair not the sender inside the frame.
+        by: Participant that sent it; for a repair, this is not the sender in the frame.
         cause: Why it was sent, which only its sender knows.
-        frame: The frame. A sync frame whose cause is not `Cause.SYNC` is one that its
-            library takes for a message: it has the same id at every sending, and its
+        frame: The frame. If it is a sync frame and its cause is not `Cause.SYNC`, its
+            library treats it as a message: it has the same id at every sending, and its
             id enters causal histories.
         value: The frame's bytes; the same at every sending of one message.
         waku_hash: Waku message hash of this sending, `0x` and 64 hex digits.
@@ -72,10 +72,10 @@ class Happening(NamedTuple):
 
 
 class Presence(NamedTuple):
-    """A participant joined a channel or left it (churn), of some profile.
+    """A participant with a profile joined a channel or left it (churn).
 
     Attributes:
-        is_new: Whether it has no state of an earlier presence.
+        is_new: Whether it has no state from an earlier presence.
     """
 
     at_ms: int
@@ -92,8 +92,8 @@ class Sighting(NamedTuple):
     Attributes:
         at_ms: event time of the record, by the tap's clock.
         tap: observer id.
-        seq: number given by the tap, from 1 without holes, also if the record is
-            lost on its way to Kafka.
+        seq: number given by the tap, consecutive from 1; a record that is lost on its
+            way to Kafka has a number too.
         transmission: the recorded transmission.
     """
 
@@ -120,9 +120,8 @@ class Heartbeat(NamedTuple):
 class GapCause(enum.StrEnum):
     """Why a tap did not record what was sent.
 
-    DOWN: it did not run, and sent no heartbeats.
-    DEAF: it ran and received nothing.
-    RECORD_LOST: a record of it did not reach the topic.
+    DOWN: it did not run, and sent no heartbeats. DEAF: it ran and received nothing.
+    RECORD_LOST: one of its records did not reach the topic.
     """
 
     DOWN = "down"
@@ -131,12 +130,13 @@ class GapCause(enum.StrEnum):
 
 
 class TapGap(NamedTuple):
-    """A stretch in which a tap recorded nothing; told when it begins.
+    """A period in which a tap recorded nothing; logged when it begins.
 
-    Losses on the links to the tap are none: the network loses messages to everybody.
+    Losses on the links to the tap do not count, because the network loses messages of
+    all receivers.
 
     Attributes:
-        at_ms: begin, by the tap's clock.
+        at_ms: start, by the tap's clock.
         tap: observer id.
         until_ms: end, exclusive, by the tap's clock.
         cause: why.

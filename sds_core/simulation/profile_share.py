@@ -14,19 +14,19 @@ from sds_core.wire import BloomParameters
 
 
 class ProfileShare(Table, frozen=True, kw_only=True):
-    """Which profile a share of a channel's participants has.
+    """The profile of a share of a channel's participants.
 
     Attributes:
-        base: the profile's name. With the acknowledgements of versions up to 0.14
-            (`possible_acks_capped`), and "spec" with the repairs of the default: so a
-            scenario and a seed give the traffic for which figures are published.
-            `overrides` can give each option the profile's own value.
+        base: the profile's name. Acknowledgements are those of versions up to 0.14
+            (`possible_acks_capped`), and "spec" has the repairs of the default, so that
+            a scenario and a seed give the traffic for which figures are published.
+            `overrides` can restore the profile's own value of each option.
         share: relative to the other shares.
         overrides: fields of `Profile` with other values; `bloom` is a table with
             capacity and error_rate.
         library_syncs_every_s: time between two messages that the application sends
-            through its library and whose content it takes out before it broadcasts
-            them; absent: none. To the library they are messages like any other: their
+            through its library and whose content it removes before it broadcasts them;
+            if omitted, it sends none. To the library they are ordinary messages: their
             ids enter causal histories, and others repair them. Applications of nim-sds
             do this; give each participant of a channel the same setting, and an
             override of sync_interval_ms, because nim-sds sends no other sync messages.
@@ -41,7 +41,7 @@ class ProfileShare(Table, frozen=True, kw_only=True):
         """Return the profile.
 
         Args:
-            path: place of this table, for the error.
+            path: position of this table, for the error.
 
         Raises:
             TableError: An override is unknown or not allowed.

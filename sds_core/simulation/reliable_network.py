@@ -72,7 +72,7 @@ class Reception(NamedTuple):
 
 
 Loss = Callable[[Transmission, str], bool]
-"""Whether a transmission is lost on its way to a participant of that name."""
+"""Whether a transmission to the participant with that name is lost."""
 
 
 class SimulatedStore:
@@ -86,12 +86,12 @@ class SimulatedStore:
         return message_hash in self._messages
 
     def put(self, message: WakuMessage, message_hash: bytes) -> None:
-        """Store a message, unless its sender wants it forgotten."""
+        """Store a message, unless it is ephemeral."""
         if not message.ephemeral:
             self._messages[message_hash] = message
 
     def page(self, request: StoreRequest, content_topic: str) -> StoreAnswered:
-        """Return a page; for a query by time the newest messages first."""
+        """Return a page; for a query by time, newest messages first."""
         if request.hashes:
             found = [one for one in request.hashes if one in self._messages]
         else:
@@ -116,11 +116,11 @@ class SimulatedStore:
 
 
 class ReliableNetwork:
-    """Carries what channels dispatch, with loss and delay, and runs their timers.
+    """Carries messages of channels, with loss and delay, and runs their timers.
 
     Args:
         start_ms: Start of virtual time, Unix ms.
-        link: Loss and delay of every link; those to the store are alike.
+        link: Loss and delay of every link; links to the store have the same.
         participants: Most participants.
         seed: Seed of losses and delays.
 
@@ -128,11 +128,12 @@ class ReliableNetwork:
         now_ms: Virtual time, Unix ms.
         events: Everything that channels emitted, in order.
         transmissions: Everything that was sent, in order.
-        receptions: Everything that reached a participant, in order, with repeats; not
-            what one that runs elsewhere got from a store.
-        losses: A transmission is lost to a participant if any of these says so.
-        store: The store of all.
-        keeps: Whether the store gets what is sent.
+        receptions: Everything that reached a participant, in order, with repeats. What
+            a participant that runs elsewhere received from a store is not included.
+        losses: A transmission to a participant is lost if any of these functions
+            returns True.
+        store: The store, which all participants share.
+        keeps: Whether the store receives the messages that are sent.
     """
 
     def __init__(
@@ -170,11 +171,11 @@ class ReliableNetwork:
         self.connect(name)
 
     def attach(self, name: str, receive: Callable[[Arrived], None]) -> None:
-        """Connect a participant that runs elsewhere.
+        """Connect a participant that runs outside of this network.
 
         Args:
             name: Its name.
-            receive: Gets what arrives. What it sends goes into `transmit`.
+            receive: Called with what arrives. Send its messages with `transmit`.
         """
         self._outside[name] = receive
         self._index.setdefault(name, len(self._index))
@@ -190,12 +191,12 @@ class ReliableNetwork:
         self.apply(name, ConnectionChanged(is_online=True, has_store=has_store))
 
     def disconnect(self, name: str) -> None:
-        """Take a participant's node offline: nothing reaches it or leaves it."""
+        """Take a participant's node offline: it neither sends nor receives."""
         self._online.discard(name)
         self.apply(name, ConnectionChanged(is_online=False, has_store=False))
 
     def apply(self, name: str, event: Input) -> Output:
-        """Apply an input to a channel, and do what it wants done."""
+        """Apply an input to a channel, and execute its outputs."""
         channel = self._channels[name]
         if isinstance(event, StoreAnswered):
             self._note(name, *event.messages)
@@ -256,7 +257,7 @@ class ReliableNetwork:
     def _if_present(
         self, name: str, channel: ReliableChannelCore, event: Input, _: int
     ) -> None:
-        """Apply an answer, unless the process that asked is gone."""
+        """Apply an answer, unless the process that requested it has ended."""
         if self._channels.get(name) is channel:
             self.apply(name, event)
 
@@ -267,7 +268,7 @@ class ReliableNetwork:
             self._later(wait_ms, partial(self._advance, name, channel))
 
     def _advance(self, name: str, channel: ReliableChannelCore, _: int) -> None:
-        # The plan may be out of date: then another one exists.
+        # The plan may be out of date: then another plan exists.
         is_present = self._channels.get(name) is channel
         if is_present and channel.next_deadline_ms <= self.now_ms:
             self.apply(name, Advance())

@@ -1,6 +1,6 @@
 """A scenario: all settings of a simulation except its seed and its start.
 
-It is read from a mapping, such as a TOML file makes. Keys ending in `_s` are seconds
+It is read from a mapping, for example from a TOML file. Keys ending in `_s` are seconds
 from the start, or lengths in seconds; `_ms` milliseconds; shares are in [0, 1].
 """
 
@@ -16,19 +16,19 @@ from sds_core.simulation.delays import Delay, Lognormal
 from sds_core.simulation.profile_share import ProfileShare
 from sds_core.text import shown
 
-# Thirty days: a longer time is a wrong unit, and TOML allows infinity.
+# Thirty days: a longer time is probably a wrong unit, and TOML allows infinity.
 LONGEST_S = 2_592_000
 Seconds = Annotated[float, Meta(ge=0, le=LONGEST_S)]
 PositiveSeconds = Annotated[float, Meta(gt=0, le=LONGEST_S)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Name = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
-# Relays carry at most 150 KB (64/WAKU2-NETWORK), the filter and the history included.
+# Relays carry at most 150 KB (64/WAKU2-NETWORK), including filter and history.
 Payload = Annotated[int, Meta(ge=1, le=100_000)]
 Count = Annotated[int, Meta(ge=1, le=100_000)]
 
 
 class Span(Table, frozen=True, kw_only=True):
-    """A stretch of the simulation: from `from_s` to just before `until_s`."""
+    """A period of the simulation: from `from_s` to just before `until_s`."""
 
     from_s: Seconds
     until_s: PositiveSeconds
@@ -48,7 +48,7 @@ class Span(Table, frozen=True, kw_only=True):
 
 
 class Spell(Span, frozen=True, kw_only=True):
-    """A stretch with more or less traffic than usual.
+    """A period with more or less traffic than usual.
 
     Attributes:
         rate: factor on the usual rate; 0 is silence.
@@ -58,16 +58,16 @@ class Spell(Span, frozen=True, kw_only=True):
 
 
 class Traffic(Table, frozen=True, kw_only=True):
-    """Who sends how many messages, and when.
+    """Senders, numbers and times of messages.
 
     Attributes:
-        mean_interval_s: mean of the exponentially distributed time from one occasion
-            to speak to the next.
-        per: whether each participant has occasions of its own, or the channel has
+        mean_interval_s: mean of the exponentially distributed time between two
+            occasions to send.
+        per: whether each participant has its own occasions, or the channel has
             occasions, each for one random participant that is present.
         burst: messages at an occasion.
         burst_spacing_ms: time between messages of a burst.
-        spells: times with more or less traffic; if two overlap, their rates multiply.
+        spells: periods with more or less traffic; if two overlap, their rates multiply.
         payload_least_bytes, payload_most_bytes: range of the content's length, uniform.
         ephemeral_share: share of messages that are ephemeral.
     """
@@ -82,7 +82,7 @@ class Traffic(Table, frozen=True, kw_only=True):
     ephemeral_share: Share = 0.0
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the least is above the most."""
+        """Raise ValueError if the minimum is above the maximum."""
         if self.payload_least_bytes > self.payload_most_bytes:
             message = (
                 f"has payload_least_bytes = {self.payload_least_bytes} and "
@@ -95,7 +95,7 @@ class Traffic(Table, frozen=True, kw_only=True):
 class LostTail(Table, frozen=True, kw_only=True):
     """Last messages of a channel, which no other participant ever receives.
 
-    They are sent when the scenario's duration ends, by one who was present.
+    They are sent when the scenario's duration ends, by a participant that was present.
 
     Attributes:
         messages: number of them.
@@ -116,10 +116,10 @@ class ChannelGroup(Table, frozen=True, kw_only=True):
         name: the channel's id; with several channels `name-1`, `name-2` and so on.
         count: number of channels.
         participants: number of participants in each channel, drawn from the population;
-            absent: all.
+            if omitted, all.
         traffic: traffic of each channel.
-        profiles: profiles in each channel; absent: the scenario's.
-        lost_tail: lost tail of each channel; absent: none.
+        profiles: profiles in each channel; if omitted, the scenario's.
+        lost_tail: lost tail of each channel; if omitted, none.
     """
 
     name: Name
@@ -153,11 +153,11 @@ class Bursts(Table, frozen=True, kw_only=True):
 
 
 class Link(Table, frozen=True, kw_only=True):
-    """Loss and delay on the way from one participant to another, or to a tap.
+    """Loss and delay between two participants, or between a participant and a tap.
 
     Attributes:
-        loss: share of the transmissions that are lost, each for itself.
-        bursts: loss in bursts; absent: none.
+        loss: share of the transmissions that are lost, each independently.
+        bursts: loss in bursts; if omitted, none.
         delay: distribution of the delay; a delay is at least 1 ms.
     """
 
@@ -167,7 +167,7 @@ class Link(Table, frozen=True, kw_only=True):
 
 
 class Partition(Span, frozen=True, kw_only=True):
-    """A stretch in which some participants are cut off from all others.
+    """A period in which some participants are cut off from all others.
 
     The taps are on the others' side.
 
@@ -185,7 +185,7 @@ class Network(Link, frozen=True, kw_only=True):
     """The links between participants: equal settings, independent draws.
 
     Attributes:
-        partitions: times in which participants are cut off.
+        partitions: periods in which participants are cut off.
         lossless_until_s: time from the start until which the links lose nothing.
     """
 
@@ -194,22 +194,22 @@ class Network(Link, frozen=True, kw_only=True):
 
 
 class Absences(Table, frozen=True, kw_only=True):
-    """Participants that are sometimes away, in all their channels at the same time.
+    """Participants that are sometimes offline, in all their channels at the same time.
 
     Attributes:
         share: share of the participants.
         mean_present_s: mean of the time until one leaves.
         mean_away_s: mean of the time until it is back.
-        lengths: how these times are distributed: `exponential`, or `regular`, which
-            means that they are always the mean, except for a random part of the first
-            time until one leaves.
-        least_away_s, most_away_s: limits of the time away; one that is drawn outside
-            them becomes the limit.
+        lengths: distribution of these times: `exponential`, or `regular`, which means
+            that they always equal the mean, except that part of the first presence is
+            random.
+        least_away_s, most_away_s: limits of the time offline; a drawn time outside them
+            becomes the limit.
         fetch_after_s: time after the return at which it fetches from a Store node the
-            messages that were sent meanwhile; absent: never.
+            messages that were sent meanwhile; if omitted, never.
         state: state after the return: `restored` from a snapshot of when it left, as
             after a restart; `kept`, as after the sleep of a phone; `lost`, so that it
-            begins again with nothing, under its old id.
+            starts with an empty state under its old id.
     """
 
     share: Share
@@ -222,7 +222,7 @@ class Absences(Table, frozen=True, kw_only=True):
     state: Literal["restored", "kept", "lost"] = "restored"
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the least is above the most."""
+        """Raise ValueError if the minimum is above the maximum."""
         if self.least_away_s > self.most_away_s:
             message = (
                 f"has least_away_s = {self.least_away_s:g} and "
@@ -237,8 +237,8 @@ class Churn(Table, frozen=True, kw_only=True):
 
     Attributes:
         joining_share: share of participants that join at some time after the start.
-        leaving_share: share of participants that leave for good at some time.
-        absences: participants that leave and return, one table or several; absent:
+        leaving_share: share of participants that leave forever at some time.
+        absences: participants that leave and return, one table or several; if omitted,
             none. The participants of several tables are distinct.
     """
 
@@ -269,13 +269,13 @@ class ClockSkew(Table, frozen=True, kw_only=True):
     """Errors of the participants' clocks.
 
     Attributes:
-        offset_ms: greatest offset in either direction, uniformly distributed.
-        drift_ppm: greatest drift in either direction, millionths, uniformly
-            distributed.
+        offset_ms: maximum offset in either direction, uniformly distributed.
+        drift_ppm: maximum drift in either direction, millionths, uniformly distributed.
         mean_jump_interval_s: mean of the exponentially distributed time between two
-            jumps of a clock; absent: none jumps.
-        jump_ms: greatest jump in either direction, uniformly distributed. A participant
-            whose clock is set back sees it stand still until it has caught up.
+            jumps of a clock; if omitted, no clock jumps.
+        jump_ms: maximum jump in either direction, uniformly distributed. If a
+            participant's clock is set back, the participant sees it stand still until
+            it has caught up.
         share: share of participants with wrong clocks.
     """
 
@@ -293,10 +293,10 @@ class Tap(Link, frozen=True, kw_only=True):
         name: observer id.
         start_s: time when the tap starts.
         heartbeat_interval_s: time between two heartbeats.
-        blackouts: times in which the tap is down: no records and heartbeats; afterwards
-            its sequence numbers continue.
-        deaf: times in which the tap runs but receives nothing: it sends heartbeats, and
-            no sequence number is missing.
+        blackouts: periods in which the tap is down: no records and heartbeats;
+            afterwards its sequence numbers continue.
+        deaf: periods in which the tap runs but receives nothing: it sends heartbeats,
+            and no sequence number is missing.
         record_loss: share of its records that are lost after the tap, so that sequence
             numbers are missing.
         replica_share: share of frames that it records twice.
@@ -351,7 +351,7 @@ class Scenario(BaseScenario, frozen=True, kw_only=True):
     """Settings of a simulation of SDS.
 
     Attributes:
-        participants: the population that channels draw their participants from.
+        participants: the population from which channels draw their participants.
         channels: groups of channels, at least one.
         profiles: profiles with shares, for groups without profiles; the shares hold in
             every channel.

@@ -1,7 +1,7 @@
 """Participants of many channels on one network, in virtual time.
 
-The participants are those of `sds_core.message_channel`, driven as an application
-drives them: by what they send, what arrives and `next_deadline_ms`.
+The participants are those of `sds_core.message_channel`, driven like an application
+does: by messages to send, received frames and `next_deadline_ms`.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _NANOSECONDS_PER_MS = 1_000_000
 def simulate(scenario: Scenario, seed: int, start_ms: int) -> Iterator[Entry]:
     """Yield everything that happens, in order of simulation time.
 
-    The same arguments give the same entries. Memory does not grow with the entries,
-    only with the state of the participants.
+    The same arguments give the same entries. Memory grows only with the state of the
+    participants, not with the number of entries.
 
     Args:
         scenario: Settings of the simulation.
-        seed: Seed of everything that is random.
+        seed: Seed of all random values.
         start_ms: Start, Unix ms.
     """
     yield from _Simulation(scenario, seed, start_ms).run()
@@ -60,7 +60,7 @@ class _Simulation(World[Entry, Transmission]):
         self._scenario = scenario
         self._attendance = attendance = Attendance(scenario, streams)
         self._lost_tails: dict[str, LostTail] = {}
-        # Ids of messages whose content applications take out.
+        # Ids of messages whose content applications remove.
         self._library_syncs: set[str] = set()
         self._names = [f"participant-{index + 1:03}" for index in range(count)]
         self._clocks = [
@@ -125,7 +125,7 @@ class _Simulation(World[Entry, Transmission]):
             channel.members.append(member)
             self._memberships[index].append(member)
             if member.library_syncs_every_ms is not None:
-                # At a time of its own, as the timers of real participants run.
+                # At a different time for each, like the timers of real participants.
                 phase = streams.scalar("library syncs", name, channel_id).random()
                 first_ms = int(phase * member.library_syncs_every_ms)
                 sync = partial(self._library_sync, member)
@@ -177,7 +177,7 @@ class _Simulation(World[Entry, Transmission]):
             self._agenda.add(now_ms + member.fetch_after_ms, fetch)
 
     def _fetch(self, member: Member, now_ms: int) -> None:
-        """Fetch from a Store node what was sent while a participant was away."""
+        """Fetch from a Store node the messages sent while a participant was offline."""
         if not member.present:
             return
         missed, member.missed = member.missed, []
@@ -185,7 +185,7 @@ class _Simulation(World[Entry, Transmission]):
             self._receive(member, flight, now_ms)
 
     def _receive(self, member: Member, flight: Flight, now_ms: int) -> None:
-        """Let a transmission reach a participant; one that is away misses it."""
+        """Let a transmission reach a participant; it misses it while it is offline."""
         sds = member.sds
         if sds is None or not member.present:
             is_content = flight.frame.kind is FrameKind.CONTENT
@@ -262,7 +262,7 @@ class _Simulation(World[Entry, Transmission]):
         self._follow(member, member.sds, step, now_ms)
 
     def _library_sync(self, member: Member, now_ms: int) -> None:
-        """Let an application send a sync message that its library takes for content."""
+        """Let an application send a sync message that its library treats as content."""
         if member.library_syncs_every_ms is not None:
             again_ms = now_ms + member.library_syncs_every_ms
             self._agenda.add(again_ms, partial(self._library_sync, member))
@@ -293,8 +293,8 @@ class _Simulation(World[Entry, Transmission]):
     def _send(
         self, member: Member, sds: MessageChannel, content: bytes, reading_ms: int
     ) -> Step:
-        # An id made of the time would make another start another simulation: ids decide
-        # who repairs what when.
+        # If the id depended on the start time, another start would give another
+        # simulation, because ids decide who repairs a message, and when.
         message_id = f"{member.channel.contents.getrandbits(256):064x}"
         return sds.send(content, reading_ms, message_id=message_id)
 
@@ -328,7 +328,7 @@ class _Simulation(World[Entry, Transmission]):
             frame = taken._replace(kind=FrameKind.SYNC, content=b"")
             value = encode(frame)
         number = self._next_number()
-        # Each sending has its own ns, so that no two hashes are equal.
+        # Each sending has a different ns, so that all hashes differ.
         timestamp_ns = (
             member.clock.reading(now_ms) * _NANOSECONDS_PER_MS
             + number % _NANOSECONDS_PER_MS
@@ -391,7 +391,7 @@ class _Simulation(World[Entry, Transmission]):
 
     def _wake(self, member: Member, now_ms: int) -> None:
         sds = member.sds
-        # Otherwise the wake-up was planned again for an earlier time.
+        # Otherwise an earlier wake-up was planned.
         if sds is None or not member.present or member.wake_ms != now_ms:
             return
         member.wake_ms = member.wake_reading_ms = NEVER_MS
@@ -403,9 +403,9 @@ class _Simulation(World[Entry, Transmission]):
 
 
 def _shared_out(shares: tuple[ProfileShare, ...], count: int) -> list[ProfileShare]:
-    """Return each share as often as its size says, as closely as possible.
+    """Return each profile as often as its share requires, as closely as possible.
 
-    The caller draws which member gets which one of the `count`.
+    The caller assigns the `count` profiles to members at random.
     """
     total = sum(one.share for one in shares)
     shared: list[ProfileShare] = []

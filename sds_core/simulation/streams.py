@@ -1,6 +1,6 @@
 """Random streams, one for every purpose, so that one does not affect the others.
 
-For example, one more tap does not change what the participants receive.
+For example, a further tap does not change what the participants receive.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Action = Callable[[int], None]
 
 
 class Agenda:
-    """A calendar queue: actions of one ms share an entry, only the ms are sorted."""
+    """A calendar queue: actions of the same ms share an entry; only ms are sorted."""
 
     __slots__ = ("_days", "_times")
 
@@ -40,12 +40,12 @@ class Agenda:
     def until(self, end_ms: int) -> Iterator[tuple[int, Action]]:
         """Yield the actions before `end_ms` in order, with those added in the meantime.
 
-        Actions of the same ms come in the order in which they were planned.
+        Actions of the same ms are in the order in which they were planned.
         """
         times, days = self._times, self._days
         while times and times[0] < end_ms:
             now_ms = heappop(times)
-            # It may grow while it is being worked off.
+            # The list may grow while it is processed.
             for action in days[now_ms]:
                 yield now_ms, action
             del days[now_ms]
@@ -77,7 +77,7 @@ class Streams:
 
 
 class Draws(Generic[ScalarT]):
-    """Values of one distribution, drawn in blocks: a call to numpy costs more than ten.
+    """Values of one distribution, drawn in blocks because a call to numpy is expensive.
 
     Args:
         draw: returns the given number of values.
@@ -91,7 +91,7 @@ class Draws(Generic[ScalarT]):
         self._used = 0
 
     def take(self, count: int) -> NDArray[Any]:
-        """Return the next `count` values; not to be written to."""
+        """Return the next `count` values, which must not be changed."""
         start = self._used
         end = start + count
         if end > len(self._block):

@@ -34,7 +34,7 @@ class Attendance:
             self._patterns.update(dict.fromkeys(drawn, pattern))
 
     def pattern(self, participant: int) -> Absences | None:
-        """Return how a participant is away; None if it never is for a while."""
+        """Return a participant's absences; None if it is never temporarily offline."""
         return self._patterns.get(participant)
 
     def changes(self, participant: int) -> Iterator[tuple[int, bool]]:
@@ -43,7 +43,8 @@ class Attendance:
         The first pair is the participant's arrival. The sequence may be infinite.
         """
         random = self._streams.scalar("churn", "times", str(participant))
-        # Always drawn, so that one share does not change the random draws of another.
+        # All values are always drawn, so that one share does not change the random
+        # draws of another.
         join, leave = random.random(), random.random()
         at_ms = join * self._duration_ms if participant in self._joining else 0.0
         end_ms = math.inf
@@ -64,7 +65,7 @@ class Attendance:
             away_s = min(max(away_s, pattern.least_away_s), pattern.most_away_s)
             at_ms += away_s * 1_000
             if at_ms >= end_ms:
-                # The participant is away already and does not return.
+                # The participant is offline already and does not return.
                 return
             yield int(at_ms), True
         if end_ms < math.inf:
@@ -82,9 +83,9 @@ def occasions(
 ) -> Iterator[int]:
     """Yield times of occasions, in ms since the start, below `duration_ms`, in order.
 
-    A Poisson process whose rate the spells change, by thinning (Lewis and Shedler,
-    1979): times are drawn at the highest rate, then accepted with the share of the rate
-    at that time.
+    It is a Poisson process whose rate the spells change, by thinning (Lewis and
+    Shedler, 1979): times are drawn at the highest rate, then accepted in proportion to
+    the rate at that time.
 
     Args:
         traffic: rate of the occasions.

@@ -1,4 +1,4 @@
-"""What simulations of all protocols have: virtual time, a network, taps and a log."""
+"""Common parts of all simulations: virtual time, a network, taps and a log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HERE = np.zeros(1, np.intp)
 
 
 class Sent(Protocol):
-    """What a tap may record."""
+    """Anything that a tap may record."""
 
     @property
     def at_ms(self) -> int:
@@ -39,10 +39,10 @@ class Tap(Generic[SentT]):
         start_ms: Start of the simulation, Unix ms.
         streams: Random streams of the simulation.
         agenda: Plans the tap's actions.
-        sighted: Receives each record: its event time by the tap's clock, the tap's
-            name and number, and what was recorded.
-        report: Receives the tap's heartbeats, and the stretches in which it is down,
-            is deaf or loses a record.
+        sighted: Called for each record with its event time by the tap's clock, the
+            tap's name and number, and what was recorded.
+        report: Called with the tap's heartbeats, and with the periods in which it is
+            down, is deaf or loses a record.
     """
 
     def __init__(
@@ -212,10 +212,10 @@ class World(Generic[EntryT, SentT]):
     Args:
         scenario: Settings of the simulation.
         count: Number of participants.
-        seed: Seed of everything that is random.
+        seed: Seed of all random values.
         start_ms: Start, Unix ms.
-        sighting: Makes the entry of a tap's record: of its event time by the tap's
-            clock, the tap's name and number, and what was recorded.
+        sighting: Makes the log entry for a tap's record from its event time by the
+            tap's clock, the tap's name and number, and what was recorded.
     """
 
     def __init__(
@@ -245,7 +245,7 @@ class World(Generic[EntryT, SentT]):
         ]
 
     def run(self) -> Iterator[EntryT | Heartbeat | TapGap]:
-        """Do all that is due until the end; yields what happens."""
+        """Execute everything that is due until the end; yields what happens."""
         news = self._news
         for now_ms, action in self._agenda.until(self._end_ms):
             action(now_ms)

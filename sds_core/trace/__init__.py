@@ -1,1 +1,1 @@
-"""Traces single messages: records in, a `Trace` out, which renderers print."""
+"""Traces single messages: turns records into a `Trace`, which renderers print."""

@@ -1,8 +1,8 @@
 """A trace as a sequence diagram: Mermaid or PlantUML.
 
-Ids and names are a stranger's, and both languages have commands, comments and markup.
-So a label keeps letters, digits and harmless signs of ASCII; every other character
-stands as its code point. Lanes have short ids of our own.
+Untrusted senders choose ids and names, and both languages have commands, comments and
+markup. So a label keeps letters, digits and harmless ASCII characters; every other
+character is written as its code point. Lanes have short ids of our own.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from sds_core.trace.words import lane_names
 
 _HARMLESS = frozenset(string.ascii_letters + string.digits + " ._,()+-")
 _SAID = {": ": " - ", "…": "(cut)"}
-"""Signs of our own texts, as a label has them."""
+"""Characters of our own texts that a label keeps."""
 
 _LONGEST_NAME = 40
 _LONGEST_TEXT = 160
 _TAPS = "T"
-"""Lane of all taps, which show frames and which conclusions stand over."""
+"""Lane of all taps, which show frames and over which conclusions are drawn."""
 
 
 def mermaid(trace: Trace) -> str:
@@ -38,14 +38,15 @@ def plantuml(trace: Trace) -> str:
 
 
 def label(text: str) -> str:
-    """Return a text that no language takes for anything else."""
+    """Return a text that neither language can interpret as markup."""
     short = shorten(text, _LONGEST_TEXT)
     for sign, said in _SAID.items():
         short = short.replace(sign, said)
     harmless = "".join(
         char if char in _HARMLESS else f"(U+{ord(char):04X})" for char in short
     )
-    # Two signs in a row can be markup, and a line must not begin with one.
+    # Two of these characters in a row can be markup, and a line must not begin with
+    # one.
     for sign in "._,+-":
         while sign * 2 in harmless:
             harmless = harmless.replace(sign * 2, f"{sign} {sign}")

@@ -15,20 +15,20 @@ from sds_core.text import printable
 from sds_core.trace.trace import Trace
 
 SCHEMA = 1
-"""Raised if a field changes its meaning or is removed."""
+"""Version of the document; increases if a field changes its meaning or is removed."""
 
 _BY_NAME = by_name(PROTOCOLS)
 
 
 class ConclusionObject(TypedDict):
-    """What the monitor concluded.
+    """A conclusion of the monitor.
 
     Attributes:
         at_ms: Event time, Unix ms.
-        figure: Figure that counts it; null if none does.
-        section: Section of docs/figures.md that has the rule.
+        figure: Figure that counts it; null if no figure does.
+        section: Section of docs/figures.md with the rule.
         text: The conclusion.
-        names: Participants that it is about.
+        names: Participants that it concerns.
     """
 
     at_ms: int
@@ -39,7 +39,7 @@ class ConclusionObject(TypedDict):
 
 
 class ReadObject(TypedDict):
-    """Records of the channel that were read; times in Unix ms, null without one."""
+    """Records of the channel that were read; times in Unix ms, null if none."""
 
     records: int
     from_ms: int | None
@@ -47,7 +47,7 @@ class ReadObject(TypedDict):
 
 
 class TraceTapObject(TypedDict):
-    """A tap of the records that were read, and spans in which it may have missed some.
+    """A tap of the records, and periods in which it may have missed records.
 
     Attributes:
         name: Its id.
@@ -62,11 +62,11 @@ class TraceObject(TypedDict):
     """What happened to a message (docs/trace.md).
 
     Attributes:
-        schema: Raised if a field changes its meaning or is removed.
+        schema: Version; increases if a field changes its meaning or is removed.
         protocol: Protocol of the channel.
         channel: Id of the channel or group.
         message_id: Id of the message.
-        summary: The conclusion that matters most; null without one.
+        summary: The most important conclusion; null if there was none.
         facts: Facts of its first copy, by name.
         appeared_ms: When it appeared, event time, Unix ms.
         read: What was read.
@@ -160,5 +160,5 @@ def sentence(text: str, names: Iterable[str]) -> str:
 
 
 def step_text(step: Step) -> str:
-    """Return what a step says, without who shows it."""
+    """Return the description of a step, without the participants that show it."""
     return sentence(step.text, step.names)

@@ -15,13 +15,13 @@ _NAMED_FACTS = frozenset({"sender", "named_sender"})
 
 
 class Pseudonyms:
-    """Gives each participant one other name, the same in every trace."""
+    """Replaces each participant's name by another, the same in every trace."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
 
     def replaced(self, trace: Trace) -> Trace:
-        """Return the trace with other names everywhere."""
+        """Return the trace with all names replaced."""
         evidence = trace.evidence
         people = [self._person(one) for one in evidence.people]
         summary = evidence.summary

@@ -1,8 +1,8 @@
-"""What happened to a message, as a value, and the reader that makes it of digests.
+"""What happened to a message, as a value, and the reader that builds it from digests.
 
-Nothing here reads a topic or a clock. The rows are those that the job's reader makes of
-records, and the views are those of the job; so what a trace concludes is what a job
-would have concluded of the same records.
+This module reads neither a topic nor a clock. The rows come from the job's reader, and
+the views are those of the job; so a trace concludes what a job would have concluded
+from the same records.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class Trace(msgspec.Struct, frozen=True):
 
     Attributes:
         protocol: Name of its protocol.
-        evidence: What frames show, and what the view concluded.
-        taps: Taps of the records that were read, with the spans in which each may have
-            missed records: from, to, Unix ms.
+        evidence: Evidence from frames, and conclusions of the view.
+        taps: Taps of the records that were read, with the periods in which each may
+            have missed records: from, to, Unix ms.
         settings: Settings of the view.
         in_gaps: Kinds of incidents during which every tap of the channel had a capture
             gap.
         records: Number of records of the channel that were read.
         from_ms, to_ms: Record times of the first and of the last record that was read,
-            Unix ms; None without one.
+            Unix ms; None if none was read.
     """
 
     protocol: str
@@ -74,7 +74,7 @@ class Trace(msgspec.Struct, frozen=True):
 
     @property
     def begin_ms(self) -> int:
-        """The moment from which relative times count, Unix ms."""
+        """Time from which relative times count, Unix ms."""
         appeared_ms = self.evidence.appeared_ms
         return appeared_ms if appeared_ms is not None else self.from_ms or 0
 
@@ -86,9 +86,9 @@ class TraceReader:
         protocol: Protocol of the channel.
         subjects: Messages to trace, all of the same channel.
         settings: Settings of the views.
-        has_all_numbers: Whether the rows have every record of the taps, so that a
-            missing sequence number is a missing record.
-        unread: Sentences on records that could not be read.
+        has_all_numbers: Whether the rows include every record of the taps, so that a
+            missing sequence number means a missing record.
+        unread: Sentences about records that could not be read.
 
     Raises:
         Untraceable: The protocol has no tracing.
@@ -114,11 +114,11 @@ class TraceReader:
         self._clock_ms = 0
 
     def take(self, rows: Iterable[tuple[str, bytes]], clock_ms: int) -> None:
-        """Take the rows of the next records, then move the clock.
+        """Process the rows of the next records, then advance the clock.
 
         Args:
-            rows: Key of a view and packed digest; those of other views are ignored.
-            clock_ms: Greatest record time up to there, Unix ms.
+            rows: Key of a view and encoded digest; rows of other views are ignored.
+            clock_ms: Maximum record time so far, Unix ms.
         """
         kind = self._protocol.kind
         digests: defaultdict[str, list[Any]] = defaultdict(list)
@@ -138,7 +138,7 @@ class TraceReader:
     def traces(
         self, records: int, from_ms: int | None, to_ms: int | None
     ) -> list[Trace]:
-        """Return what is known now of each message, in the order of the subjects.
+        """Return the current state of each message, in the order of the subjects.
 
         Args:
             records: See `Trace`.
@@ -179,7 +179,7 @@ class TraceReader:
         )
 
     def _numbered(self, digest: TapDigest) -> TapDigest:
-        """Remove sequence numbers if some of them lie in other partitions."""
+        """Remove sequence numbers if some of them are in other partitions."""
         if self._has_all_numbers:
             return digest
         return msgspec.structs.replace(
@@ -191,7 +191,7 @@ class TraceReader:
     def _complete(
         self, evidence: Evidence, taps: Mapping[str, Sequence[tuple[int, int]]]
     ) -> Evidence:
-        """Add the capture gaps of the taps, and what the reading itself hides."""
+        """Add the capture gaps of the taps, and those caused by the reading itself."""
         if evidence.appeared_ms is None:
             return evidence
         settings = self._settings

@@ -1,4 +1,4 @@
-"""The words of a trace, for the terminal and for pages."""
+"""The words of a trace, for terminal and pages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def tone_of(step: Step) -> Tone:
 
 
 def lane_names(trace: Trace) -> list[str]:
-    """Return the participants that a step is about, the sender first."""
+    """Return the participants that a step concerns, the sender first."""
     used = {name for step in trace.evidence.steps for name in (step.by, step.to)}
     names = [one.name for one in trace.evidence.people]
     return [
@@ -46,7 +46,7 @@ def lane_names(trace: Trace) -> list[str]:
 
 
 def facts_of(trace: Trace) -> Iterator[tuple[str, str]]:
-    """Yield what is known of the message itself, by its word."""
+    """Yield the facts about the message itself, by their labels."""
     yield "message", printable(trace.message_id)
     yield "channel", printable(trace.channel)
     for name, value in trace.evidence.facts.items():
@@ -59,7 +59,7 @@ def facts_of(trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 def findings_of(trace: Trace) -> Iterator[tuple[str, str]]:
-    """Yield incidents, conclusions and what cannot be known, by their word."""
+    """Yield incidents, conclusions and what cannot be known, by their labels."""
     evidence = trace.evidence
     for incident in incident_objects(trace):
         ended = incident["ended"]
@@ -83,7 +83,7 @@ def conclusion_text(conclusion: Conclusion) -> str:
 
 
 def relative_time(after_ms: int) -> str:
-    """Return a time after the begin of a trace, or before it, such as -0:03:43."""
+    """Return a time relative to the start of a trace, such as -0:03:43."""
     sign = "-" if after_ms < 0 else "+"
     seconds, ms = divmod(abs(after_ms), 1000)
     if seconds < 60:

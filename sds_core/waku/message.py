@@ -8,9 +8,8 @@ from hashlib import sha256
 
 import msgspec
 
-# Which pubsub topic carries a content topic.
-#
-# Sources: 23/WAKU2-TOPICS; 51/WAKU2-RELAY-SHARDING, "Automatic sharding"; `@waku/utils`
+# Which pubsub topic carries a content topic. Sources: 23/WAKU2-TOPICS;
+# 51/WAKU2-RELAY-SHARDING, "Automatic sharding"; `@waku/utils`
 # src/common/sharding/topics.ts.
 
 _DIGITS = re.compile("[0-9]+")
@@ -29,7 +28,7 @@ class BadContentTopic(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ContentTopic:
-    """A content topic in its parts; none is empty.
+    """The parts of a content topic; none is empty.
 
     Attributes:
         application, version: They determine its shard.
@@ -43,9 +42,9 @@ class ContentTopic:
 
 
 def parse_content_topic(topic: str) -> ContentTopic:
-    """Read `/application/version/name/encoding`, or the same after `/0`.
+    """Parse `/application/version/name/encoding`, or the same after `/0`.
 
-    The number in front is the generation of the sharding; 0 is the only one there is.
+    The leading number is the generation of the sharding; only 0 exists.
 
     Raises:
         BadContentTopic: It has another form, or another generation.
@@ -69,7 +68,7 @@ def shard_of(topic: ContentTopic, shards: int) -> int:
 
     Args:
         topic: The content topic.
-        shards: How many the cluster has, at least 1; 8 in the Waku Network.
+        shards: Number of shards of the cluster, at least 1; 8 in the Waku Network.
     """
     digest = sha256((topic.application + topic.version).encode()).digest()
     return int.from_bytes(digest[-8:], "big") % shards
@@ -86,7 +85,7 @@ def autosharded_topic(content_topic: str, cluster: int, shards: int) -> str:
     Args:
         content_topic: The content topic.
         cluster: The cluster; 1 is the Waku Network.
-        shards: How many the cluster has, at least 1; 8 in the Waku Network.
+        shards: Number of shards of the cluster, at least 1; 8 in the Waku Network.
 
     Raises:
         BadContentTopic: The content topic has another form.
@@ -137,7 +136,7 @@ def message_hash(
     """Return the deterministic hash of a Waku message, 32 bytes (14/WAKU2-MESSAGE).
 
     Args:
-        pubsub_topic: where it is relayed.
+        pubsub_topic: Topic on which it is relayed.
         payload: its content.
         topic: its content topic.
         meta: its meta attribute, at most 64 bytes.

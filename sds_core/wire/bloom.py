@@ -2,10 +2,10 @@
 
 A participant adds the ids of received messages to a filter, and sends the filter with
 every message. Both dialects use the same size and derive k indices from two hashes in
-the same way. Hash, byte order and wire form differ: a filter of one dialect cannot be
-read as one of the other.
+the same way. Hash, byte order and wire form differ, so a filter of one dialect cannot
+be read as one of the other.
 
-Sources: js-waku packages/sds/src/bloom_filter and nim_hashn, whose answers are in
+Sources: js-waku packages/sds/src/bloom_filter and nim_hashn, whose results are in
 tests/vectors; nim-sds sds/bloom.nim and sds/protobuf.nim, and Nim's hash of strings
 since version 2.2.4.
 """
@@ -34,22 +34,24 @@ _BITS_TAG = 0x0A
 _ERROR_RATE_UNIT = 1_000_000
 
 MAX_K = 32
-"""Most hashes a header may ask for: 32 belongs to an error rate of 2**-32, and each
-costs time in every search."""
+"""Maximum number of hashes in a header.
+
+32 hashes mean an error rate of 2**-32, and each costs time in every search.
+"""
 
 MAX_M_BITS = 1 << 23
-"""Most bits a header may ask for: 1 MiB, six times the longest Waku message."""
+"""Maximum number of bits in a header: 1 MiB, six times the longest Waku message."""
 
 _FEW = 32
-"""Below this number of ids, arrays cost more than they save."""
+"""Number of ids below which arrays cost more than they save."""
 
 _SPEC = Dialect.SPEC
 
-# nim-sds sds/bloom.nim, hashN: made with the checks for overflow off, and the least
+# nim-sds sds/bloom.nim, hashN: compiled with overflow checks off, and the minimum
 # integer has no positive counterpart.
 _INT64_MIN = -(1 << 63)
 
-# hashN of both: the second hash is that of the id with this behind it.
+# hashN of both libraries: the second hash is that of the id with this suffix.
 _SECOND_HASH_SUFFIX = b" b"
 
 
@@ -59,12 +61,12 @@ class BloomParameters:
 
     Attributes:
         capacity: number of ids for which the filter is designed, at least 1.
-        error_rate: share of false positives when it holds them, in (0, 1).
+        error_rate: share of false positives at that number of ids, in (0, 1).
         bits_per_element: bits for each id.
         k: indices for each id.
         m_bits: bits in use.
-        length_bytes: bytes of the bits on the wire; whole words, always one more than
-            the full words in use.
+        length_bytes: bytes of the bits on the wire; whole words, always one word more
+            than the bits need.
     """
 
     capacity: int
@@ -85,7 +87,8 @@ class BloomParameters:
         bits_per_element = math.ceil(-math.log(self.error_rate) / math.log(2) ** 2)
         m_bits = self.capacity * bits_per_element
         length_bytes = _WORD_BYTES * (1 + m_bits // _WORD_BITS)
-        # The way round a frozen dataclass that its documentation gives.
+        # The documentation of dataclasses gives this way to set a field of a frozen
+        # one.
         object.__setattr__(self, "bits_per_element", bits_per_element)
         object.__setattr__(self, "k", round(math.log(2) * bits_per_element))
         object.__setattr__(self, "m_bits", m_bits)
@@ -99,7 +102,7 @@ DEFAULT_PARAMETERS = BloomParameters(capacity=10_000, error_rate=0.001)
 def probes(
     message_id: str, dialect: Dialect, m_bits: int, k: int
 ) -> tuple[tuple[int, int], ...]:
-    """Return where a filter has the k bits of an id, as (byte index, bit mask).
+    """Return the positions of an id's k bits in a filter, as (byte index, bit mask).
 
     With `bits` from `filter_bits`, the id is (probably) in the filter if
     `all(bits[index] & mask for index, mask in probes)`. Filters of the same dialect,
@@ -109,7 +112,7 @@ def probes(
     for ASCII; all ids in use are ASCII.
 
     Args:
-        message_id: the id as text, not the bytes that it may stand for in hex.
+        message_id: the id as text, not the bytes that it may represent in hex.
         dialect: dialect, which decides hash and byte order.
         m_bits: bits in use, at least 1.
         k: indices for each id.
@@ -125,16 +128,16 @@ def probes(
     return tuple([(index >> 3, 1 << (index & 7)) for index in indices])
 
 
-# Participants that share a process put the same ids into their filters, soon after each
-# other. A kilobyte each.
+# Participants in the same process add the same ids to their filters, soon after each
+# other. Each entry needs about a kilobyte.
 _recent_probes = functools.lru_cache(maxsize=16_384)(probes)
 
 
 def double_hash(hash_a: int, hash_b: int, m_bits: int, k: int) -> list[int]:
     """Return k indices in [0, m_bits) from two signed hashes.
 
-    |A + n * B| mod m with A = |hash_a| mod m, B = |hash_b| mod m, n = 0 .. k - 1
-    (Kirsch and Mitzenmacher, "Less Hashing, Same Performance").
+    They are |A + n * B| mod m with A = |hash_a| mod m, B = |hash_b| mod m, n = 0 .. k -
+    1 (Kirsch and Mitzenmacher, "Less Hashing, Same Performance").
     """
     a = _residue(hash_a, m_bits)
     b = _residue(hash_b, m_bits)
@@ -149,12 +152,13 @@ def filter_bits(
     Args:
         dialect: the dialect of the frame.
         raw: `Frame.bloom_filter`.
-        parameters: parameters of sender and receiver. Used only for SPEC, whose filters
-            do not contain them; filters of NIM do.
+        parameters: parameters of sender and receiver. They are used only for SPEC,
+            whose filters do not contain them; filters of NIM do.
 
     Raises:
-        BloomWrongLength: a SPEC filter is not as long as `parameters` ask for.
-        BloomBadHeader: a NIM filter's header is unusable.
+        BloomWrongLength: a SPEC filter does not have the length that `parameters`
+            require.
+        BloomBadHeader: a NIM filter's header is invalid.
     """
     if dialect is _SPEC:
         if len(raw) != parameters.length_bytes:
@@ -185,7 +189,7 @@ def count_set_bits(
 
 
 class BloomFilter:
-    """A filter that ids can be added to and looked up in.
+    """A filter to which ids can be added, and in which they can be looked up.
 
     Attributes:
         dialect: dialect, which decides hash, byte order and wire form.
@@ -193,7 +197,7 @@ class BloomFilter:
         k: indices for each id.
         bits: the words in the dialect's order of bytes.
         capacity: number of ids for which the filter is designed.
-        error_rate_millionths: share of false positives it is made for, times 10**6.
+        error_rate_millionths: designed share of false positives, times 10**6.
     """
 
     __slots__ = ("bits", "capacity", "dialect", "error_rate_millionths", "k", "m_bits")
@@ -203,13 +207,13 @@ class BloomFilter:
         dialect: Dialect,
         parameters: BloomParameters = DEFAULT_PARAMETERS,
     ) -> None:
-        """Make an empty filter of the size that `parameters` ask for."""
+        """Make an empty filter of the size that `parameters` require."""
         self.dialect = dialect
         self.m_bits = parameters.m_bits
         self.k = parameters.k
         self.bits = bytearray(parameters.length_bytes)
         self.capacity = parameters.capacity
-        # Cut off, not rounded, as nim-sds does.
+        # Truncated, not rounded, as in nim-sds.
         self.error_rate_millionths = int(parameters.error_rate * _ERROR_RATE_UNIT)
 
     @classmethod
@@ -219,7 +223,7 @@ class BloomFilter:
         raw: bytes,
         parameters: BloomParameters = DEFAULT_PARAMETERS,
     ) -> BloomFilter:
-        """Read a filter as it was on the wire; see `filter_bits` for the arguments.
+        """Decode a filter from the wire; see `filter_bits` for the arguments.
 
         Raises:
             BloomError: The bytes are not a filter of the dialect.
@@ -291,41 +295,42 @@ class BloomFilter:
         return count_set_bits(self.dialect, self.bits, self.m_bits)
 
     def false_positive_rate(self) -> float:
-        """Return the chance, in [0, 1], that an id never put in seems to be in.
+        """Return the probability, in [0, 1], that an absent id seems present.
 
         It follows from the fill, not from the filter's parameters.
         """
         return false_positive_rate(self.bits_set(), self.m_bits, self.k)
 
     def estimated_ids(self) -> float:
-        """Return about how many ids are in; infinity if every bit is set."""
+        """Return the estimated number of ids; infinity if every bit is set."""
         return estimated_ids(self.bits_set(), self.m_bits, self.k)
 
 
 def false_positive_rate(set_bits: int, m_bits: int, k: int) -> float:
-    """Return the chance, in [0, 1], that an id never put in seems to be in."""
+    """Return the probability, in [0, 1], that an absent id seems present."""
     return float((set_bits / m_bits) ** k)
 
 
 def estimated_ids(set_bits: int, m_bits: int, k: int) -> float:
-    """Return about how many ids set that many bits; infinity if all are set.
+    """Return the estimated number of ids for set bits; infinity if all are set.
 
-    -(m / k) * ln(1 - X / m) (Swamidass and Baldi, 2007).
+    It is -(m / k) * ln(1 - X / m) (Swamidass and Baldi, 2007).
     """
     if set_bits == m_bits:
         return math.inf
-    # log1p keeps a nearly empty filter exact, and an empty one at 0.
+    # log1p is exact for a nearly empty filter, and gives 0 for an empty one.
     return -(m_bits / k) * math.log1p(-set_bits / m_bits) + 0.0
 
 
 def _split_nim(
     raw: bytes,
 ) -> tuple[bytes | memoryview, sds_nim_pb2.BloomFilter, int, int]:
-    """Return the bits of a nim-sds filter, its header, and m_bits and k, checked.
+    """Return the checked bits of a nim-sds filter, its header, and m_bits and k.
 
     nim-sds writes the bits first, so only the rest needs to be parsed. Another order is
-    valid protobuf too, and costs a copy. No memory is allocated by the size that the
-    header claims. nim-sds requires all fields; this reader only those that it needs.
+    valid protobuf too, and costs a copy. The size in the header never causes an
+    allocation. nim-sds requires all fields; this function requires only those that it
+    needs.
     """
     bits: bytes | memoryview
     span = _leading_bits(raw)
@@ -335,7 +340,7 @@ def _split_nim(
             bits = header.bits
         else:
             header = sds_nim_pb2.BloomFilter.FromString(raw[span.stop :])
-            # No library writes the bits twice; in protobuf the last value counts.
+            # No library writes the bits twice; protobuf uses the last value.
             bits = header.bits or memoryview(raw)[span]
     except DecodeError as error:
         raise BloomBadHeader(str(error), len(raw)) from None
@@ -354,11 +359,11 @@ def _split_nim(
 
 
 def _leading_bits(raw: bytes) -> slice | None:
-    """Return where the bits stand if field 1 comes first, whole; else None."""
+    """Return the position of the bits if field 1 is first and whole; else None."""
     if not raw or raw[0] != _BITS_TAG:
         return None
     length = 0
-    # Three bytes hold lengths to 2 MiB, a hundred times those in use.
+    # Three bytes hold lengths up to 2 MiB, a hundred times those in use.
     for position, byte in enumerate(raw[1:4]):
         length |= (byte & 0x7F) << (7 * position)
         if byte < 0x80:
@@ -368,7 +373,7 @@ def _leading_bits(raw: bytes) -> slice | None:
 
 
 def id_hashes(message_id: str, dialect: Dialect) -> tuple[int, int]:
-    """Return the two signed hashes that `double_hash` makes indices of."""
+    """Return the two signed hashes from which `double_hash` computes indices."""
     first = message_id.encode()
     second = first + _SECOND_HASH_SUFFIX
     if dialect is _SPEC:
@@ -386,13 +391,13 @@ def _residues(message_id: str, dialect: Dialect, m_bits: int) -> tuple[int, int]
 
 
 def _signed64(value: int) -> int:
-    """Read an unsigned 64-bit integer as a signed one."""
+    """Return an unsigned 64-bit integer as a signed one."""
     return value - (1 << 64) if value >> 63 else value
 
 
 def _residue(hashed: int, m_bits: int) -> int:
-    """Return |hashed| mod m_bits as both libraries' machines compute it."""
+    """Return |hashed| mod m_bits as both libraries compute it on 64-bit machines."""
     if hashed == _INT64_MIN:
-        # It stays negative, and so does its remainder.
+        # The absolute value stays negative, and so does its remainder.
         return -(-hashed % m_bits)
     return abs(hashed) % m_bits

@@ -1,10 +1,10 @@
-"""Bytes <-> Frame, in either dialect; `nim` has that of nim-sds.
+"""Bytes <-> Frame, in either dialect; `nim` has the part of nim-sds.
 
-Sources of the other: SDS, "Wire protocol"; js-waku
+Sources of the specification's dialect: SDS, "Wire protocol"; js-waku
 packages/proto/src/lib/sds_message.proto.
 
-A message does not name its dialect. Field 2 distinguishes them: the message id
-(length-delimited) in the specification, the lamport timestamp (a varint) in nim-sds.
+A message does not name its dialect. Field 2 distinguishes them: in the specification it
+is the message id (length-delimited), in nim-sds the lamport timestamp (a varint).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from sds_core.wire.message import read_message, write_message
 from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
 
 if api_implementation.Type() != "upb":
-    # The pure Python implementation is 18 times slower and would pass unnoticed until
-    # the monitor falls behind.
+    # The pure Python implementation is 18 times slower, which would not be noticed
+    # until the monitor lags.
     _message = (
         "sds_core.wire needs protobuf's upb implementation, but found "
         f"'{api_implementation.Type()}': install protobuf from a wheel and unset "
@@ -29,13 +29,13 @@ if api_implementation.Type() != "upb":
     raise ImportError(_message)
 
 MAX_VALUE_BYTES = 4 * 1024 * 1024
-"""Longest value, in bytes, that is decoded (docs/records.md).
+"""Maximum length of a value that is decoded, bytes (docs/records.md).
 
 Relays carry at most 150 KB (64/WAKU2-NETWORK), so real frames are far shorter. A longer
-record could take the memory and time of thousands.
+record could cost the memory and time of thousands.
 """
 
-# Tags, (field number << 3 | wire type), of the fields that come first in a message.
+# Tags, (field number << 3 | wire type), of the first fields of a message.
 _FIELD_1_LENGTH_DELIMITED = 0x0A
 _FIELD_2_VARINT = 0x10
 _FIELD_2_LENGTH_DELIMITED = 0x12
@@ -45,10 +45,10 @@ _NIM = Dialect.NIM
 
 
 def decode(value: bytes) -> Frame:
-    """Read one SDS message.
+    """Decode one SDS message.
 
-    The checks come in the order of the classes in errors.py; the first that fails
-    gives the reason.
+    The checks are in the order of the classes in errors.py; the first that fails gives
+    the reason.
 
     Raises:
         UndecodableFrame: The bytes are not an SDS message; `reason` says why.
@@ -67,18 +67,18 @@ def decode(value: bytes) -> Frame:
 
 
 def encode(frame: Frame) -> bytes:
-    """Write `frame` in its dialect, byte for byte as the dialect's own library would.
+    """Encode `frame` in its dialect, byte for byte as the dialect's own library does.
 
-    Decoding gives the frame back if it has an id, a channel and a kind that fits
-    (`Frame.build` sees to the latter), and is not longer than MAX_VALUE_BYTES.
+    Decoding returns an equal frame if it has an id, a channel and a matching kind
+    (`Frame.build` ensures the latter), and is not longer than MAX_VALUE_BYTES.
 
     Raises:
-        ValueError: a field cannot be written: a lamport timestamp out of [0, 2**64), or
-            text that UTF-8 cannot express.
+        ValueError: a field cannot be encoded: a lamport timestamp out of [0, 2**64), or
+            text that UTF-8 cannot represent.
     """
     if frame.dialect is _NIM:
         return nim.encode(frame)
-    # Fields stand in the order of their numbers, and nothing empty is written.
+    # Fields are in the order of their numbers, and empty fields are omitted.
     return write_message(sds_spec_pb2.SdsMessage, frame)
 
 
@@ -87,15 +87,15 @@ def dialect_of(value: bytes) -> Dialect:
 
     Both libraries write fields in order, so that field 2 is first or follows field 1.
     Any other order is valid protobuf too: then the protobuf library searches for field
-    2, at a cost that no input can drive up. Without field 2, as in an ephemeral message
-    of nim-sds, the fields 4 to 7 decide: only nim-sds has them. Field 2 in both wire
-    types is written by no library; the one in its usual place counts, else SPEC.
+    2, at a cost that does not depend on the input. Without field 2, as in an ephemeral
+    message of nim-sds, the fields 4 to 7 decide: only nim-sds has them. No library
+    writes field 2 in both wire types; the one in its usual position counts, else SPEC.
 
     Raises:
         MalformedProtobuf: it is not protobuf.
     """
     tag = value[0]
-    # A field 1 of up to 127 bytes: its length is one byte.
+    # A field 1 of up to 127 bytes has a length of one byte.
     if tag == _FIELD_1_LENGTH_DELIMITED and len(value) > 1 and value[1] < 0x80:
         after_field_1 = 2 + value[1]
         if after_field_1 < len(value):

@@ -14,8 +14,8 @@
         ├── BloomWrongLength
         └── BloomBadHeader
 
-Each class carries its values as attributes and repeats them in its message. The values
-are the exception's `args`, so that an error survives pickling between processes.
+Each class has its values as attributes and in its message. The values are the
+exception's `args`, so that an error survives pickling between processes.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class WireError(ValueError):
 
     Attributes:
         text: Template of the message, filled with the attributes. It quotes at most 80
-            characters of an id, since others choose ids.
+            characters of an id, because senders choose ids.
     """
 
     text: ClassVar[str]
 
     def __str__(self) -> str:
-        """Fill the attributes into the message."""
+        """Insert the attributes into the message."""
         return self.text.format_map(vars(self))
 
 
@@ -72,7 +72,7 @@ class ValueTooLarge(UndecodableFrame):
 
 @dataclass(eq=False, repr=False)
 class MalformedProtobuf(UndecodableFrame):
-    """The bytes are not protobuf, or not that of an SDS message."""
+    """The bytes are not protobuf, or not the protobuf of an SDS message."""
 
     reason = Reason.PROTOBUF_ERROR
     text = "{actual_bytes} bytes are no SDS message: {detail}"
@@ -83,7 +83,7 @@ class MalformedProtobuf(UndecodableFrame):
 
 @dataclass(eq=False, repr=False)
 class NoMessageId(UndecodableFrame):
-    """The message has no id, so that nothing could ever refer to it."""
+    """The message has no id, so no other message could refer to it."""
 
     reason = Reason.NO_MESSAGE_ID
     text = "a message in dialect {dialect} has no message id"
@@ -93,7 +93,7 @@ class NoMessageId(UndecodableFrame):
 
 @dataclass(eq=False, repr=False)
 class NeitherLamportNorContent(UndecodableFrame):
-    """The message is of no kind: not content, not sync, not ephemeral."""
+    """The message has no kind: it is neither content, sync nor ephemeral."""
 
     reason = Reason.NEITHER_LAMPORT_NOR_CONTENT
     text = (
@@ -107,7 +107,7 @@ class NeitherLamportNorContent(UndecodableFrame):
 
 @dataclass(eq=False, repr=False)
 class NoChannel(UndecodableFrame):
-    """The message does not say to which channel it belongs."""
+    """The message does not contain its channel id."""
 
     reason = Reason.NO_CHANNEL
     text = "message {message_id!r:.80} in dialect {dialect} names no channel"
@@ -118,7 +118,7 @@ class NoChannel(UndecodableFrame):
 
 @dataclass(eq=False, repr=False)
 class NameTooLong(UndecodableFrame):
-    """The id of the message, its sender or its channel is too long to be kept."""
+    """The id of the message, its sender or its channel is too long."""
 
     reason = Reason.NAME_TOO_LONG
     text = (
@@ -132,12 +132,12 @@ class NameTooLong(UndecodableFrame):
 
 
 class BloomError(WireError):
-    """The bytes of a bloom filter cannot be read as one."""
+    """The bytes are not a bloom filter."""
 
 
 @dataclass(eq=False, repr=False)
 class BloomWrongLength(BloomError):
-    """A filter without a header does not have the length its parameters ask for."""
+    """A filter without a header has not the length that its parameters require."""
 
     text = "a bloom filter has {actual_bytes} bytes instead of {expected_bytes}"
 

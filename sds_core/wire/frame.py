@@ -1,7 +1,7 @@
 """One SDS message of either dialect as a value.
 
-SDS calls it *message*. This project calls the bytes on the wire *frame*, and uses
-*message* for what participants send: one message may appear in many frames.
+SDS calls it *message*. In this project, *frame* means the bytes on the wire, and
+*message* what participants send: one message may appear in many frames.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from sds_core.wire.errors import NeitherLamportNorContent
 class Dialect(StrEnum):
     """The two incompatible field layouts in use.
 
-    SPEC is that of the specification and of js-waku, NIM that of nim-sds. Each also
-    has its own bloom filter and its own clock: the lamport timestamps of SPEC are
-    milliseconds, those of NIM are seconds. They cannot be compared.
+    SPEC is that of the specification and of js-waku, NIM that of nim-sds. Each has its
+    own bloom filter and its own unit of lamport timestamps: milliseconds in SPEC,
+    seconds in NIM. They cannot be compared.
     """
 
     SPEC = "spec"
@@ -37,8 +37,8 @@ class FrameKind(StrEnum):
     EPHEMERAL = "ephemeral"
 
 
-# Members of an enum are slow to reach by name (a descriptor in Python 3.11), and
-# kind_of runs for every frame.
+# Access to an enum's member by name is slow (a descriptor in Python 3.11), and kind_of
+# runs for every frame.
 _CONTENT = FrameKind.CONTENT
 _SYNC = FrameKind.SYNC
 _EPHEMERAL = FrameKind.EPHEMERAL
@@ -49,7 +49,7 @@ class HistoryEntryLike(Protocol):
 
     @property
     def message_id(self) -> str:
-        """The id of the message named; may be empty in a frame from a stranger."""
+        """The id of the named message; untrusted senders may leave it empty."""
 
     @property
     def retrieval_hint(self) -> bytes:
@@ -61,10 +61,10 @@ class HistoryEntryLike(Protocol):
 
 
 class HistoryEntry(NamedTuple):
-    """A message named by another: a causal dependency, or one asked for (SDS-R).
+    """A message that another names: a causal dependency, or a requested one (SDS-R).
 
     Attributes:
-        message_id: the id of the message named.
+        message_id: the id of the named message.
         retrieval_hint: helps to fetch it elsewhere, for example a Waku message hash;
             empty if unknown.
         sender_id: who sent it; empty if unknown.
@@ -78,22 +78,22 @@ class HistoryEntry(NamedTuple):
 class Frame(NamedTuple):
     """One SDS message as a value.
 
-    A named tuple because nothing immutable is made faster, and a frame is made for
-    every record. `decode` leaves the entries where the protobuf library put them:
-    `causal_history` and `repair_request` are then its own sequences, which cannot be
-    pickled or hashed. `detached` gives the same frame without them. Two frames are
-    equal if they say the same, wherever their entries live.
+    It is a named tuple because no other immutable type is created faster, and a frame
+    is made for every record. `decode` leaves the entries in protobuf's containers:
+    `causal_history` and `repair_request` are then protobuf sequences, which cannot be
+    pickled or hashed. `detached` returns the same frame without them. Two frames are
+    equal if their values are equal, whatever their containers.
 
     Attributes:
-        dialect: the layout it was read in, or will be written in.
+        dialect: the layout from which it was decoded, or in which it will be encoded.
         kind: content, sync or ephemeral; follows from lamport and content.
         sender_id: the sender; empty if unknown, as in most frames of nim-sds.
         message_id: never empty in a decoded frame.
         channel_id: never empty in a decoded frame.
         lamport: Lamport timestamp in [0, 2**64), in the dialect's unit; None if absent.
-        causal_history: the messages this one depends on, in the sender's order.
+        causal_history: the messages on which this one depends, in the sender's order.
         bloom_filter: filter in the dialect's wire form; empty if absent. See bloom.py.
-        repair_request: the messages the sender asks for (SDS-R).
+        repair_request: the messages that the sender requests (SDS-R).
         content: the application's bytes, opaque to us.
     """
 
@@ -125,7 +125,7 @@ class Frame(NamedTuple):
         """Return a frame whose kind follows from its lamport timestamp and content.
 
         Raises:
-            NeitherLamportNorContent: it would be of no kind.
+            NeitherLamportNorContent: it would have no kind.
         """
         kind = kind_of(lamport, content)
         if kind is None:
@@ -151,7 +151,7 @@ class Frame(NamedTuple):
         )
 
     def __eq__(self, other: object) -> bool:
-        """Compare by meaning: entries by their values, not by their containers."""
+        """Compare by value: entries by their values, not by their containers."""
         return isinstance(other, Frame) and tuple(self.detached()) == tuple(
             other.detached()
         )
@@ -161,12 +161,12 @@ class Frame(NamedTuple):
         return not self == other
 
     def __hash__(self) -> int:
-        """Hash by meaning, so that equal frames have equal hashes."""
+        """Hash by value, so that equal frames have equal hashes."""
         return hash(tuple(self.detached()))
 
 
 def kind_of(lamport: int | None, content: bytes) -> FrameKind | None:
-    """Return the kind of a frame, or None if it is of no kind.
+    """Return the kind of a frame, or None if it has no kind.
 
     A lamport timestamp of 0 is present; empty content is absent, as in js-waku.
     """

@@ -14,10 +14,10 @@ from sds_core.wire.frame import Dialect, Frame, HistoryEntryLike, kind_of
 from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
 
 MAX_ID_CHARACTERS = 512
-"""Longest id of a message, participant, channel, peer or tap (docs/records.md).
+"""Maximum length of an id: message, participant, channel, peer, tap (docs/records.md).
 
-Ids of messages of js-waku have 64 characters, content topics some 50, and peer ids 53.
-All of these are kept in memory for longer than their frames."""
+Message ids of js-waku have 64 characters, content topics about 50, and peer ids 53. All
+of these are kept in memory for longer than their frames."""
 
 
 def read_message(
@@ -44,7 +44,7 @@ def read_message(
     if not message_id:
         raise NoMessageId(dialect)
     lamport: int | None = message.lamport_timestamp
-    # Asking for presence costs as much as the access: only 0 can mean absent.
+    # Checking presence costs as much as the access, and only 0 can mean absent.
     if not lamport and not message.HasField("lamport_timestamp"):
         lamport = None
     content = message.content

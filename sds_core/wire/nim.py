@@ -21,17 +21,17 @@ _NIM = Dialect.NIM
 _ID_OF = attrgetter("message_id")
 
 _MOST_BARE_IDS = 1_000
-"""Longest history of bare ids that is read; nim-sds sends ten."""
+"""Maximum length of a history of bare ids that is read; nim-sds sends ten."""
 
 _MESSAGE_ID_TAG = 0x0A
-"""Field 1 of a HistoryEntry, length-delimited; as text, a line feed."""
+"""Tag of field 1 of a HistoryEntry, length-delimited; as text, a line feed."""
 
 
 def decode(value: bytes) -> Frame:
-    """Read `value` as a message of this dialect.
+    """Decode `value` as a message of this dialect.
 
-    nim-sds itself is stricter: it refuses a message without lamport timestamp or
-    without (possibly empty) content.
+    nim-sds itself is stricter: it refuses a message without a lamport timestamp or
+    without content, which may be empty.
 
     Raises:
         UndecodableFrame: The bytes are not a message of nim-sds.
@@ -44,7 +44,7 @@ def decode(value: bytes) -> Frame:
             causal_history = message.causal_history
             old = not all(map(_ID_OF, causal_history))
         except DecodeError:
-            # Perhaps only because bare ids are no entries.
+            # This may be because bare ids are not entries.
             old = True
         if old:
             message = OldSdsMessage.FromString(value)
@@ -61,10 +61,10 @@ def decode(value: bytes) -> Frame:
 
 
 def encode(frame: Frame) -> bytes:
-    """Write `frame` in this dialect, byte for byte as nim-sds would.
+    """Encode `frame` in this dialect, byte for byte as nim-sds does.
 
-    Fields stand in the order of their numbers. Content and filter are written even if
-    empty; a history is always one of entries, never the bare ids of older peers.
+    Fields are in the order of their numbers. Content and filter are written even if
+    empty. A history is always written as entries, never as the bare ids of older peers.
     """
     return write_message(SdsMessage, frame)
 
@@ -74,11 +74,11 @@ def _read_old_history(entries: Sequence[bytes]) -> tuple[frames.HistoryEntry, ..
 
 
 def _read_old_entry(raw: bytes) -> frames.HistoryEntry:
-    """Read one entry: a HistoryEntry, or the bare message id of an older peer.
+    """Decode one entry: a HistoryEntry, or the bare message id of an older peer.
 
-    Both are length-delimited field 3. What parses as an entry and names a message is
-    one; fields that we do not know are passed over, as everywhere in protobuf. A bare
-    id would have to hold a line feed to pass for an entry.
+    Both are length-delimited field 3. Bytes that parse as an entry and name a message
+    are an entry; unknown fields are skipped, as everywhere in protobuf. A bare id would
+    need a line feed to be read as an entry.
     """
     if _MESSAGE_ID_TAG in raw:
         try:

@@ -1,9 +1,9 @@
-"""Frames as their senders' library writes them, taken apart but hardly read.
+"""Frames in their usual encoding, split into fields without decoding these.
 
-Most of a frame is known from the frames before it. An `Outline` leaves ids and entries
-as bytes, so that the caller can look them up, and read only what is new. It is made
-only of frames of the specification's dialect in which every field stands once, in its
-shortest form, and none is unknown. `decode` reads all others, and says what is wrong.
+Most parts of a frame are known from previous frames. An `Outline` keeps ids and entries
+as bytes, so that the caller can look them up and decode only new ones. Only frames of
+the specification's dialect have an outline, if every field occurs once, in its shortest
+form, and none is unknown. `decode` decodes all others, and reports what is wrong.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ _FILTER_FIELD = sds_spec_pb2.Outline(
 """Tag and length of the field with a filter of the libraries' size."""
 
 _ID_TAG, _HINT_TAG, _SENDER_TAG = 0x0A, 0x12, 0x1A
-"""Of the fields of an entry."""
+"""Number of fields of an entry."""
 
 _SHORT, _MIDDLE, _LONG = 1 << 7, 1 << 14, 1 << 21
-"""Lengths from which on a varint has two, three and four bytes."""
+"""Values from which a varint has two, three and four bytes."""
 
 MAX_OUTLINED_BYTES = _LONG
-"""Longer values have no outline."""
+"""Length from which a value has no outline."""
 
 
 class Outline(NamedTuple):
-    """A frame with a Lamport timestamp, whose history has not been read.
+    """A frame with a Lamport timestamp, whose history has not been decoded.
 
-    It holds for the frame only if `entry_bytes` of all its entries add up to
-    `sizes.history`; otherwise the frame has fields that are not in it.
+    It is valid for the frame only if `entry_bytes` of all its entries add up to
+    `sizes.history`; otherwise the frame has further fields.
 
     Attributes:
         sender_id: UTF-8 or not; empty if unknown.
         message_id, channel_id: UTF-8 or not; never empty.
         lamport: Lamport timestamp, at least 1.
-        causal_history: Each entry as it is on the wire.
-        bloom_filter: As it is on the wire, perhaps a view of the frame's bytes; empty
-            if absent.
-        repair_request: Each entry as it is on the wire.
+        causal_history: Each entry in its wire form.
+        bloom_filter: In its wire form, possibly a view of the frame's bytes; empty if
+            absent.
+        repair_request: Each entry in its wire form.
         content: Content of a content frame; empty for a sync frame.
         sizes: Bytes by part; as `part_sizes` counts them.
     """
@@ -69,11 +69,11 @@ class Outline(NamedTuple):
 
 @native
 def outline_of(value: bytes, most_entries: int) -> Outline | None:
-    """Return the outline of a frame; None if it may not have one.
+    """Return the outline of a frame; None if it cannot have one.
 
     Args:
-        value: The frame as it was on the wire.
-        most_entries: A frame with a longer history has no outline.
+        value: The frame in its wire form.
+        most_entries: Length of a history from which a frame has no outline.
     """
     size = len(value)
     if size > MAX_OUTLINED_BYTES:
@@ -89,7 +89,8 @@ def outline_of(value: bytes, most_entries: int) -> Outline | None:
     if len(entries) > most_entries:
         return None
     sender_id = read.sender_id
-    # Of each text, number or part: its tag, its length if it has one, and itself.
+    # Each text, number or part consists of its tag, its length if it has one, and its
+    # value.
     length: int = len(message_id)
     other: int = length + (2 if length < _SHORT else _overhead(length))
     length = len(channel_id)
@@ -128,10 +129,10 @@ def outline_of(value: bytes, most_entries: int) -> Outline | None:
 def _parsed(
     value: bytes, size: int
 ) -> tuple[sds_spec_pb2.Outline | None, bytes | memoryview]:
-    """Return the fields of a frame, and its filter, if possible without a copy of it.
+    """Return the fields of a frame, and its filter, without a copy of it if possible.
 
-    Protobuf reads a message as it reads the parts between its fields, one after the
-    other. So if all before a filter is a message, the filter is not inside a field.
+    Protobuf decodes a message like the concatenation of its parts. So if the bytes
+    before a filter are a message, the filter is not inside a field.
     """
     if size > _FILTER_BYTES:
         begin = value.rfind(_FILTER_FIELD, 0, size - _FILTER_BYTES)
@@ -155,16 +156,16 @@ def _parsed(
 
 @native
 def entry_bytes(entry: bytes) -> int:
-    """Return how many bytes an entry of a frame takes, with its tag and length."""
+    """Return the length of a frame's entry, including its tag and length."""
     length = len(entry)
     return length + (2 if length < _SHORT else _overhead(length))
 
 
 @native
 def outlined_entry(entry: bytes) -> HistoryEntry | None:
-    """Read an entry of an outline; None if `decode` must read its frame."""
+    """Decode an entry of an outline; None if `decode` must decode its frame."""
     size: int = len(entry)
-    # As both libraries write it: id, hint and sender of less than 128 bytes each.
+    # Both libraries write it so: id, hint and sender of less than 128 bytes each.
     id_end: int = _end_of(entry, 0, _ID_TAG)
     hint_end: int = _end_of(entry, id_end, _HINT_TAG)
     if _end_of(entry, hint_end, _SENDER_TAG) == size:
@@ -180,7 +181,7 @@ def outlined_entry(entry: bytes) -> HistoryEntry | None:
     except DecodeError:
         return None
     parts = read.message_id.encode(), read.retrieval_hint, read.sender_id.encode()
-    # Nothing of no length, and nothing that is not read.
+    # No empty field, and no field that is not decoded.
     if size != sum([entry_bytes(part) for part in parts if part]):
         return None
     return HistoryEntry(read.message_id, read.retrieval_hint, read.sender_id)
@@ -188,7 +189,7 @@ def outlined_entry(entry: bytes) -> HistoryEntry | None:
 
 @native
 def _end_of(entry: bytes, at: int, tag: int) -> int:
-    """Where a field of 1 to 127 bytes ends; where it would begin if there is none."""
+    """Where a field of 1 to 127 bytes ends; the start itself if the field is absent."""
     if at + 1 >= len(entry) or entry[at] != tag:
         return at
     length: int = entry[at + 1]

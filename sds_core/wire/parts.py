@@ -27,7 +27,7 @@ _PARTS = {
 }
 
 _MOST_FIELDS = 2_000
-"""Top-level fields that are told apart; each history entry is one."""
+"""Maximum number of top-level fields that are counted; a history entry is one."""
 
 _VARINT, _FIXED64, _LENGTH_DELIMITED, _START_GROUP, _END_GROUP, _FIXED32 = range(6)
 
@@ -49,12 +49,12 @@ class PartSizes(NamedTuple):
 def part_sizes(dialect: Dialect, value: bytes) -> PartSizes:
     """Return the bytes of each part of a frame.
 
-    The frame must be one that `decode` accepts; the result is undefined otherwise.
-    What follows its first `_MOST_FIELDS` fields counts as `other`.
+    The frame must be one that `decode` accepts; otherwise the result is undefined.
+    Fields after the first `_MOST_FIELDS` count as `other`.
 
     Args:
         dialect: Dialect in which the frame was decoded.
-        value: The frame as it was on the wire.
+        value: The frame in its wire form.
     """
     part_of = _PARTS[dialect]
     sizes = [0] * 5
@@ -88,7 +88,7 @@ def part_sizes(dialect: Dialect, value: bytes) -> PartSizes:
         elif wire_type == _FIXED32:
             position += 4
         else:
-            # Groups are out of use, and still valid protobuf.
+            # Groups are obsolete, but valid protobuf.
             depth += 1 if wire_type == _START_GROUP else -1
     sizes[_OTHER] = end - sum(sizes[:_OTHER])
     return PartSizes(*sizes)
@@ -102,6 +102,6 @@ def _long_varint(value: bytes, position: int, first: int) -> tuple[int, int]:
         position += 1
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
-            # Protobuf takes 64 bits of a length or tag, and drops the rest.
+            # Protobuf uses 64 bits of a length or tag, and ignores the rest.
             return number & 0xFFFF_FFFF_FFFF_FFFF, position
         shift += 7

@@ -9,20 +9,20 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 VARINT, FIXED64, LENGTH_DELIMITED, FIXED32 = 0, 1, 2, 5
-"""Wire types; groups (3 and 4) are out of use and not read here."""
+"""Wire types; groups (3 and 4) are obsolete and not read."""
 
 _LONGEST_VARINT = 10
 _FIXED = {FIXED64: 8, FIXED32: 4}
 
 
 class Field(NamedTuple):
-    """One field as it was on the wire.
+    """One field in its wire form.
 
     Attributes:
         number: Field number, at least 1.
         wire_type: Wire type.
         start: Offset of its tag.
-        value: A varint as a number, anything else as its bytes.
+        value: A varint as a number, any other value as its bytes.
     """
 
     number: int
@@ -32,7 +32,7 @@ class Field(NamedTuple):
 
 
 class BrokenProtobuf(ValueError):
-    """The bytes are not valid protobuf from some field on.
+    """From some field on, the bytes are not valid protobuf.
 
     Attributes:
         offset: Offset of the field's tag, in bytes.

@@ -1,7 +1,7 @@
 """Recognises segments of larger payloads, and reads their headers.
 
-Three layouts are in use, and a segment does not name its layout. All have the hash of
-the whole payload in field 1. The types of the other fields distinguish the layouts,
+Three layouts are in use, and a segment does not contain its layout. All have the hash
+of the whole payload in field 1. The types of the other fields distinguish the layouts,
 except that some segments fit two of them:
 
     field  status-go, LIP-243        nim-segmentation
@@ -56,8 +56,8 @@ class SegmentHeader:
     """Header of one segment.
 
     Attributes:
-        layouts: The layouts that it can be in, at least one: a data segment of
-            status-go is one of LIP-243 too.
+        layouts: The layouts that fit it, at least one: a data segment of status-go is
+            one of LIP-243 too.
         payload_hash: Keccak-256 of the whole payload, 32 bytes.
         index: Position among the segments of its kind, from 0.
         is_parity: Whether it is a parity segment (erasure code) or a data segment.
@@ -80,10 +80,10 @@ class SegmentHeader:
 
 @native
 def read_segment_header(content: bytes) -> SegmentHeader | None:
-    """Read a segment; None if the bytes are not a segment.
+    """Decode a segment; None if the bytes are not a segment.
 
     Fields, their order, the length of the hash, and index against count are checked.
-    Other bytes pass these checks only if they were crafted.
+    Only crafted other bytes pass these checks.
     """
     if not content.startswith(_OPENING):
         return None
@@ -119,7 +119,8 @@ def _lip(numbers: Mapping[int, int], parts: Mapping[int, bytes]) -> SegmentHeade
     if 7 in numbers:
         is_parity = numbers[7] == 1
     else:
-        # Status has no field 7, and wraps only what does not fit into one message.
+        # status-go has no field 7, and wraps only payloads that do not fit into one
+        # message.
         is_parity = data_count == 0
         if is_parity:
             layouts = [SegmentLayout.STATUS_GO]
@@ -164,15 +165,15 @@ def _is_possible(header: SegmentHeader) -> bool:
     whole_bytes = header.whole_bytes
     if whole_bytes is None:
         return True
-    # A parity segment is padded, and may be longer than a short payload.
+    # A parity segment is padded, and can be longer than a short payload.
     fits = header.is_parity or len(header.payload) <= whole_bytes
     return fits and whole_bytes <= _LARGEST_LENGTH
 
 
 def payload_hash(payload: bytes) -> bytes:
-    """Return Keccak-256 of a payload, 32 bytes, which all of its segments have.
+    """Return Keccak-256 of a payload, 32 bytes, which all its segments contain.
 
-    That is Keccak as it was before SHA-3, which pads differently: `hashlib` has only
-    SHA-3.
+    This is Keccak before its standardisation as SHA-3, which pads differently;
+    `hashlib` has only SHA-3.
     """
     return keccak.new(digest_bits=256, data=payload).digest()

@@ -203,7 +203,7 @@ class Deliveries:
         left: int = _LOSSES_PER_FRAME
         message: Message
         for message in self._messages.by_orders(sorted(receiver.waiting)):
-            # A filter of one dialect cannot be searched for ids of the other.
+            # Ids of one dialect cannot be looked up in a filter of the other.
             if message.dialect is not frame.dialect:
                 continue
             order: int = message.order

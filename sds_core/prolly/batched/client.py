@@ -28,19 +28,22 @@ from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 
 _MANY_MORE: Final = 6
-"""If the server has so many times as many unequal nodes, nearly all that is below them
-is missing here: to compare it would cost more than to receive what both have."""
+"""Ratio of the server's unequal nodes to ours above which messages are requested.
+
+Nearly all messages below these nodes are then missing here: comparing them would cost
+more than receiving the common ones.
+"""
 
 
 class BatchedClient:
-    """Finds what two trees do not have in common.
+    """Finds the messages that only one of two trees has.
 
     Args:
         tree: The messages of this side.
-        random_bytes: Returns so many random bytes, for salts.
-        start_ns, end_ns: Compares the messages of these times only, Unix ns, from
-            inclusive to exclusive.
-        limits: What is accepted of the server.
+        random_bytes: Returns the requested number of random bytes, for salts.
+        start_ns, end_ns: Compares only messages of these times, Unix ns, from inclusive
+            to exclusive.
+        limits: Limits on what the server sends.
     """
 
     def __init__(
@@ -56,7 +59,7 @@ class BatchedClient:
         self._end_ns = end_ns
         self._limits = limits
         self._own = self._tree = tree.between(start_ns, end_ns)
-        """What this side has, and the same with what the server has sent."""
+        """The tree of this side, and the same with messages from the server."""
         self._outcome: Outcome | None = None
         self._begin(b"")
 
@@ -68,7 +71,7 @@ class BatchedClient:
     def start(self) -> Sequence[Frame]:
         """Return the message that opens a connection, the first or a later one.
 
-        Messages that came on an earlier one do not come again.
+        Messages that arrived on an earlier connection are not sent again.
         """
         self._tree = self._tree.changed(insert=self._received)
         self._begin(self._random_bytes(SALT_BYTES))
@@ -87,7 +90,7 @@ class BatchedClient:
         return [frame_of(request)]
 
     def receive(self, frame: Frame) -> Sequence[Frame]:
-        """Take an answer of the server; returns the next messages.
+        """Process an answer of the server; returns the next messages.
 
         Raises:
             SyncError: The server does not follow the protocol, or refuses.
@@ -99,8 +102,10 @@ class BatchedClient:
         self._allowance = Allowance(self._limits)
         self._root: pb.Root | None = None
         self._list: Sequence[Node] | None = None
-        """Nodes whose fingerprints were sent last; None before the server's first
-        answer, which names a level of tails."""
+        """Nodes whose fingerprints were sent last.
+
+        None before the server's first answer, which selects a level of tails.
+        """
         self._only_here: Sequence[Node] = ()
         """Nodes that the server does not have."""
         self._awaits_items = False
@@ -155,7 +160,7 @@ class BatchedClient:
         return ()
 
     def _differing(self, message: pb.Step | pb.Items) -> Sequence[Node]:
-        """Return the nodes of this side that the server says it does not have.
+        """Return the nodes of this side that the server reports as missing.
 
         The first answer has the server's root.
         """

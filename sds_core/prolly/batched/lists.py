@@ -1,4 +1,4 @@
-"""Lists of nodes as messages have them: fingerprints and bitmaps."""
+"""Lists of nodes as messages contain them: fingerprints and bitmaps."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from sds_core.prolly.node import Node, keys_below
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 
 FINGERPRINT_BYTES: Final = 6
-"""Two nodes have the same fingerprint once in 2**48 pairs, and the salt is new in each
-session. The root's whole hash finds it out."""
+"""Length of a fingerprint, bytes.
+
+Two nodes have the same fingerprint once in 2**48 pairs, and the salt is new in each
+session. The root's whole hash reveals such a case.
+"""
 
 SALT_BYTES: Final = 16
 
@@ -22,7 +25,7 @@ _T = TypeVar("_T")
 
 
 class Compared(NamedTuple):
-    """A list of nodes of this side, compared with one of the other.
+    """A list of nodes of this side, compared with one of the other side.
 
     Attributes:
         ours: Nodes that the other side does not have.
@@ -39,15 +42,15 @@ def fingerprint(salt: bytes, merkle: bytes) -> bytes:
 
 
 def fingerprints(salt: bytes, nodes: Iterable[Node]) -> bytes:
-    """Return the joined fingerprints of nodes."""
+    """Return the concatenated fingerprints of nodes."""
     return b"".join(fingerprint(salt, node.merkle) for node in nodes)
 
 
 def compare(salt: bytes, nodes: Sequence[Node], theirs: bytes) -> Compared:
-    """Compare nodes of this side with joined fingerprints of the other's.
+    """Compare nodes of this side with concatenated fingerprints of the other side's.
 
     Raises:
-        BadFrame: The fingerprints have an odd length.
+        BadFrame: The length of the fingerprints is not a multiple of one fingerprint's.
     """
     if len(theirs) % FINGERPRINT_BYTES:
         text = f"{len(theirs)} bytes are no fingerprints"
@@ -73,10 +76,10 @@ def bitmap(marks: Sequence[bool]) -> bytes:
 
 
 def marked(marks: bytes, things: Sequence[_T]) -> list[_T]:
-    """Return what a bitmap marks.
+    """Return the items that a bitmap marks.
 
     Raises:
-        BadFrame: It marks more than there is.
+        BadFrame: It marks more items than the list has.
     """
     bits = bin(int.from_bytes(marks, "little"))[:1:-1].rstrip("0")
     if len(bits) > len(things):
@@ -86,7 +89,7 @@ def marked(marks: bytes, things: Sequence[_T]) -> list[_T]:
 
 
 def below(nodes: Iterable[Node]) -> Iterable[bytes]:
-    """Return the packed keys of all messages below nodes."""
+    """Return the encoded keys of all messages below nodes."""
     return (key for node in nodes for key in keys_below(node))
 
 
@@ -104,11 +107,11 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
 
     Args:
         message: From the server.
-        start_ns: Least time that was asked for, Unix ns.
-        end_ns: Least time behind those that were asked for.
+        start_ns: Start of the requested times, Unix ns, inclusive.
+        end_ns: End of the requested times, exclusive.
 
     Raises:
-        BadFrame: Times and hashes are not of the same number.
+        BadFrame: The numbers of times and of hashes differ.
         BadNode: Items are out of order or range.
     """
     hashes = message.message_hashes

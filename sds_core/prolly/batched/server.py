@@ -32,7 +32,7 @@ ITEMS_PER_MESSAGE: Final = 20_000
 """Some 800 kB."""
 
 _MOST_SKIPPED: Final = 512
-"""A longer list of two levels at once, 3 kB, would cost more than a round."""
+"""Maximum length of a list of two levels, 3 kB; a longer one costs a round."""
 
 
 class BatchedServer:
@@ -40,7 +40,7 @@ class BatchedServer:
 
     Args:
         tree: The messages of this side. It does not change during the connection.
-        limits: What is accepted and sent.
+        limits: Limits on what is accepted and sent.
     """
 
     def __init__(self, tree: ProllyTree, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -49,12 +49,12 @@ class BatchedServer:
         self._allowance = Allowance(limits)
         self._salt = b""
         self._root: pb.Root | None = None
-        """Goes with the first answer."""
+        """Whether the root is part of the next answer."""
         self._list: Sequence[Node] = ()
         """Nodes whose fingerprints were sent last."""
 
     def receive(self, frame: Frame) -> Iterable[Frame]:
-        """Return the answer to a message; long ones are made while they are sent.
+        """Return the answer to a message; a long answer is made while it is sent.
 
         Raises:
             SyncError: The client does not follow the protocol.
@@ -95,7 +95,8 @@ class BatchedServer:
             self._allowance.use(len(theirs) // FINGERPRINT_BYTES)
             compared = compare(self._salt, ours, theirs)
             places = range(len(theirs) // FINGERPRINT_BYTES)
-            # The last node of a tail's children is the tail, whose own are known.
+            # The last child of a tail is the tail of the level below, whose children
+            # are known.
             if not level or marked(compared.theirs, places) != [places[-1]]:
                 return self._step(level, compared)
             level -= 1
@@ -118,14 +119,14 @@ class BatchedServer:
                         skips_level=skips_level,
                     )
                 ]
-        # Nothing is left to compare, or it is too much for a frame.
+        # No node is left to compare, or the list is too long for a frame.
         return self._items(ours, level, theirs)
 
     def _skip_level(self, level: int) -> bool:
-        """List the level below instead, if that saves a round; returns whether it did.
+        """List the level below instead if that saves a round; returns whether it did.
 
-        If the client lists the leaves, the server's answer is the messages; if the
-        server lists them, the client must ask for these.
+        If the client lists the leaves, the server answers with the messages; if the
+        server lists them, the client must request the messages.
         """
         if self._root is None or level < 2 or level % 2 == 0:
             return False
@@ -159,14 +160,14 @@ class BatchedServer:
 
 
 def _below_tail(request: pb.Open, level: int) -> bytes:
-    """Return fingerprints of a level's nodes of the client, below the tail above it.
+    """Return fingerprints of the client's nodes at a level, below the tail above it.
 
     At and above the client's root this is the tail alone.
     """
     above = level - request.height
     if above < 0:
         return request.tail_children[-above - 1]
-    # The Merkle hash of a node with one child is the hash of the child's.
+    # The Merkle hash of a node with one child is the hash of the child's Merkle hash.
     return fingerprint(request.salt, hash_at(request.root, above))
 
 

@@ -1,1 +1,1 @@
-"""Nodes of MVDS on a simulated network, and the truth about what they did."""
+"""Nodes of MVDS on a simulated network, and the truth about their messages."""

@@ -21,16 +21,15 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
     Attributes:
         protocol: Always `mvds`; files without it are of SDS.
         nodes: Number of nodes; all are in every group.
-        senders: Number of nodes that make messages, the first ones.
+        senders: Number of nodes that create messages; these are the first ones.
         groups: Number of groups.
         interval_s: Mean of the exponentially distributed time between two messages of
             a sender in a group.
         payload_bytes: Length of a message's body.
-        mode: Whether messages of ours are sent at once or offered first.
+        mode: Whether the node's own messages are sent at once or offered first.
         backoff: `document`: waits of 2, 4, ... 128, 2, ... epochs; `linear`: two epochs
-            more each time, as in the upstream simulation; `deployed`: that of
-            status-go.
-        epoch_ms: Length of an epoch. Each node begins its epochs at a time of its own.
+            more each time, as in the upstream simulation; `deployed`: as in status-go.
+        epoch_ms: Length of an epoch. Each node begins its epochs at a different time.
         forward: Whether received messages are offered to the other nodes.
     """
 
@@ -55,7 +54,7 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
         """
         scenario = read(mapping, cls)
         most = scenario.nodes
-        # Each node has a millisecond of the epoch to itself.
+        # Each node has a different millisecond of the epoch.
         limits = [
             ("senders", scenario.senders, most),
             ("nodes", scenario.nodes, scenario.epoch_ms),

@@ -41,7 +41,7 @@ def simulate_mvds(
 
     Args:
         scenario: Settings of the simulation.
-        seed: Seed of everything that is random.
+        seed: Seed of all random values.
         start_ms: Start, Unix ms.
     """
     yield from _Simulation(scenario, seed, start_ms).run()

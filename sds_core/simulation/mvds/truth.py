@@ -18,14 +18,14 @@ from sds_core.simulation.mvds.log import (
 )
 
 Heard = Callable[[str, int, int], bool]
-"""Whether a node was heard from a time up to and including another, Unix ms."""
+"""Whether a node sent anything after one time, up to another, Unix ms."""
 
 DEADLINE_MS = 120_000
 GRACE_MS = 5_000
 
 
 class MessageTruth:
-    """One message, or an id of which no message was recorded yet.
+    """One message, or an id whose message was not recorded yet.
 
     What a correct monitor finds of it (docs/figures.md, 14) is concluded from the
     sendings that taps recorded, of which the simulation knows what they were. The
@@ -96,7 +96,7 @@ class MessageTruth:
         self._held.setdefault(sender, at_ms)
 
     def figures(self, heard: Heard, end_ms: int) -> Counter[str]:
-        """Return the figures of the message as of a time, Unix ms."""
+        """Return the figures of the message at a time, Unix ms."""
         count = Counter(self._count)
         count["messages"] = 1
         for receiver, sent_ms in self._addressed.items():
@@ -123,13 +123,13 @@ class MessageTruth:
         self._count[f"retransmissions.{type_}"] += is_again
 
     def _end(self, receiver: str, sent_ms: int, heard: Heard, end_ms: int) -> str:
-        """Return how a receiver of the message ended."""
+        """Return the final state of a receiver of the message."""
         due_ms = sent_ms + DEADLINE_MS
         if self._acked.get(receiver, end_ms + 1) <= due_ms:
             return "acknowledged_in_time"
         if end_ms <= due_ms:
             return "in_flight"
-        # By whole seconds, rounded down.
+        # In whole seconds, rounded down.
         from_ms = -(-(sent_ms + GRACE_MS) // 1_000) * 1_000
         holds = self._held.get(receiver, end_ms + 1) <= due_ms
         if heard(receiver, from_ms, due_ms) and not holds:
@@ -179,14 +179,14 @@ _OF_PAYLOADS = ("payloads.all", "payloads.empty", "replicas", "bytes.other")
 
 
 class MvdsTruth:
-    """Takes log entries in order, and returns what a correct monitor finds.
+    """Processes log entries in order, and returns what a correct monitor reports.
 
-    It must get exactly those sightings whose records are in the topic, in the topic's
-    order. Taps must have right clocks.
+    It must receive exactly those sightings whose records are in the topic, in the
+    topic's order. Taps must have correct clocks.
     """
 
     def __init__(self, scenario: str, seed: int) -> None:
-        """Begin before anything has happened.
+        """Start before any entry.
 
         Args:
             scenario: Name of the scenario, for the document.
@@ -203,7 +203,7 @@ class MvdsTruth:
         self._last_ms = 0
 
     def add(self, entry: MvdsEntry) -> None:
-        """Take the next entry of the log."""
+        """Process the next entry of the log."""
         match entry:
             case Made():
                 self._stories[entry.message_id] = {
@@ -226,11 +226,11 @@ class MvdsTruth:
                 self._recorded(entry.at_ms)
 
     def document(self) -> dict[str, Any]:
-        """Return everything in values of JSON.
+        """Return all values in a form that JSON can represent.
 
         `views` holds the report's figures of groups. `messages` holds what no report
-        can: when each message really reached each node, and when an acknowledgement of
-        each node really arrived, by message id.
+        can contain: by message id, when each message reached each node, and when an
+        acknowledgement of each node arrived.
         """
         groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for message in self._messages.values():
@@ -295,7 +295,7 @@ class MvdsTruth:
 
 
 def _nested(names: tuple[str, ...], found: Mapping[str, int]) -> dict[str, Any]:
-    """Return figures by the parts of their names, 0 for those that did not happen."""
+    """Return figures by the parts of their names, 0 for those without events."""
     tree: dict[str, Any] = {}
     for name in names:
         group, _, leaf = name.rpartition(".")

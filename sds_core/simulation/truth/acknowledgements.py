@@ -39,7 +39,7 @@ def acknowledgements_in(view: TapView, end_ms: int) -> dict[str, Any]:
             definite_latencies.append([message_id, _latency_ms(message, definite)])
         if probable is not None:
             probable_latencies_ms.append(_latency_ms(message, probable))
-        # A probable one is never later than the definite one.
+        # The first possible acknowledgement is never later than the definite one.
         fates[fate_of(message, view, probable or definite, end_ms)] += 1
     return {
         "acknowledged": {
@@ -102,7 +102,7 @@ def fate_of(
     deadline_ms = message.clock_ms + DEADLINE_MS
     if evidence is not None and evidence.clock_ms <= deadline_ms:
         return Fate.IN_TIME
-    # A deadline fires only when the clock has passed it.
+    # A deadline passes only when the clock is later than it.
     if end_ms <= deadline_ms:
         return Fate.IN_FLIGHT
     after = view.between(message.clock_ms, deadline_ms)
@@ -112,10 +112,10 @@ def fate_of(
 
 
 def _is_opportunity(frame: SeenFrame, message: SeenFrame, view: TapView) -> bool:
-    """Return whether a frame of another participant is a missed chance to acknowledge.
+    """Return whether another participant's frame misses a chance to acknowledge.
 
-    It has neither the message in its filter, nor names it, and its sender did not
-    return from a long silence since the message.
+    This is so if its filter does not have the message, it does not name the message,
+    and its sender did not return from a long silence since the message.
     """
     known, message_id = frame.composition.filter, message.composition.message_id
     return (
@@ -133,7 +133,7 @@ def _is_opportunity(frame: SeenFrame, message: SeenFrame, view: TapView) -> bool
 
 
 def _returned_ms(frame: SeenFrame, view: TapView) -> int:
-    """Return when the sender of a first copy had last returned from a long silence."""
+    """Return when the sender of a first copy last returned from a long silence."""
     frames = view.first_copies[frame.composition.sender]
     until = bisect_right(frames, frame.index, key=attrgetter("index"))
     latest_ms, _ = list(returns_ms_of(frames[:until]))[-1]

@@ -1,7 +1,7 @@
-"""What participants had received when they composed their frames.
+"""The messages that participants had received when they composed their frames.
 
 A bloom filter holds the ids that its owner had received when the frame was composed. A
-rebroadcast frame carries the filter of its first sending.
+rebroadcast frame has the filter of its first sending.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Sizes(NamedTuple):
 
 
 def sizes_of(dialect: Dialect, value: bytes) -> Sizes:
-    """Return the bytes of each part: by how much a frame without it is shorter.
+    """Return the bytes of each part: the difference in length to a frame without it.
 
     Args:
         dialect: dialect of the frame.
-        value: the frame as our participant wrote it, with each number in the fewest
-            bytes.
+        value: the frame as our participant wrote it, with each number in the minimum
+            number of bytes.
 
     Raises:
         google.protobuf.message.DecodeError: The value is not a frame of this dialect.
@@ -77,7 +77,7 @@ def capacity_in(frames: Iterable[Sizes], responses: Iterable[Sizes]) -> dict[str
         frames: sizes of every frame that is not a replica.
         responses: sizes of the frames among them that respond to a repair request.
     """
-    # Also for a channel without frames.
+    # A channel without frames has an entry too.
     parts = Sizes(*map(sum, zip(Sizes(), *frames, strict=True)))
     return {
         "bytes": parts._asdict(),
@@ -92,9 +92,9 @@ class Filter(NamedTuple):
     """The ids in a participant's filter at one moment.
 
     Attributes:
-        places: all ids that the participant ever put in, counted from 0; still growing.
-        begin: the place of the oldest id that was in.
-        end: one more than the place of the newest.
+        places: all ids that the participant ever added, counted from 0; still growing.
+        begin: the position of the oldest id in the filter.
+        end: one more than the position of the newest id.
         size: size of the filter.
     """
 
@@ -104,23 +104,23 @@ class Filter(NamedTuple):
     size: BloomParameters
 
     def holds(self, message_id: str) -> bool:
-        """Return whether the id was really in."""
+        """Return whether the id was in the filter, as the simulation knows."""
         return self.begin <= self.places.get(message_id, -1) < self.end
 
     def lacks_some_of(self, other: Filter) -> bool:
         """Return whether this filter lacks an id that a given other filter holds."""
         is_empty = other.begin == other.end
         if self.places is not other.places:
-            # The participant has lost its state in between.
+            # The participant has lost its state between them.
             ids = islice(other.places, other.begin, other.end)
             return not all(map(self.holds, ids))
         holds_all = self.begin <= other.begin and other.end <= self.end
         return not (is_empty or holds_all)
 
     def false_positive_rate(self) -> float:
-        """Return the rate in [0, 1] that a filter of so many ids has on average.
+        """Return the mean false-positive rate, in [0, 1], of a filter of so many ids.
 
-        (1 - (1 - 1/m)^(k n))^k.
+        It is (1 - (1 - 1/m)^(k n))^k.
         """
         k = self.size.k
         bits_drawn = k * (self.end - self.begin)
@@ -133,7 +133,7 @@ class ReceivedIds:
     __slots__ = ("_begin", "_kept_ids", "_places", "_profile", "_rollover_ids", "_size")
 
     def __init__(self, profile: Profile) -> None:
-        """Begin with an empty filter, to roll over as the profile says."""
+        """Start with an empty filter, which rolls over as the profile says."""
         self._profile = profile
         self._size = profile.bloom
         self._rollover_ids = profile.bloom_rollover_ids
@@ -151,10 +151,10 @@ class ReceivedIds:
             self._size = self._profile.bloom_rolled or self._profile.bloom
 
     def filter(self) -> Filter | None:
-        """Return what the filter holds now; None if no monitor can read it.
+        """Return the current content of the filter; None if no monitor can read it.
 
-        A filter of the specification's dialect does not say its size: readers take the
-        default.
+        A filter of the specification's dialect does not contain its size, so readers
+        use the default.
         """
         if self._profile.dialect is Dialect.SPEC and self._size != DEFAULT_PARAMETERS:
             return None
@@ -208,27 +208,27 @@ class Composition:
 
 
 class Compositions:
-    """Follows what participants receive, and derives the content of their frames."""
+    """Tracks what participants receive, and derives the content of their frames."""
 
     def __init__(self) -> None:
-        """Begin with participants who have received nothing."""
+        """Start with participants that have received nothing."""
         # By channel and participant.
         self._profiles: dict[tuple[str, str], Profile] = {}
         self._received: dict[tuple[str, str], ReceivedIds] = {}
         # Messages by channel, id, sender and lamport timestamp.
         self._content: dict[tuple[str, str, str, int], Composition] = {}
-        # Every history that names an id shares one entry.
+        # All histories that name an id share one entry.
         self._named: dict[Named, Named] = {}
 
     def joined(self, presence: Presence) -> None:
-        """Record a participant that joins, and the profile that decides roll-overs."""
+        """Record a participant that joins, and its profile, which sets roll-overs."""
         identity = (presence.channel_id, presence.participant)
         self._profiles[identity] = presence.profile
         if presence.is_new:
             self._received.pop(identity, None)
 
     def received_by(self, channel_id: str, participant: str) -> ReceivedIds:
-        """Return what a participant has received in a channel until now."""
+        """Return what a participant has received in a channel so far."""
         received = self._received.get((channel_id, participant))
         if received is None:
             profile = self._profiles.get((channel_id, participant), _SPEC)

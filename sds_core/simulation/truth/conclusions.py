@@ -1,7 +1,7 @@
-"""What can be concluded about each message from the frames that taps recorded.
+"""Conclusions about each message from the frames that taps recorded.
 
-Compared with the stories (messages.py), which hold what really happened, this shows how
-accurate the rules in docs/figures.md are.
+Compared with the stories (messages.py), which hold what actually happened, they show
+how accurate the rules in docs/figures.md are.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def repair_in(view: TapView, episodes: Episodes) -> dict[str, Any]:
 
 
 def _follow(message_id: str, view: TapView, end_ms: int, episodes: Episodes) -> None:
-    """Go through the requests and copies of one id in topic order."""
+    """Process the requests and copies of one id in topic order."""
     copies = set(view.copies.get(message_id, ()))
     requests = set(view.requests[message_id])
     first: SeenFrame | None = None
@@ -100,7 +100,7 @@ def _is_over(latest: SeenFrame, clock_ms: int) -> bool:
 
 
 class Conclusions:
-    """All that a correct monitor concludes of a channel's messages.
+    """All conclusions of a correct monitor about a channel's messages.
 
     Attributes:
         view: frames from which it concludes.

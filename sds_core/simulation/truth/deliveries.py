@@ -1,7 +1,7 @@
 """Deliveries as the participants' frames show them (docs/figures.md, 5).
 
-This file holds what a correct monitor concludes from frames. Who really received which
-message is in the stories (messages.py).
+This file holds what a correct monitor concludes from frames. Who actually received
+which message is in the stories (messages.py).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _index = attrgetter("index")
 class Outcome(enum.StrEnum):
     """Final state of a delivery, by its name in the report.
 
-    A delivery that was lost and then retracted counts there as both; one that is open
-    counts nowhere.
+    A delivery that was lost and then retracted counts in both states; an open one
+    counts in none.
     """
 
     FIRST_PASS = "first_pass"  # noqa: S105 (no password)
@@ -37,11 +37,11 @@ class Outcome(enum.StrEnum):
 
 
 class Delivery(NamedTuple):
-    """A message and another participant who was active when it was first seen.
+    """A message and another participant that was active when it was first seen.
 
     Attributes:
         message: its first copy.
-        participant: who should have it.
+        participant: the participant that should have the message.
         lacking: the first frame that shows that the participant lacks it, if one does.
         having: the first frame that shows that the participant has it, if one does.
         outcome: outcome that follows from the participant's frames.
@@ -55,12 +55,12 @@ class Delivery(NamedTuple):
 
 
 class _Past(NamedTuple):
-    """What is known of a participant at one of its first copies.
+    """State of a participant at one of its first copies.
 
     Attributes:
         rollover_ms: when its filter had last rolled over; 0 if never.
-        returns_ms: its latest two returns after a long silence, the latest first; 0 if
-            there is none.
+        returns_ms: its latest two returns after a long silence, the latest first; 0 for
+            none.
     """
 
     rollover_ms: int
@@ -68,7 +68,7 @@ class _Past(NamedTuple):
 
 
 def deliveries_of(view: TapView) -> Iterator[Delivery]:
-    """Give every delivery of a channel, in the order of the messages."""
+    """Return every delivery of a channel, in the order of the messages."""
     pasts = {
         participant: list(map(_Past, _rollovers_ms(frames), returns_ms_of(frames)))
         for participant, frames in view.first_copies.items()
@@ -105,7 +105,7 @@ def deliveries_in(deliveries: Iterable[Delivery]) -> dict[str, Any]:
 def _delivery(
     message: SeenFrame, participant: str, view: TapView, pasts: Sequence[_Past]
 ) -> Delivery:
-    """Go through the participant's first copies after the message, in topic order."""
+    """Process the participant's first copies after the message, in topic order."""
     message_id = message.composition.message_id
     naming = set(view.namings.get(message_id, ()))
     frames = view.first_copies[participant]
@@ -115,7 +115,7 @@ def _delivery(
         frame = frames[place]
         if frame.clock_ms > message.clock_ms + HORIZON_MS:
             break
-        # A filter of one dialect cannot be searched for ids of the other.
+        # Ids of one dialect cannot be looked up in a filter of the other.
         is_alike = frame.composition.dialect is message.composition.dialect
         known = frame.composition.filter if is_alike else None
         if frame in naming or (known is not None and known.holds(message_id)):
@@ -147,9 +147,9 @@ def _was_named_before(frame: SeenFrame, view: TapView) -> bool:
 def _is_overdue(
     frame: SeenFrame, lacking: SeenFrame, returns_ms: tuple[int, int]
 ) -> bool:
-    """Return whether a participant had time to get what a frame still lacks.
+    """Return whether a participant had time to receive what a frame still lacks.
 
-    One that has been silent for long has the time anew, but only once.
+    After a long silence, a participant has this time again, but only once.
     """
     latest_ms, one_before_ms = returns_ms
     begins_ms = lacking.at_ms
@@ -159,7 +159,7 @@ def _is_overdue(
 
 
 def returns_ms_of(frames: Iterable[SeenFrame]) -> Iterator[tuple[int, int]]:
-    """Give, for each frame of a participant, its latest two returns."""
+    """Return, for each frame of a participant, its latest two returns."""
     last_ms = None
     latest_ms = one_before_ms = 0
     for frame in frames:
@@ -182,12 +182,12 @@ def _could_know(frame: SeenFrame, message: SeenFrame) -> bool:
 
 
 def _rollovers_ms(frames: Sequence[SeenFrame]) -> Iterator[int]:
-    """Give, for each frame of a participant, when its filter had last rolled over.
+    """Return, for each frame of a participant, when its filter had last rolled over.
 
     Only frames up to that one count; 0 if they show no roll-over. A frame is skipped if
     its Lamport timestamp shows that it was composed before a frame seen earlier. All
-    ids that were in the filter count. A reader of filters can miss a roll-over that
-    removes only ids that no tap mirrored and does not clear a bit.
+    ids that were in the filter count. A program that reads filters can miss a roll-over
+    that removes only ids that no tap mirrored and does not clear a bit.
     """
     rollover_ms = 0
     for frame, has_rolled in zip(frames, rolled_over(frames), strict=True):
@@ -197,7 +197,7 @@ def _rollovers_ms(frames: Sequence[SeenFrame]) -> Iterator[int]:
 
 
 def rolled_over(frames: Iterable[SeenFrame]) -> Iterator[bool]:
-    """Give, for each frame of a participant, whether its filter rolled over with it."""
+    """Return, for each frame of a participant, whether its filter rolled over then."""
     newest: dict[Dialect, SeenFrame] = {}
     for frame in frames:
         has_rolled = False

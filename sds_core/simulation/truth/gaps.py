@@ -29,11 +29,11 @@ class Outcome(enum.StrEnum):
 
 
 class Gap(NamedTuple):
-    """An id that was named before any tap showed it.
+    """An id that a frame named before any tap showed it.
 
     Attributes:
         message_id: the id.
-        naming: the frame from which its time runs.
+        naming: the frame from which the time of the gap counts.
         arrival: first copy of the message; None if it never arrived.
     """
 
@@ -43,7 +43,7 @@ class Gap(NamedTuple):
 
     @property
     def deadline_ms(self) -> int:
-        """Last time of the clock at which an arrival is in time, Unix ms."""
+        """Maximum time of the clock at which an arrival is in time, Unix ms."""
         return self.naming.clock_ms + DEADLINE_MS
 
 
@@ -82,18 +82,19 @@ def gaps_in(gaps: Mapping[Gap, Outcome]) -> dict[str, Any]:
 def unseen_in(view: TapView) -> Iterator[Gap]:
     """Yield each id that is named after the warm-up and before any tap shows it.
 
-    Ids from before the monitor's start are left out for good at their first naming.
+    Ids from before the monitor's start are permanently ignored when they are first
+    named.
     """
     if view.began_ms is None:
         return
     warm_up_end_ms = view.began_ms + WARM_UP_MS
     l0 = _highest_lamports(view, warm_up_end_ms)
     before = _histories_before(view)
-    # Ids that were named while unseen: whether they were sent after the start.
+    # Unseen ids that were named: whether they were sent after the start.
     decided: dict[str, bool] = {}
 
     def is_known(message_id: str, frame: SeenFrame) -> bool:
-        """Return whether an id is known at a frame to be sent after the start."""
+        """Return whether a frame proves that an id was sent after the start."""
         first = view.shown.get(message_id)
         if first is None or first.index > frame.index:
             return decided.get(message_id, False)
@@ -108,7 +109,7 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
     def was_held(message_id: str, frame: SeenFrame) -> bool:
         """Return whether a participant had an id before the end of the warm-up.
 
-        Histories of nim-sds are in order of delivery, which proves less.
+        Histories of nim-sds are in order of delivery, from which less follows.
         """
         return frame.composition.dialect is Dialect.NIM and any(
             known is not None and known.holds(message_id) for known in at_start
@@ -126,7 +127,7 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
             first = view.shown.get(message_id)
             if first is not None and first.index <= frame.index:
                 continue
-            # A frame that names its own id is the message that it names.
+            # A frame that names its own id is itself the named message.
             if message_id not in decided and message_id != own_id:
                 is_gap = is_after_start and not was_held(message_id, frame)
                 decided[message_id] = is_gap
@@ -137,8 +138,9 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
 def _histories_before(view: TapView) -> dict[int, tuple[Named, ...]]:
     """Return, by index of a first copy, its sender's earlier causal history.
 
-    That of the newest earlier first copy, if it is of the same dialect, older, and not
-    longer, and the sender did not begin anew since: a log of messages only grows.
+    This is the history of the newest earlier first copy, if that has the same dialect,
+    is older, and not longer, and the sender did not restart since: a log of messages
+    only grows.
     """
     found: dict[int, tuple[Named, ...]] = {}
     for frames in view.first_copies.values():
@@ -164,7 +166,7 @@ def outcome_of(gap: Gap, view: TapView, end_ms: int) -> Outcome:
             return Outcome.LATE
         is_live = view.is_requested(gap.arrival)
         return Outcome.REPAIRED if is_live else Outcome.RECOVERED_LATE
-    # A deadline fires only when the clock has passed it.
+    # A deadline passes only when the clock is later than it.
     if end_ms <= gap.deadline_ms:
         return Outcome.OPEN
     return Outcome.TAP_GAP if _network_had(gap, view) else Outcome.LOST
@@ -193,13 +195,13 @@ def _network_had(gap: Gap, view: TapView) -> bool:
         is_later = frame.index >= gap.naming.index
         if is_later and known is not None and known.holds(gap.message_id):
             shown_by.add(frame.composition.sender)
-    # The first sender that is named: all histories name the same sender, or none.
+    # The first named sender is used: all histories name the same sender, or none.
     shown_by -= {"", *named_senders[:1]}
     return len(shown_by) >= (1 if named_senders else 2)
 
 
 def _highest_lamports(view: TapView, until_ms: int) -> Counter[Dialect]:
-    """Return the highest Lamport timestamp of each dialect in the warm-up, or 0."""
+    """Return the maximum Lamport timestamp of each dialect in the warm-up, or 0."""
     highest: Counter[Dialect] = Counter()
     for frame in view.between(0, until_ms):
         composition = frame.composition

@@ -1,4 +1,4 @@
-"""The story of each message: who really received it, which no tap can see."""
+"""The story of each message: who actually received it, which no tap can see."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Story:
     Attributes:
         kind: kind of its frames.
         sender: who first sent it; empty before the first sending.
-        audience: participants that were present then.
+        audience: participants that were present at the first sending.
         received_in: first transmission of it that reached each participant.
     """
 
     def __init__(self) -> None:
-        """Begin before the message is sent."""
+        """Start before the message is sent."""
         self.kind = FrameKind.CONTENT
         self.sender = ""
         self.audience: frozenset[str] = frozenset()
@@ -79,7 +79,7 @@ class Story:
             "sent_ms": self.sendings[0].at_ms if self.sendings else None,
             "transmissions": [sending.document() for sending in self.sendings],
             "received": self.received,
-            # By place in `transmissions`.
+            # By index in `transmissions`.
             "received_in": {
                 who: self.sendings.index(sending)
                 for who, sending in self.received_in.items()
@@ -100,14 +100,14 @@ class Messages:
     """Follows every content message of every channel."""
 
     def __init__(self) -> None:
-        """Begin with nothing sent and nobody present."""
+        """Start without messages and participants."""
         self._stories: defaultdict[str, defaultdict[str, Story]] = defaultdict(
             lambda: defaultdict(Story)
         )
         self._sendings: dict[int, Sending] = {}
         # Last transmission that reached a participant, by channel and participant.
         self._arrived: dict[tuple[str, str], Sending] = {}
-        # Replaced, never changed: the stories share them.
+        # Replaced, never changed, because the stories share them.
         self._present: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
 
     def moved(self, presence: Presence) -> None:
@@ -119,7 +119,7 @@ class Messages:
         )
 
     def transmitted(self, transmission: Transmission) -> None:
-        """Record that a frame is sent; only a message has a story."""
+        """Record a frame that is sent; only messages have a story."""
         frame = transmission.frame
         if not transmission.is_of_message:
             return

@@ -1,6 +1,6 @@
 """The records of taps for one channel, in the order of the topic (docs/figures.md, 2).
 
-The transmission behind each record says which copy of which message it is.
+Each record refers to its transmission, which identifies the copy and the message.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from sds_core.simulation.truth.composition import Composition, Sizes
 from sds_core.wire import Dialect, FrameKind
 
 HORIZON_MS = 3_600_000
-"""Evidence about a message is ignored later than this after its first copy, ms."""
+"""Time after a message's first copy from which evidence is ignored, ms."""
 
 REPAIR_WINDOWS_MS = {Dialect.SPEC: 135_000, Dialect.NIM: 315_000}
-"""How long after a request a copy counts as its response: T_max, sweep, transport."""
+"""Time after a request in which a copy is a response: T_max, sweep, transport."""
 
 
 class Copy(enum.Enum):
-    """Relation of a frame, which is not a replica, to the frames before it."""
+    """Relation of a frame, which is not a replica, to the previous frames."""
 
     FIRST = enum.auto()
     REBROADCAST = enum.auto()
@@ -58,12 +58,12 @@ class SeenFrame:
     Attributes:
         index: index among the frames of the channel, in topic order.
         at_ms: record time, Unix ms; latencies are differences of record times.
-        clock_ms: the channel's clock at the frame, Unix ms; decides about deadlines.
+        clock_ms: the channel's clock at the frame, Unix ms; deadlines use it.
         copy: first copy, rebroadcast or collision.
         cause: reason for sending, which only the sender knows.
         composition: composition of the frame.
         is_old: whether its message was first seen longer ago than the horizon: its
-            history and its filter are of that time and show nothing new.
+            history and its filter date from that time and show nothing new.
     """
 
     index: int
@@ -89,16 +89,16 @@ class TapView:
         replicas: further records of a transmission.
         frames: frames in topic order, without replicas.
         messages: first copies of content, by id, in topic order.
-        shown: first copies of content, and of sync frames of nim-sds, which are named
-            and repaired as well, by id.
+        shown: first copies of content and of sync frames of nim-sds (which are named
+            and repaired too), by id.
         first_copies: first copies of every kind, by known sender.
         copies: first copies and rebroadcasts of the same frames, by id.
-        namings: frames whose causal history names an id, by id, without old ones.
+        namings: frames whose causal history names an id, by id, without old frames.
         requests: frames that request an id, by id.
     """
 
     def __init__(self, records: Iterable[ShownRecord]) -> None:
-        """Go through the records in the order in which they were written."""
+        """Process the records in the order in which they were written."""
         self.began_ms: int | None = None
         self.kinds: Counter[FrameKind] = Counter()
         self.sizes: list[Sizes] = []
@@ -110,7 +110,7 @@ class TapView:
         self.copies: defaultdict[str, list[SeenFrame]] = defaultdict(list)
         self.namings: defaultdict[str, list[SeenFrame]] = defaultdict(list)
         self.requests: defaultdict[str, list[SeenFrame]] = defaultdict(list)
-        # The newest frame with each id that repeats none.
+        # The newest frame with each id that is not a repetition.
         self._syncs: dict[str, SeenFrame] = {}
         numbers: set[int] = set()
         for record in records:
@@ -123,9 +123,9 @@ class TapView:
                 self._take(record)
 
     def between(self, first_ms: int, last_ms: int) -> Sequence[SeenFrame]:
-        """Return the frames of a span of the clock, both ends included.
+        """Return the frames in a range of the clock, both ends included.
 
-        Without those of old messages, which show nothing.
+        Frames of old messages are excluded, because they show nothing new.
         """
         begin = bisect_left(self.frames, first_ms, key=_clock_ms)
         end = bisect_right(self.frames, last_ms, key=_clock_ms)
@@ -134,8 +134,8 @@ class TapView:
     def active_others(self, message: SeenFrame) -> Iterator[str]:
         """Return the other participants that were active when a message was first seen.
 
-        These had a first copy whose record time is before the message's, by at most the
-        horizon.
+        These participants had a first copy whose record time is before the message's,
+        by at most the horizon.
         """
         begin_ms = message.at_ms - HORIZON_MS
         for participant, frames in self.first_copies.items():
@@ -193,9 +193,9 @@ class TapView:
             self.requests[requested].append(frame)
 
     def _copy_of(self, composition: Composition) -> tuple[Copy, SeenFrame | None]:
-        """Return what a frame is, and the first copy that it repeats or collides with.
+        """Return a frame's kind of copy, and the first copy that it relates to.
 
-        Other sync frames may have the same id: these collide with none.
+        Other sync frames may have the same id: they contradict none.
         """
         first = None
         if composition.kind is FrameKind.CONTENT:

@@ -32,8 +32,8 @@ _CAUSES = (Cause.CONTENT, Cause.REPAIR, Cause.RETRY)
 def figures_of(conclusions: Conclusions) -> dict[str, Any]:
     """Return what a correct monitor reports.
 
-    `sender_side` is the exception: why the frames were really sent, which no monitor
-    can know.
+    `sender_side` is the exception: it has the actual causes of the frames, which no
+    monitor can know.
     """
     view, episodes = conclusions.view, conclusions.episodes
     rebroadcasts = [frame for frame in view.frames if frame.copy is Copy.REBROADCAST]
@@ -65,7 +65,7 @@ def figures_of(conclusions: Conclusions) -> dict[str, Any]:
 
 
 def totals_of(channels: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the sums over channels; lists of single values have none."""
+    """Return the sums over channels, without lists of single values."""
     totals = _numbers(figures_of(Conclusions(TapView([]), 0)))
     for figures in channels:
         totals = _sum(totals, figures)
@@ -99,14 +99,14 @@ SCHEMA = 1
 
 
 class Truth:
-    """Takes log entries in order, and returns what a correct monitor finds.
+    """Processes log entries in order, and returns what a correct monitor reports.
 
-    It must get exactly those sightings whose records are in the topic, in the topic's
-    order. Heartbeats count as written to all partitions.
+    It must receive exactly those sightings whose records are in the topic, in the
+    topic's order. Heartbeats count as written to all partitions.
     """
 
     def __init__(self, scenario: str, seed: int) -> None:
-        """Begin before anything has happened.
+        """Start before any entry.
 
         Args:
             scenario: name of the scenario, for the document.
@@ -124,9 +124,10 @@ class Truth:
         self._last_ms: int | None = None
 
     def add(self, entry: Entry) -> None:
-        """Take the next entry of the log."""
+        """Process the next entry of the log."""
         match entry:
-            # Its effects follow as `Happening` entries. Most entries are of these two.
+            # Their effects follow as `Happening` entries. Most entries are of these two
+            # types.
             case Arrival():
                 self._messages.arrived(entry)
             case Happening():
@@ -152,8 +153,8 @@ class Truth:
                 self._gaps[entry.tap].append(span)
 
     def concluded(self) -> dict[str, Conclusions]:
-        """Return what a correct monitor concludes, by channel."""
-        # The last record may be a heartbeat: it too moves the final clock.
+        """Return the conclusions of a correct monitor, by channel."""
+        # The last record may be a heartbeat, which moves the final clock too.
         end_ms = self._last_ms or 0
         return {
             channel_id: Conclusions(TapView(records), end_ms)
@@ -165,12 +166,12 @@ class Truth:
         return self._messages.stories(channel_id)
 
     def document(self) -> dict[str, Any]:
-        """Return everything in values of JSON, keys sorted.
+        """Return all values in a form that JSON can represent, with sorted keys.
 
         `channels` and `totals` hold the report's figures. `messages` holds what no
-        report can: by channel and message id, the real story of each message, and what
-        can be concluded about it from the frames that taps recorded. `taps` holds when
-        each tap recorded nothing of what was sent, by its own clock.
+        report can contain: by channel and message id, the actual story of each message,
+        and the conclusions from the frames that taps recorded. `taps` holds when each
+        tap recorded nothing, by its own clock.
         """
         concluded = self.concluded()
         nothing = Conclusions(TapView([]), self._last_ms or 0)
@@ -216,7 +217,7 @@ class Truth:
 
     def _happened(self, happening: Happening) -> None:
         if isinstance(happening.event, Received):
-            # From here on it is in the participant's filter.
+            # From here on, the id is in the participant's filter.
             received = self._compositions.received_by(
                 happening.channel_id, happening.participant
             )
