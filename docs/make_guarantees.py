@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from docs.page_part import PagePart, table
+from docs.page_part import PagePart
 
 PART = PagePart("guarantees.md", "make_guarantees", "the longest runs")
 RUNS = Path(__file__).with_name("guarantees.json")
@@ -161,13 +161,14 @@ def read_runs(path: Path = RUNS) -> Runs:
 
 def block(runs: Runs) -> str:
     """Return the table of the runs with the marks around it."""
-    heads = ("longest run without a finding", "took", "size", "found", "version, day")
-    rows = [
-        (*run.row(), f"{run.version}, {run.date}")
-        for run in (runs.chaos, runs.fuzz, runs.fuzz_asan)
-        if run is not None
+    lines = [
+        "| longest run without a finding | took | size | found | version, day |",
+        "|---|---|---|---|---|",
     ]
-    lines = table(heads, rows)
+    for run in (runs.chaos, runs.fuzz, runs.fuzz_asan):
+        if run is not None:
+            cells = (*run.row(), f"{run.version}, {run.date}")
+            lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([PART.begin, *lines, PART.end])
 
 

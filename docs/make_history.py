@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Set
 from pathlib import Path
 
 from connectors.history.parquet import FILE_LIMIT, QUIET_MS
@@ -28,16 +28,15 @@ _HEAD = """\
 
 What were the figures and incidents at an earlier time, and how do I query them?
 
-Made from `connectors/history/schema.py` by `.venv/bin/python -m docs.make_history`; do not edit it by hand.
+Made by `.venv/bin/python -m docs.make_history`; do not edit it by hand.
 
-Status page and metrics show the present; the history stores the past in three tables:
+The history has three tables:
 
 | table | a row | key | Kafka topic |
 |---|---|---|---|
 {tables}
 
-[figures.md](figures.md) defines the figures.
-The history names channels, participants and messages: protect it like the topic of frames.
+It names channels, participants and messages: protect it like the topic of frames.
 
 ## Files
 
@@ -53,22 +52,22 @@ The day is that of `found` or `minute`, in UTC: in event time, of verdicts in wa
 A file appears complete and never changes; names that begin with a dot are unfinished or about to be deleted.
 
 The files of a day are merged if there are more than {file_limit}, or if there are several and the last was added {quiet_minutes} minutes ago.
-The merged file holds the valid row of each key, and is durable before the old files are deleted, so a crash loses nothing and at most duplicates rows.
+The merged file has the valid row of each key; a crash loses nothing and at most duplicates rows.
 Whole days expire, also with incidents that have not ended.
 
 ## Keys and duplicates
 
 **Of the rows with one key, the one with the greatest `told` counts.**
-Rows leave the monitor at least once, so a crash can repeat some: rows with the same key and `told` are equal.
+Rows leave the monitor at least once: rows with the same key and `told` are equal.
 Each change of an incident adds a complete row.
 
 A minute's figures are totals since the checkpoint's first batch, at the minute's end.
 A minute without a change has no row: the row before it holds.
 For what happened between two minutes, subtract their rows, buckets too; the totals of a channel that was forgotten and has returned begin at 0.
 
-A [verdict that was shown](figures.md#verdict-over-time) holds from its minute on until the next row of its channel, at most until the end of its day (UTC): each day has rows of its own.
+A [verdict that was shown](figures.md#verdict-over-time) holds from its minute on until the next row of its channel, at most until the end of its day (UTC).
 A channel without a row in a day was not watched on it.
-Since the row that says so is written when the monitor runs again, the newest row says nothing about the time after the last minute that the monitor ran.
+The newest row does not cover the time after the last minute that the monitor ran.
 
 ## Query
 
@@ -80,9 +79,8 @@ sds-monitor incidents --history ./history --standing --json
 This works without a running monitor or beside one.
 `--since` also lists older incidents that are unresolved.
 
-[DuckDB](https://duckdb.org) reads the files directly.
-Its times have the time zone UTC: in Python, DuckDB needs the package `pytz` for them, which is installed with sds-monitor.
-All incidents that stand:
+[DuckDB](https://duckdb.org) reads the files directly; in Python it needs the package `pytz`, which is installed with sds-monitor.
+All unresolved incidents:
 
 ```sql
 WITH latest AS (
@@ -136,9 +134,9 @@ ORDER BY channel, hour;
 ```
 
 Earlier days are read too, for the row before each channel's first one of these days.
-A channel without an earlier row begins at 0, and so does one that was [forgotten](figures.md#forgotten-channels) and has returned: its totals are smaller than before (if the first ones are not, the difference is missing).
-If its earlier rows have expired, its first hour therefore has everything from before: ask for days after the oldest one.
-If a file disappears during your query because of a merge, repeat the query; `sds-monitor incidents` does so itself.
+A channel without an earlier row begins at 0, and so does one that was [forgotten](figures.md#forgotten-channels) and has returned, if its totals are smaller than before.
+If its earlier rows have expired, its first hour has everything from before: query days after the oldest one.
+If a file disappears during your query because of a merge, repeat the query.
 
 Minutes of two days by channel and [verdict that was shown](figures.md#verdict-over-time):
 
@@ -201,7 +199,6 @@ Topics created by the monitor are compacted (the newest row of each key stays) a
 ## Fields
 
 Fields without a type are int64.
-If a [metric](metrics.md#channels) is named, it defines the field; the end of a name selects a part of it, such as an outcome.
 Fields are only ever added; in rows written before, they are null.
 Of groups of MVDS there are `group_incidents` and `group_verdicts`, with the fields of `incidents` and `channel_verdicts`, and `group_minutes`; `channel` is the group, and their topics are `sds.incidents.groups`, `sds.channel-verdicts.groups` and `sds.channel-minutes.groups`.
 """  # noqa: E501 - one sentence per line
@@ -247,7 +244,7 @@ def page() -> str:
     # Incidents and verdicts of groups have the fields of those of channels.
     tables.append((tables_of(MVDS.kind).minutes, MVDS.kind))
     parts = [
-        f"### {table.name}\n\n{fields(table, _metrics_of(kind))}"
+        f"### {table.name}\n\n{fields(table, _figures_of(kind))}"
         for table, kind in tables
     ]
     return "\n".join([head, *parts])
@@ -257,31 +254,29 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _metrics_of(kind: AnyKind) -> dict[str, str]:
-    """Return the metric of each figure of a kind of view.
-
-    The figure's name ends with the value of the metric's label.
-    """
+def _figures_of(kind: AnyKind) -> set[str]:
+    """Return the figures of a report of a kind of view, as the fields name them."""
     return {
-        name: series.family.name
+        path.replace(".", "_")
         for figure in kind.published.figures
         for path in figure.report or (figure.field,)
-        for name in (path.replace(".", "_"),)
-        for series in figure.series
-        if all(name.endswith(f"_{label}") for label in series.labels)
+        if figure.report or figure.series
     }
 
 
-def fields(table: HistoryTable, metrics: Mapping[str, str]) -> str:
-    """Return the rows for a table's fields; the fields of one metric share a row.
+_FIGURE = "Figures of [figures.md](figures.md), with `_` for `.`."
+
+
+def fields(table: HistoryTable, figures: Set[str]) -> str:
+    """Return the rows for a table's fields; figures share a row.
 
     Args:
         table: The table.
-        metrics: Metric of each figure that has one, by the figure's name.
+        figures: Names of the fields that figures.md explains.
     """
 
     def described(name: str, meaning: str) -> str:
-        return f"`{metrics[name]}`" if name in metrics else meaning
+        return _FIGURE if name in figures else meaning
 
     plain: dict[tuple[str, str], list[str]] = {}
     histograms: dict[str, list[str]] = {}

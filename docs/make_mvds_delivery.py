@@ -19,7 +19,7 @@ from sds_core.simulation.mvds.simulator import simulate_mvds
 
 PART = PagePart("mvds.md", "make_mvds_delivery", "what a delivery takes")
 
-LOSSES = tuple(percent / 100 for percent in range(0, 100, 10))
+LOSSES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 MODES = ("batch", "interactive")
 BACKOFFS = ("document", "linear", "deployed")
 SEEDS = range(1, 6)
@@ -146,14 +146,14 @@ def about() -> str:
     """Return what all simulations have in common, one sentence per line."""
     return "\n".join(
         (
-            f"One node makes a message every {INTERVAL_S:g} s on average, for "
-            f"{MESSAGES_S // 60} minutes, for {NODES - 1} others, which do not offer "
-            "it on.",
-            "Links lose each payload independently of all others, in both directions.",
+            f"One node sends a message every {INTERVAL_S:g} s on average, for "
+            f"{MESSAGES_S // 60} minutes, to {NODES - 1} others, which do not offer it "
+            "on.",
+            "Links lose each payload independently, in both directions.",
             f"Each row has {len(SEEDS)} simulations with seeds of their own.",
             "",
-            "- *p50*, *p95*: epochs from the making of a message until it reaches a "
-            "receiver; pairs that are not delivered count as slower than all others.",
+            "- *p50*, *p95*: epochs from `append` until a receiver has the message; "
+            "pairs that are not delivered count as slower than all others.",
             f"- *undelivered*: not within {HORIZON_EPOCHS:,} epochs.",
             "- *payloads*, *records*, *bytes*: sent by all nodes until the end, "
             "acknowledgements included, per delivery.",

@@ -62,12 +62,7 @@ def _goals(run: Run) -> str:
     lines = [
         "## Goals",
         "",
-        "On two cores, with the median of all repetitions and, in brackets, the least "
-        "and the greatest value.",
-        "The ratios are of CPU time per frame, the other's by ours: 2 x is half the "
-        "CPU time.",
-        "The reasons are written by hand; the figures below show whether they still "
-        "hold.",
+        "On two cores; ratios are of CPU time per frame, the other's by ours.",
         "",
     ]
     lines += table(HEAD, cells(run))
@@ -98,12 +93,39 @@ def _drains(run: Run) -> str:
 
 
 def _others(run: Run) -> Iterator[str]:
-    rest = [one for one in run.measures if not one.row.startswith("drain ")]
+    rest = [one for one in run.measures if not one.row.startswith(_ELSEWHERE)]
     rest.sort(key=lambda one: one.row)
     for row, measures in groupby(rest, key=lambda one: one.row):
-        lines = [f"## {row[0].upper()}{row[1:]}", ""]
-        cells = ((one.what, f"{_value(one)} {one.unit}") for one in measures)
-        yield "\n".join([*lines, *table(("what", "measured"), cells), ""])
+        lines = [f"## {row[0].upper()}{row[1:]}", "", *_measured(list(measures))]
+        yield "\n".join(lines)
+
+
+_ELSEWHERE = ("drain ", "guard")
+"""Rows with tables of their own, and those that only CI reads."""
+
+_LOAD = ("age p50", "age p95", "batch", "CPU", "memory")
+"""Figures that some rows have of each load."""
+
+
+def _measured(measures: list[Measure]) -> Iterator[str]:
+    """Yield the lines of a row: loads side by side, then all else."""
+    loads: dict[str, dict[str, str]] = {}
+    for one in measures:
+        load, _, figure = one.what.rpartition(", ")
+        if figure in _LOAD:
+            loads.setdefault(load, {})[figure] = f"{_value(one)} {one.unit}"
+    if loads:
+        rows = ([load, *(of.get(x, "-") for x in _LOAD)] for load, of in loads.items())
+        yield from table(("load", *_LOAD), rows)
+        yield ""
+    rest = [one for one in measures if one.what.rpartition(", ")[2] not in _LOAD]
+    units = {one.unit for one in rest}
+    # A unit that all have stands in the head.
+    common = units.pop() if len(units) == 1 else ""
+    cells = ((x.what, f"{_value(x)} {'' if common else x.unit}".strip()) for x in rest)
+    if rest:
+        yield from table(("what", f"measured{f', {common}' * bool(common)}"), cells)
+        yield ""
 
 
 def _value(measure: Measure) -> str:

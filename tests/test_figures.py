@@ -155,4 +155,4 @@ def test_pages_of_metrics_and_history_have_it() -> None:
         "minutes", minutes_schema(TABLE), CHANNEL_MINUTES.key, CHANNEL_MINUTES.time
     )
     row = "| `words_greetings` | Messages that say hello. |"
-    assert row in make_history.fields(table, {})
+    assert row in make_history.fields(table, frozenset())

@@ -1,6 +1,6 @@
 """Reads ranges of offsets, with either of two clients that give the same records.
 
-confluent-kafka reads four to ten times faster (docs/architecture.md) and is the
+confluent-kafka reads several times faster (docs/architecture.md) and is the
 default. kafka-python is for platforms without a wheel of librdkafka. Both read only
 committed records, never reset an offset, and end at the end of the range even if its
 last offsets hold no record (transaction markers, compaction). A header name that is not
