@@ -134,7 +134,8 @@ class ProgramCopy:
             raise RuntimeError(message)
         lines = output.splitlines()
         return next(
-            (line for line in lines if line.startswith(("FAILED", "ERROR"))), lines[-1]
+            (line for line in lines if line.startswith(("FAILED ", "ERROR tests"))),
+            lines[-1],
         )
 
 
