@@ -21,6 +21,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from docs.page_part import table
 from docs.program_copy import Change, ProgramCopy, copies, tried
 from sds_core.compiled import SWITCH
 
@@ -44,8 +45,12 @@ class Mutant(Change, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def key(self) -> str:
-        """Short digest of all fields: a mutant that was changed has no outcome."""
-        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:12]
+        """Short digest of what decides the outcome: a change of it needs another run.
+
+        The file does not: code may move.
+        """
+        decisive = self.promise, self.test, self.before, self.after
+        return hashlib.sha256(msgspec.json.encode(decisive)).hexdigest()[:12]
 
 
 class State(enum.StrEnum):
@@ -80,25 +85,17 @@ def outcomes() -> dict[str, Outcome]:
     return msgspec.json.decode(OUTCOMES.read_bytes(), type=dict[str, Outcome])
 
 
-def table(of: Sequence[Mutant], run: Mapping[str, Outcome]) -> list[str]:
-    """Return a table of what became of mutants, by promise and of all."""
-    lines = [
-        "| promise | changes that break it | found | survived | not run | version |",
-        "|---|---|---|---|---|---|",
-    ]
+def broken_promises(of: Sequence[Mutant], run: Mapping[str, Outcome]) -> list[str]:
+    """Return the lines of a table of what became of mutants, by promise and of all."""
+    rows = []
     for promise in (*dict.fromkeys(mutant.promise for mutant in of), None):
         some = [mutant for mutant in of if promise in (mutant.promise, None)]
         known = [run[mutant.key] for mutant in some if mutant.key in run]
         counts = Counter(outcome.state for outcome in known)
-        cells = (
-            promise or "all",
-            len(some),
-            *(counts[state] for state in State),
-            len(some) - len(known),
-            ", ".join(sorted({outcome.version for outcome in known})),
-        )
-        lines.append(f"| {' | '.join(map(str, cells))} |")
-    return lines
+        counted = (len(some), *map(counts.get, State), len(some) - len(known))
+        versions = ", ".join(sorted({outcome.version for outcome in known}))
+        rows.append((promise or "all", *(str(n or 0) for n in counted), versions))
+    return table(("promise", "changes", *State, "not run", "version"), rows)
 
 
 def _failure(copy: ProgramCopy, mutant: Mutant) -> str | None:

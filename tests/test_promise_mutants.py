@@ -13,9 +13,9 @@ from docs.make_promise_mutation import (
     Mutant,
     Outcome,
     State,
+    broken_promises,
     mutants,
     outcomes,
-    table,
 )
 from docs.make_rules import ROOT
 from docs.program_copy import mutated
@@ -67,6 +67,6 @@ def test_table_counts_what_became_of_the_mutants() -> None:
     first = Mutant(promise="P", test="t", file="a.py", before="b", after="c")
     second = msgspec.structs.replace(first, after="d")
     run = {first.key: Outcome(State.FOUND, "0.1.0")}
-    *_, row, total = table([first, second], run)
+    *_, row, total = broken_promises([first, second], run)
     assert row == "| P | 2 | 1 | 0 | 1 | 0.1.0 |"
     assert total == "| all | 2 | 1 | 0 | 1 | 0.1.0 |"
