@@ -160,6 +160,11 @@ rule-mutation: install ## Do each rule's own tests notice when it is broken? (mi
 	$(PYTHON) -m docs.make_rule_mutation
 	$(PYTHON) -m docs.make_rules
 
+.PHONY: promise-mutation
+promise-mutation: install ## Does a test of each promise notice when it is broken? (two hours)
+	$(PYTHON) -m docs.make_promise_mutation
+	$(PYTHON) -m docs.make_guarantees
+
 .PHONY: core-mutation
 core-mutation: install ## Do the tests notice when a compiled rule is broken? (half an hour)
 	$(PYTHON) -m docs.make_core_mutation

@@ -10,25 +10,16 @@ are.
 from __future__ import annotations
 
 import enum
-import os
-import signal
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
-from docs.make_rule_mutation import Change, copy_program, mutated, tried
 from docs.make_rules import RULES
+from docs.program_copy import Change, ProgramCopy, copies, tried
 from sds_core.compiled import SWITCH
 
 MUTANTS = RULES / "core_mutants.toml"
-
-_LIMIT_S: Final = 300
-"""A mutant whose tests take more CPU time counts as found: some hang, and tests take 80
-s."""
 
 _BUILD = """
 from pathlib import Path
@@ -37,9 +28,6 @@ build(Path.cwd(), ["-O0"], jobs=1)
 """
 
 _OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-m", "not (node or slow)")
-_PASSED: Final = 0
-_FAILED: Final = 1
-"""Exit status of pytest."""
 
 
 class Outcome(enum.Enum):
@@ -63,7 +51,7 @@ def mutants() -> tuple[Change, ...]:
     return msgspec.toml.decode(MUTANTS.read_bytes(), type=_File).mutants
 
 
-class CoreCopy:
+class CoreCopy(ProgramCopy):
     """A copy of the program whose core is compiled after each change.
 
     Args:
@@ -72,9 +60,8 @@ class CoreCopy:
     """
 
     def __init__(self, directory: Path, form: str) -> None:
-        self._directory = directory
-        self._form = form
-        copy_program(directory)
+        super().__init__(directory, {SWITCH: form})
+        self._is_compiled = form == "compiled"
 
     def outcome(self, mutant: Change) -> Outcome:
         """Return what becomes of a mutant.
@@ -82,55 +69,16 @@ class CoreCopy:
         Raises:
             RuntimeError: The tests could not be run.
         """
-        path = self._directory / mutant.file
-        original = path.read_text(encoding="utf-8")
-        path.write_text(mutated(original, mutant), encoding="utf-8")
-        try:
-            return self._outcome(Path("tests", mutant.file).parent)
-        finally:
-            path.write_text(original, encoding="utf-8")
+        with self.changed(mutant):
+            return self.outcome_of(Path("tests", mutant.file).parent)
 
-    def outcome_without(self) -> Outcome:
-        """Return what becomes of the program as it is: it must survive."""
-        return self._outcome(Path("tests/sds_core/observer"))
-
-    def _outcome(self, tests: Path) -> Outcome:
-        if self._form == "compiled" and self._run("-c", _BUILD) != _PASSED:
+    def outcome_of(self, tests: Path) -> Outcome:
+        """Return what becomes of the copy as it is."""
+        # Before it is compiled there is no compiled form that could be chosen.
+        if self._is_compiled and self.run("-c", _BUILD, without=SWITCH)[0]:
             return Outcome.NOT_COMPILED
-        status = self._run("-m", "pytest", *_OPTIONS, str(tests))
-        if status not in (_PASSED, _FAILED, None):
-            message = f"{tests}: pytest ended with {status}"
-            raise RuntimeError(message)
-        return Outcome.SURVIVED if status == _PASSED else Outcome.FOUND
-
-    def _run(self, *arguments: str) -> int | None:
-        """Return the exit status of Python in the copy; None if it hangs.
-
-        The limit is one of CPU time: other programs decide nothing.
-        """
-        environment = {
-            **os.environ,
-            SWITCH: self._form,
-            "PYTHONPATH": str(self._directory),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-        if arguments[0] == "-c":
-            # There is no compiled form yet.
-            del environment[SWITCH]
-        status = subprocess.run(  # noqa: S603 - this Python
-            [
-                "/usr/bin/prlimit",
-                f"--cpu={_LIMIT_S}:{_LIMIT_S + 5}",
-                sys.executable,
-                *arguments,
-            ],
-            cwd=self._directory,
-            env=environment,
-            check=False,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        ).returncode
-        return None if status == -signal.SIGXCPU else status
+        failure = self.failure("pytest", *_OPTIONS, str(tests))
+        return Outcome.SURVIVED if failure is None else Outcome.FOUND
 
 
 def main() -> int:
@@ -138,23 +86,19 @@ def main() -> int:
     files = set(sys.argv[1:])
     form = "interpreted" if "--interpreted" in files else "compiled"
     files.discard("--interpreted")
-    todo = [one for one in mutants() if not files or one.file in files]
+    todo = [mutant for mutant in mutants() if not files or mutant.file in files]
     counts = dict.fromkeys(Outcome, 0)
-    with tempfile.TemporaryDirectory() as directory:
-        copies = []
-        for number in range(os.cpu_count() or 1):
-            place = Path(directory) / str(number)
-            place.mkdir()
-            copies.append(CoreCopy(place, form))
-        if copies[0].outcome_without() is not Outcome.SURVIVED:
+    with copies(lambda directory: CoreCopy(directory, form)) as places:
+        unchanged = places[0].outcome_of(Path("tests/sds_core/observer"))
+        if unchanged is not Outcome.SURVIVED:
             print("the tests fail without any mutant")
             return 1
-        for mutant, outcome in tried(todo, copies, CoreCopy.outcome):
+        for mutant, outcome in tried(todo, places, CoreCopy.outcome):
             counts[outcome] += 1
             name = f"{mutant.file}: {mutant.after.strip()}"
             print(f"{sum(counts.values())}/{len(todo)} {outcome.value}: {name}")
             sys.stdout.flush()
-    numbers = ", ".join(f"{counts[one]} {one.value}" for one in Outcome)
+    numbers = ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in Outcome)
     print(f"{form}: {len(todo)} mutants, {numbers}")
     return 0 if counts[Outcome.FOUND] == len(todo) else 1
 

@@ -1,4 +1,6 @@
-"""Writes the longest runs of `make chaos` and the fuzzers into docs/guarantees.md.
+"""Writes into docs/guarantees.md the longest runs, and whether its tests notice.
+
+The runs are of `make chaos` and the fuzzers, the others of `make promise-mutation`.
 
 ``python -m docs.make_guarantees [FIGURES ...]``; without files, only the page is made
 again from docs/guarantees.json. All these commands write such files.
@@ -11,10 +13,22 @@ from pathlib import Path
 import click
 import msgspec
 
-from docs.page_part import PagePart
+from docs.make_promise_mutation import broken_promises, mutants, outcomes
+from docs.page_part import PagePart, table
 
 PART = PagePart("guarantees.md", "make_guarantees", "the longest runs")
 RUNS = Path(__file__).with_name("guarantees.json")
+
+_BROKEN = (
+    "",
+    "Each test that a promise names was run on copies of the program that break the "
+    "promise on purpose.",
+    "`make promise-mutation` makes each change of `docs/promises.toml` in a copy and "
+    "runs only the test that the change names.",
+    "A change is found if that test fails; a change without a run in its present form "
+    "is not run.",
+    "",
+)
 
 
 class Chaos(msgspec.Struct, tag_field="command", tag="make chaos"):
@@ -160,15 +174,15 @@ def read_runs(path: Path = RUNS) -> Runs:
 
 
 def block(runs: Runs) -> str:
-    """Return the table of the runs with the marks around it."""
-    lines = [
-        "| longest run without a finding | took | size | found | version, day |",
-        "|---|---|---|---|---|",
+    """Return the tables of runs and mutants with the marks around them."""
+    heads = ("longest run without a finding", "took", "size", "found", "version, day")
+    rows = [
+        (*run.row(), f"{run.version}, {run.date}")
+        for run in (runs.chaos, runs.fuzz, runs.fuzz_asan)
+        if run is not None
     ]
-    for run in (runs.chaos, runs.fuzz, runs.fuzz_asan):
-        if run is not None:
-            cells = (*run.row(), f"{run.version}, {run.date}")
-            lines.append(f"| {' | '.join(cells)} |")
+    lines = table(heads, rows)
+    lines += [*_BROKEN, *broken_promises(mutants(), outcomes())]
     return "\n".join([PART.begin, *lines, PART.end])
 
 

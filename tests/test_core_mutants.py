@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from docs.make_core_mutation import mutants
-from docs.make_rule_mutation import Change, mutated
 from docs.make_rules import ROOT
+from docs.program_copy import Change, mutated
 from sds_core.compiled import MODULES
 
 ALL = mutants()

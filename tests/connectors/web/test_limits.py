@@ -77,7 +77,8 @@ def test_connection_without_a_request_is_closed() -> None:
 )
 def test_request_that_comes_byte_by_byte_is_cut_off(begin: bytes) -> None:
     """Bytes that come do not prolong its time."""
-    with served(small, SHORT) as connect:
+    # A busy machine sends nothing for a moment, which would be another reason.
+    with served(small, replace(SHORT, request_s=2.0)) as connect:
         slow = connect()
         slow.sendall(begin)
         deadline = time.monotonic() + 60
@@ -120,13 +121,14 @@ def test_client_that_reads_slowly_gets_the_whole_answer() -> None:
 
 def test_client_that_reads_too_slowly_is_cut_off() -> None:
     """Bytes now and then do not keep an answer in memory."""
-    with served(large, replace(SHORT, read_bytes_s=1e9)) as connect:
+    with served(large, replace(SHORT, unread_s=1.0, read_bytes_s=1e9)) as connect:
         slow = connect()
         slow.sendall(REQUEST)
         deadline = time.monotonic() + 60
         while not is_closed(slow):
             assert time.monotonic() < deadline
-            slow.recv(1_000)
+            # So much that the server can send more: it does read.
+            slow.recv(200_000)
             time.sleep(0.01)
 
 
@@ -196,7 +198,8 @@ def test_connection_that_its_client_has_just_ended_makes_room() -> None:
 
 def test_clients_that_wait_keep_nobody_out() -> None:
     """The connection that has waited longest makes room for a new one."""
-    with served(small, replace(DEFAULT_LIMITS, connections=5)) as connect:
+    limits = replace(DEFAULT_LIMITS, connections=5, request_s=600.0)
+    with served(small, limits) as connect:
         silent = [connect() for _ in range(50)]
         idle = connect()
         assert answer_of(idle).startswith(b"HTTP/1.1 200")

@@ -160,7 +160,8 @@ def test_handshakes_that_never_end_keep_nobody_out(
     with served(app, tmp_path, f"{TLS}}}", limits) as url, connecting(url) as connect:
         silent = [connect() for _ in range(20)]
         assert httpx.get(f"{url}/healthz", verify=trusting(authority)).is_success
-        wait_for(lambda: sum(not is_closed(one) for one in silent) <= 3)
+        # A minute later the time limit of a handshake would end them.
+        wait_for(lambda: sum(not is_closed(one) for one in silent) <= 3, 30)
 
 
 def test_client_that_does_not_read_is_cut_off_with_tls_too(
@@ -171,7 +172,7 @@ def test_client_that_does_not_read_is_cut_off_with_tls_too(
     async def large(scope: Scope, receive: Receive, send: Send) -> None:
         await Response(b"x" * 50_000_000)(scope, receive, send)
 
-    limits = replace(DEFAULT_LIMITS, request_s=0.2, unread_s=0.2)
+    limits = replace(DEFAULT_LIMITS, request_s=0.2, unread_s=0.2, idle_s=3_600)
     with (
         served(large, tmp_path, f"{TLS}}}", limits) as url,
         connecting(url) as connect,

@@ -1,0 +1,72 @@
+"""Mutants that break promises fit the program and the page of guarantees."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import msgspec
+import pytest
+
+from docs import make_guarantees
+from docs.make_promise_mutation import (
+    Mutant,
+    Outcome,
+    State,
+    broken_promises,
+    mutants,
+    outcomes,
+)
+from docs.make_rules import ROOT
+from docs.program_copy import mutated
+
+ALL = mutants()
+_PAGE = make_guarantees.PART.path.read_text(encoding="utf-8")
+_TEST = re.compile(r"^- Test: \[(\w+)\]\(\.\./(.+)\)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: mutant.key)
+def test_mutant_fits_the_program(mutant: Mutant) -> None:
+    """Its text occurs once, and a changed module is still Python."""
+    text = (ROOT / mutant.file).read_text(encoding="utf-8")
+    changed = mutated(text, mutant)
+    assert changed != text
+    if mutant.file.endswith(".py"):
+        ast.parse(changed)
+
+
+def test_each_named_test_has_a_mutant_for_its_promise() -> None:
+    """And each mutant is of a test that the page names, for that promise."""
+    named = {
+        (promise.partition("\n")[0], file, test)
+        for promise in re.split(r"^## ", _PAGE, flags=re.MULTILINE)[2:]
+        for test, file in _TEST.findall(promise)
+    }
+    broken = set()
+    for mutant in ALL:
+        file, *_, test = mutant.test.partition("[")[0].split("::")
+        broken.add((mutant.promise, file, test))
+    assert broken == named
+
+
+def test_mutants_differ() -> None:
+    """One more of the same shows nothing."""
+    assert len({mutant.key for mutant in ALL}) == len(ALL)
+
+
+def test_no_mutant_survives() -> None:
+    """Of those that were run; an outcome is of a mutant as it is now."""
+    run = outcomes()
+    assert run.keys() <= {mutant.key for mutant in ALL}
+    survived = [key for key, one in run.items() if one.state is State.SURVIVED]
+    assert survived == []
+
+
+def test_table_counts_what_became_of_the_mutants() -> None:
+    """A mutant that was changed since was not run."""
+    first = Mutant(promise="P", test="t", file="a.py", before="b", after="c")
+    second = msgspec.structs.replace(first, after="d")
+    run = {first.key: Outcome(State.FOUND, "0.1.0")}
+    *_, row, total = broken_promises([first, second], run)
+    assert row == "| P | 2 | 1 | 0 | 1 | 0.1.0 |"
+    assert total == "| all | 2 | 1 | 0 | 1 | 0.1.0 |"
