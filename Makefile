@@ -98,6 +98,10 @@ dashboards: install ## Dashboards, rules and the list of alerts, made anew
 	$(PYTHON) -m dashboards.build
 	$(PYTHON) -m docs.make_alerts
 
+.PHONY: chart
+chart: install ## Schema of the Helm chart's values, and the manifest made of the chart
+	$(PYTHON) -m deploy.make_chart
+
 .PHONY: docs-tables
 docs-tables: install ## Pages and parts of pages that are made from the code
 	$(PYTHON) -m docs.make_metrics
