@@ -98,6 +98,10 @@ dashboards: install ## Dashboards, rules and the list of alerts, made anew
 	$(PYTHON) -m dashboards.build
 	$(PYTHON) -m docs.make_alerts
 
+.PHONY: chart
+chart: install ## Schema of the Helm chart's values, and the manifest made of the chart
+	$(PYTHON) -m deploy.make_chart
+
 .PHONY: docs-tables
 docs-tables: install ## Pages and parts of pages that are made from the code
 	$(PYTHON) -m docs.make_metrics
@@ -225,6 +229,23 @@ constraints: supply-chain ## Pin every dependency at its newest allowed version
 locks: supply-chain ## Hashes of what constraints.txt pins, in the files that pip installs
 	$(PINS) --generate-hashes --constraint constraints.txt --output-file requirements.txt
 	$(PINS) --generate-hashes --constraint constraints.txt --output-file requirements-dev.txt --group dev
+
+.PHONY: version
+version: ## Write VERSION into every file that names it: make version VERSION=1.0.0
+	@[ -n '$(VERSION)' ] || { echo 'VERSION is missing: make version VERSION=1.0.0' >&2; exit 2; }
+	sed -i -E 's/^version = ".*"$$/version = "$(VERSION)"/' pyproject.toml deploy/sds-core/pyproject.toml
+	sed -i -E 's/^(version|appVersion|date-released): .*/\1: @\1/' CITATION.cff deploy/helm/sds-monitor/Chart.yaml
+	sed -i -e 's/@version/$(VERSION)/' -e 's/@appVersion/"$(VERSION)"/' -e "s/@date-released/$$(date -u +%F)/" \
+		CITATION.cff deploy/helm/sds-monitor/Chart.yaml
+	sed -i -E 's/(sds-monitor(-spark)?):[0-9.]+[0-9]/\1:$(VERSION)/g' \
+		docker-compose.yml deploy/kubernetes/Dockerfile docs/kubernetes.md
+	$(PYTHON) -m deploy.make_chart
+
+.PHONY: dist
+dist: install ## Wheels and source distributions of sds-monitor and sds-core: dist/
+	SDS_MONITOR_CORE=$(or $(SDS_MONITOR_CORE),interpreted) $(PYTHON) -m build --outdir dist .
+	$(PYTHON) -m build --outdir dist deploy/sds-core
+	cd dist && sha256sum *.whl *.tar.gz >SHA256SUMS
 
 .PHONY: sbom
 sbom: supply-chain ## Bill of materials of the monitor as CycloneDX: artifacts/sbom.json

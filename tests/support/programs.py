@@ -71,6 +71,8 @@ PROGRAMS: Mapping[str, Callable[[], bool]] = {
     "npm": _is_on_path("npm"),
     "go": _is_on_path("go"),
     "vale": _is_on_path("vale"),
+    "helm": _is_on_path("helm"),
+    "kubeconform": _is_on_path("kubeconform"),
 }
 """By name, whether a program is there. Markers can name no others."""
 

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import ast
-import os
-import re
-import shutil
-import subprocess
 import sys
 import tomllib
-import venv
-from collections.abc import Iterable
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import distribution
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,6 +13,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from tests.support.clean_environment import build, install, name_of, run
 from tests.support.deployment import ROOT
 
 PROJECT = Path("deploy/sds-core")
@@ -72,30 +67,6 @@ def project(directory: Path) -> dict[str, Any]:
     return found
 
 
-def name_of(requirement: str) -> str:
-    """The distribution that a requirement names."""
-    match = re.match(r"[\w.-]+", requirement)
-    assert match is not None
-    return match[0]
-
-
-def with_theirs(requirements: Iterable[str]) -> dict[str, Distribution]:
-    """The installed distributions of requirements, and what those require in turn."""
-    found: dict[str, Distribution] = {}
-    todo = [name_of(one) for one in requirements]
-    while todo:
-        name = todo.pop()
-        if name not in found:
-            try:
-                found[name] = distribution(name)
-            except PackageNotFoundError:
-                # For another platform: pip would not install it here either.
-                continue
-            theirs = found[name].requires or []
-            todo += [name_of(one) for one in theirs if "extra ==" not in one]
-    return found
-
-
 def test_distribution_has_version_and_requirements_of_the_monitor() -> None:
     """One release has both."""
     whole, part = project(Path()), project(PROJECT)
@@ -137,51 +108,31 @@ def test_distribution_requires_what_its_modules_import() -> None:
 @pytest.mark.slow
 def test_wheel_works_in_an_environment_without_spark(tmp_path: Path) -> None:
     """Built, installed with nothing but what it requires, and used."""
-    pytest.importorskip("setuptools", "80")
-    source = tmp_path / "source"
-    skipped = shutil.ignore_patterns("__pycache__")
-    for name in (*INCLUDED, str(PROJECT)):
-        shutil.copytree(ROOT / name, source / name, ignore=skipped)
-    wheels = tmp_path / "wheels"
-    quiet = ("--no-deps", "--quiet", "--disable-pip-version-check")
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "pip", "wheel", *quiet, "--no-build-isolation"),
-            *("--wheel-dir", str(wheels), str(source / PROJECT)),
-        ],
-        check=True,
-        timeout=200,
-    )
-    (wheel,) = wheels.glob("*-py3-none-any.whl")
-    assert not [name for name in ZipFile(wheel).namelist() if "/core/" in name]
-    environment = tmp_path / "environment"
-    venv.create(environment, with_pip=False)
-    (site,) = environment.glob("lib/python*/site-packages")
-    # What it requires is linked, so that the test needs no package index.
-    for found in with_theirs(project(PROJECT)["dependencies"]).values():
-        for name in {one.parts[0] for one in found.files or []} - {".."}:
-            target = Path(str(found.locate_file(name)))
-            if not (site / name).exists():
-                (site / name).symlink_to(target)
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "pip", "install", *quiet, "--no-index"),
-            *("--target", str(site), str(wheel)),
-        ],
-        check=True,
-        timeout=200,
-    )
-    without_ours = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    for program in (("-c", PROGRAM), *((str(one),) for one in QUICK_START)):
-        done = subprocess.run(
-            [str(environment / "bin/python"), *program],
-            cwd=tmp_path,
-            env=without_ours,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+    wheel = build(PROJECT, tmp_path)
+    names = ZipFile(wheel).namelist()
+    assert not [name for name in names if "/core/" in name]
+    packages = {str(Path(name).parent) for name in names if name.endswith(".py")}
+    assert {p for p in packages if p.startswith("connectors/")} == set(INCLUDED[1:])
+    python = install(wheel, project(PROJECT)["dependencies"], tmp_path / "environment")
+    done = run(python, "-c", PROGRAM, directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"from {python.parents[1]}")
+    for program in QUICK_START:
+        done = run(python, str(program), directory=tmp_path)
         assert done.returncode == 0, done.stderr
-        if program[0] == "-c":
-            assert done.stdout.startswith(f"from {site}")
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.long
+def test_monitor_runs_its_demo_in_a_new_environment(tmp_path: Path) -> None:
+    """The wheel, which is built of the source distribution; README begins with it."""
+    wheel = build(Path(), tmp_path)
+    python = install(wheel, project(Path())["dependencies"], tmp_path / "environment")
+    program = python.with_name("sds-monitor")
+    shown = run(program, "--version", directory=tmp_path)
+    assert project(Path())["version"] in shown.stdout
+    done = run(
+        program, "demo", "--metrics-port", "0", directory=tmp_path, timeout_s=280
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
