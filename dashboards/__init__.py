@@ -17,14 +17,17 @@ class Links:
     Attributes:
         monitor_url: URL of the status page, without a slash at the end.
         grafana_url: URL of Grafana, without a slash at the end.
+        runbook_url: URL of the runbooks, without a slash at the end. By default a
+            server beside the monitor has them, since the monitor may be down.
     """
 
     monitor_url: str = "http://localhost:9108"
     grafana_url: str = "http://localhost:3000"
+    runbook_url: str = "http://localhost:8000/runbooks"
 
     def runbook(self, alert: str) -> str:
-        """Return the URL of an alert's runbook on the status page."""
-        return f"{self.monitor_url}/runbooks/{alert}"
+        """Return the URL of an alert's runbook, as site and monitor serve it."""
+        return f"{self.runbook_url}/{alert}"
 
     def dashboard(self, uid: str) -> str:
         """Return the URL of a dashboard, without variables."""

@@ -75,12 +75,19 @@ _Dumper.add_representer(str, _represent_text)
     show_default=True,
     help="Grafana, as people see it.",
 )
-def main(out: Path, monitor_url: str, grafana_url: str) -> None:
+@click.option(
+    "--runbook-url",
+    default=_DEFAULT.runbook_url,
+    show_default=True,
+    help="Where the documentation has the runbooks; MONITOR_URL/runbooks if only the "
+    "monitor serves them.",
+)
+def main(out: Path, monitor_url: str, grafana_url: str, runbook_url: str) -> None:
     """Write dashboards, recording rules and alerts.
 
     Example: python -m dashboards.build --out /etc/sds --monitor-url https://sds.example
     """
-    links = Links(monitor_url.rstrip("/"), grafana_url.rstrip("/"))
+    links = Links(*(url.rstrip("/") for url in (monitor_url, grafana_url, runbook_url)))
     for path, text in files(links).items():
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         (out / path).write_text(text, encoding="utf-8")

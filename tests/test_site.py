@@ -41,16 +41,16 @@ def test_search_finds_runbooks_and_readme(site: Path) -> None:
     """Pages from outside `docs/` are in the index, and link within the site."""
     index = json.loads((site / "search/search_index.json").read_text("utf-8"))
     places = {entry["location"] for entry in index["docs"]}
-    assert {"index.html", "runbooks/SdsMonitorDown.html"} <= places
+    assert {"", "runbooks/SdsMonitorDown/"} <= places
     overview = (site / "index.html").read_text("utf-8")
-    assert 'href="install.html"' in overview
+    assert 'href="install/"' in overview
     assert ".md" not in "".join(re.findall('href="([^"]*)"', overview))
 
 
 def test_link_out_of_the_site_becomes_a_path(site: Path) -> None:
     """A reader with a checkout can open it; a link within the site stays one."""
-    page = (site / "alerts.html").read_text("utf-8")
-    assert 'href="runbooks/SdsMonitorDown.html"' in page
-    page = (site / "install.html").read_text("utf-8")
+    page = (site / "alerts/index.html").read_text("utf-8")
+    assert 'href="../runbooks/SdsMonitorDown/"' in page
+    page = (site / "install/index.html").read_text("utf-8")
     assert "deploy/Dockerfile" in page
     assert "Dockerfile" not in "".join(re.findall('href="([^"]*)"', page))

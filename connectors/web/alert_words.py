@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from connectors.prometheus.firing import FiringAlert, FiringAlerts
 from connectors.web import words
-from connectors.web.naming import called, view_href
+from connectors.web.naming import called, runbook_href, view_href
 from sds_core.observer.excused import ExcusedFindings
 from sds_core.observer.snapshot import Snapshot, Views
 
@@ -83,6 +83,7 @@ class HeldAlert(NamedTuple):
     """An alert that is held back for one view; `href` is that of the view's page."""
 
     alert: str
+    runbook_href: str
     channel: str
     href: str
     why: str
@@ -118,6 +119,7 @@ def held_words(
         [
             HeldAlert(
                 one.alert,
+                runbook_href(one.alert, view),
                 called(snapshot, view, kind),
                 view_href(kind, view),
                 _why(one, snapshot.clock_ms),

@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Element
 import pygal
 from markupsafe import Markup
 from pygal import PluginImportFixer
+from pygal.etree import etree
 from pygal.style import Style
 
 from connectors.web.charts import Chart, Series
@@ -21,6 +22,9 @@ from sds_core.observer.histogram import BUCKETS_MS
 sys.meta_path[:] = [
     finder for finder in sys.meta_path if not isinstance(finder, PluginImportFixer)
 ]
+
+# With lxml, if it happens to be installed, pygal would make elements of another type.
+etree.to_etree()
 
 _WIDTH, _HEIGHT = 640, 230
 _LABELLED_SECONDS = [0.25, 1, 5, 20, 120, 600]

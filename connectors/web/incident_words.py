@@ -13,6 +13,7 @@ from connectors.web.naming import (
     called,
     href_if_known,
     needs_key,
+    runbook_href,
     short_key,
     trace_href,
 )
@@ -65,6 +66,7 @@ class IncidentWords:
         summary: Who lacks the message, or who sent it.
         trace_href: The trace of the message; empty if its protocol has none.
         runbook: Name of the runbook that says what to do; empty without one.
+        runbook_href: Its address with the view, relative to the root of the site.
         stands: Whether the incident has not ended, and may still end.
         standing: The same in words, with the time of the end.
         channel_href: The view's page, relative to the root of the site; empty if
@@ -84,6 +86,7 @@ class IncidentWords:
     summary: str
     since: str
     runbook: str
+    runbook_href: str
     stands: bool
     standing: str
     channel: str
@@ -144,7 +147,8 @@ def incident_words(
         message=words.short(incident.message_id),
         summary=_summary(shortened),
         since=words.moment(incident.since_ms, snapshot.clock_ms),
-        runbook=kind.runbooks.get(incident.kind, ""),
+        runbook=(runbook := kind.runbooks.get(incident.kind, "")),
+        runbook_href=runbook_href(runbook, found.channel),
         stands=followed,
         standing=_standing(incident, followed),
         channel=called(snapshot, found.channel, kind),

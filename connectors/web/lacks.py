@@ -13,6 +13,7 @@ from connectors.web.naming import (
     called,
     href_if_known,
     needs_key,
+    runbook_href,
     short_key,
     unresolved_href,
 )
@@ -38,7 +39,8 @@ class LackWords:
             the view has ended.
         href: The list of these messages, relative to the root of the site; empty if
             the view has ended and has a long id.
-        runbook: Name of the runbook that says what to do; empty without one.
+        runbook_href: Address of the runbook that says what to do, relative to the root
+            of the site; empty without one.
     """
 
     key: str
@@ -48,7 +50,7 @@ class LackWords:
     channel: str
     channel_href: str
     href: str
-    runbook: str
+    runbook_href: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,7 @@ def _words(snapshot: Snapshot, lack: Lack, kind: AnyKind) -> LackWords:
     href = unresolved_href(kind, lack.channel, lack.kind, participant)
     channel_href = href_if_known(snapshot, lack.channel, kind)
     since = words.moment(lack.since_ms, snapshot.clock_ms)
+    runbook = kind.runbooks.get(lack.kind, "")
     name = () if lack.participant is None else (lack.participant,)
     return LackWords(
         key=short_key(" ".join((lack.channel, lack.kind, *name, str(lack.followed)))),
@@ -161,5 +164,5 @@ def _words(snapshot: Snapshot, lack: Lack, kind: AnyKind) -> LackWords:
         channel=called(snapshot, lack.channel, kind),
         channel_href=channel_href,
         href="" if needs_key(lack.channel) and not channel_href else href,
-        runbook=kind.runbooks.get(lack.kind, ""),
+        runbook_href=runbook and runbook_href(runbook, lack.channel),
     )

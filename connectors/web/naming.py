@@ -109,6 +109,12 @@ def view_query(view: str, label: str = "id") -> str:
     return f"key={short_key(view)}" if needs_key(view) else f"{label}={_quoted(view)}"
 
 
+def runbook_href(alert: str, view: str = "") -> str:
+    """Return the address of a runbook, for a view if its id can be in an address."""
+    of_view = view and not needs_key(view)
+    return f"runbooks/{alert}" + (f"?{view_query(view, 'channel')}" if of_view else "")
+
+
 def needs_key(text: str) -> bool:
     """Whether untrusted text is no part of an address or a form, but its key is.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from connectors.web import words
-from connectors.web.naming import called, path_of, view_href
+from connectors.web.naming import called, path_of, runbook_href, view_href
 from sds_core.observer.clock import ClockLevel
 from sds_core.observer.snapshot import JobFigures, Snapshot, Views
 from sds_core.observer.verdict import Verdict
@@ -67,10 +67,12 @@ class Summary:
 def summarise(snapshot: Snapshot) -> Summary:
     """Return the verdict on all views and the job; muted views are only counted."""
     job = snapshot.job
-    runbook = _runbook("SdsMonitorStopped")
+    runbook = runbook_href("SdsMonitorStopped")
     if job.kafka.is_stale:
         sentence = words.no_answer(job.kafka)
-        return Summary.plain(Level.TROUBLE, sentence, _runbook("SdsMonitorKafkaAway"))
+        return Summary.plain(
+            Level.TROUBLE, sentence, runbook_href("SdsMonitorKafkaAway")
+        )
     if job.missing_topic is not None:
         sentence = words.topic_missing(job.missing_topic)
         return Summary.plain(Level.TROUBLE, sentence, runbook)
@@ -101,15 +103,15 @@ def summarise(snapshot: Snapshot) -> Summary:
     ]
     if snapshot.behind and job.event_time_lag_seconds is not None:
         lag = words.more_than(job.event_time_lag_seconds)
-        troubles.append([Piece(f"behind by {lag}", _runbook("SdsMonitorBehind"))])
+        troubles.append([Piece(f"behind by {lag}", runbook_href("SdsMonitorBehind"))])
     if job.records_withheld:
         count = words.number(job.records_withheld)
         text = f"{count} records wait for the end of a transaction"
-        troubles.append([Piece(text, _runbook("SdsMonitorBehind"))])
+        troubles.append([Piece(text, runbook_href("SdsMonitorBehind"))])
     if clock_is_wrong:
         off = words.more_than(abs(job.clock.difference_ms) / 1000)
         text = f"the monitor's clock differs from others by {off}"
-        troubles.append([Piece(text, _runbook("SdsMonitorClockWrong"))])
+        troubles.append([Piece(text, runbook_href("SdsMonitorClockWrong"))])
     if troubles:
         (text, href), *rest = _joined(troubles)
         first = Piece(text[0].upper() + text[1:], href)
@@ -204,7 +206,3 @@ def _joined(parts: Sequence[Sequence[Piece]], between: str = "; ") -> list[Piece
     """Return the pieces of all parts, with a text between two parts."""
     first, *rest = parts
     return [*first, *(one for part in rest for one in (Piece(between), *part))]
-
-
-def _runbook(alert: str) -> str:
-    return f"runbooks/{alert}"

@@ -33,7 +33,7 @@ def fleet(links: Links) -> models.Dashboard:
         "Is everything fine? If not: which channels are in trouble, and with what.",
         {
             "": [_is_all_well(), _verdicts(), _muted(), *_figures()],
-            "Channels": [_worst_channels(), _alerts()],
+            "Channels": [_worst_channels(), _alerts(links)],
             "Over time": _over_time(),
         },
         pages=(Link("Incidents", "/incidents"),),
@@ -198,7 +198,7 @@ def _of_labelled(per_channel: str) -> str:
     return f"({per_channel}) and on (channel) {queries.trouble(JOB)}"
 
 
-def _alerts() -> Panel:
+def _alerts(links: Links) -> Panel:
     firing = select("ALERTS", 'alertname=~"Sds.+"', alertstate="firing")
     return rows(
         "Alerts that fire",
@@ -210,7 +210,7 @@ def _alerts() -> Panel:
         links={
             "alertname": Link(
                 "Runbook",
-                status_page("/runbooks/${__data.fields.alertname:percentencode}"),
+                links.runbook("${__data.fields.alertname:percentencode}"),
             )
         },
         height=6,

@@ -78,27 +78,27 @@ class Alert:
             "annotations": {
                 "summary": self.summary,
                 "description": self.description,
-                "runbook_url": links.runbook(self.name),
                 **self._pages(links),
             },
         }
 
     def _pages(self, links: Links) -> dict[str, str]:
         dashboard = links.dashboard(self.dashboard)
+        runbook = links.runbook(self.name)
         if self.subject is Subject.MIRROR:
             # Dashboards select a monitor's job; a mirror has a different one.
-            return {"dashboard_url": dashboard}
+            return {"runbook_url": runbook, "dashboard_url": dashboard}
         # A monitor that never ran has no label `job`.
         dashboard += "{{ with $labels.job }}?var-job={{ . | urlquery }}{{ end }}"
         path = _PATHS.get(self.subject)
         if path is None:
-            return {"dashboard_url": dashboard}
+            return {"runbook_url": runbook, "dashboard_url": dashboard}
         channel = "{{ $labels.channel | urlquery }}"
         # `other` stands for the channels beyond the label budget and has no page.
-        page = (
-            f'{{{{ if ne $labels.channel "other" }}}}{path}?id={channel}{{{{ end }}}}'
-        )
+        if_not_other = '{{ if ne $labels.channel "other" }}%s{{ end }}'
+        page = if_not_other % f"{path}?id={channel}"
         return {
+            "runbook_url": runbook + if_not_other % f"?channel={channel}",
             "dashboard_url": f"{dashboard}&var-channel={channel}",
             "page_url": f"{links.monitor_url}/{page}",
         }

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from connectors.web.runbook_text import DURATION
+from connectors.web.words import duration
 from dashboards.rules import Severity, alerts
 from docs import make_alerts
+from sds_core.observer.settings import DEFAULTS
 from tests.support.dashboards.simulated_alerts import simulated_alerts
 
 ROOT = Path(__file__).parents[2]
@@ -19,9 +22,11 @@ CASES = sorted(Path(__file__).with_name("promtool").glob("*.yml"))
 RUNBOOKS = ROOT / "dashboards/runbooks"
 HEADINGS = [
     "What it means",
-    "How to tell the cause apart",
+    "Find the cause",
     "What to do",
-    "A query to run",
+    "Commands",
+    "Does it continue?",
+    "Who to involve",
     "An example",
 ]
 NAMES = sorted({alert.name for alert in alerts()})
@@ -84,11 +89,20 @@ def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_runbook_begins_with_severity_and_meaning(name: str) -> None:
-    """As in the rules: the page that lists the runbooks reads this line."""
+    """As in the rules: the page that lists the runbooks reads this line.
+
+    Then come the impact and how urgent it is, for each severity.
+    """
     some = [alert for alert in alerts() if alert.name == name]
     severities = [one.value for one in Severity if one in {a.severity for a in some}]
     line = f"**Severity:** {', '.join(severities)}. {some[0].summary}"
-    assert (RUNBOOKS / f"{name}.md").read_text().splitlines()[2] == line
+    head, _, _ = (RUNBOOKS / f"{name}.md").read_text().partition("\n## ")
+    _, first, impact, urgency = head.strip().split("\n\n")
+    assert first == line
+    assert impact.startswith("**Impact:** ")
+    assert urgency.startswith("**Urgency:** ")
+    if len(severities) > 1:
+        assert all(f"`{one}`: " in impact + urgency for one in severities)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -101,7 +115,34 @@ def test_runbook_has_all_sections(name: str) -> None:
     parts = dict(section.split("\n", 1) for section in sections)
     assert list(parts) == HEADINGS
     assert all(text.strip() for text in parts.values())
-    assert "```promql\n" in parts["A query to run"]
+    assert "```promql\n" in parts["Does it continue?"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runbook_has_the_commands_of_each_supervisor(name: str) -> None:
+    """In each block of the section, in this order, each with one line below it."""
+    text = (RUNBOOKS / f"{name}.md").read_text()
+    section = re.search(r"^## Commands\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)
+    assert section is not None
+    blocks = re.findall(r"```sh\n(.*?)```", section[1], re.DOTALL)
+    assert blocks
+    for block in blocks:
+        lines = block.splitlines()
+        assert lines[::2] == ["# systemd", "# Docker Compose", "# Kubernetes"]
+        _, compose, kubectl = lines[1::2]
+        assert compose.startswith("docker compose ")
+        assert kubectl.startswith("kubectl ")
+
+
+def test_durations_of_runbooks_are_the_defaults() -> None:
+    """Those that name their setting: the monitor shows the configured duration."""
+    shown = {
+        (found[2], found[1])
+        for file in RUNBOOKS.iterdir()
+        for found in DURATION.finditer(file.read_text())
+    }
+    assert {name for name, _ in shown} >= {"gap_deadline_ms", "delivery_deadline_ms"}
+    assert shown == {(name, duration(getattr(DEFAULTS, name))) for name, _ in shown}
 
 
 @pytest.mark.needs("promtool")

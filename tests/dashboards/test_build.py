@@ -34,9 +34,13 @@ def test_links_have_the_given_base_url(tmp_path: Path) -> None:
         "https://sds.example/",
         "--grafana-url",
         "https://g.example",
+        "--runbook-url",
+        "https://docs.example/runbooks/",
     ]
     result = CliRunner().invoke(main, ["--out", str(tmp_path), *urls])
     assert result.exit_code == 0, result.output
-    links = Links("https://sds.example", "https://g.example")
+    links = Links(
+        "https://sds.example", "https://g.example", "https://docs.example/runbooks"
+    )
     assert read(tmp_path) == files(links)
     assert "localhost" not in "".join(files(links).values())

@@ -15,7 +15,9 @@ from dashboards import Links
 from dashboards.rules import Alert, Subject, alerts, rule_files
 
 ROOT = Path(__file__).parents[2]
-LINKS = Links("https://sds.example", "https://grafana.example")
+LINKS = Links(
+    "https://sds.example", "https://grafana.example", "https://docs.example/runbooks"
+)
 
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _RECORDED = re.compile(r"\b(?:channel|job):\w+:\w+")
@@ -104,7 +106,10 @@ def test_alert_says_what_and_where(alert: Alert) -> None:
     notes = rule["annotations"]
     assert re.fullmatch(r"[A-Z][^{}\d]+\.", notes["summary"])
     assert notes["description"].endswith(".")
-    assert notes["runbook_url"] == f"https://sds.example/runbooks/{alert.name}"
+    runbook, _, channel = notes["runbook_url"].partition("{{ if")
+    assert runbook == f"https://docs.example/runbooks/{alert.name}"
+    is_of_channel = alert.subject in (Subject.CHANNEL, Subject.GROUP)
+    assert ("?channel={{ $labels.channel | urlquery }}" in channel) is is_of_channel
     assert (ROOT / f"dashboards/generated/grafana/{alert.dashboard}.json").exists()
     url = f"https://grafana.example/d/{alert.dashboard}"
     assert notes["dashboard_url"].startswith(url)

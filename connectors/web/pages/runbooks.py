@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.prometheus.firing import SEVERITIES
+from connectors.web import words
 from connectors.web.alert_words import held_words
+from connectors.web.naming import view_href
 from connectors.web.pages.layout import Layout
+from connectors.web.runbook_text import runbook_html
 from connectors.web.sources import Sources
 
 _POLL_S = 10
 _LISTED_HELD = 200
 _ALERT = re.compile("[A-Za-z0-9]+")
-_SIBLING = re.compile(r"(?:\./)?([A-Za-z0-9]+)\.md(#.*)?")
 # The second line of each runbook.
 _SEVERITY = re.compile(r"^\*\*Severity:\*\* ([a-z, ]+)\. (.+)$", re.MULTILINE)
-_ABSOLUTE = re.compile(r"https?://|#")
 
 
 class _Entry(NamedTuple):
@@ -38,9 +35,6 @@ class _Entry(NamedTuple):
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     """The list of runbooks, and each by the name of its alert."""
-    markdown = (
-        MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-    )
 
     # Synchronous, so Starlette runs them in its thread pool: they read files.
     def listed(request: Request) -> Response:
@@ -57,24 +51,31 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
         )
 
     def one(request: Request) -> Response:
-        """The runbook of one alert."""
+        """The runbook of one alert, with the channel of the query in its commands."""
         alert = request.path_params["alert"]
         if alert not in _alerts(sources.runbooks):
             return layout.problem(
                 request, sources.current(), 404, "There is no runbook of this name."
             )
         text = (sources.runbooks / f"{alert}.md").read_text(encoding="utf-8")
-        tokens = markdown.parse(text)
-        _mend_links(tokens)
-        # Raw HTML in Markdown is escaped.
-        html = markdown.renderer.render(tokens, markdown.options, {})
+        snapshot = sources.current()
+        channel = request.query_params.get("channel", "")
         return layout.page(
             request,
-            sources.current(),
+            snapshot,
             "runbook.html",
             title=alert,
             poll_s=_POLL_S,
-            html=Markup(html),  # noqa: S704
+            html=runbook_html(text, snapshot.observer, channel),
+            channel=words.short(channel) if channel else "",
+            href=next(
+                (
+                    view_href(views.kind, channel)
+                    for views in snapshot.views.values()
+                    if channel in views.totals
+                ),
+                "",
+            ),
         )
 
     return [Route("/runbooks", listed), Route("/runbooks/{alert}", one)]
@@ -104,21 +105,3 @@ def _entry(runbooks: Traversable, alert: str) -> _Entry:
     if found is None:
         return _Entry(alert, "", "")
     return _Entry(alert, *found.groups())
-
-
-def _mend_links(tokens: Iterable[Token]) -> None:
-    """Change links to runbooks into page addresses; remove other relative links.
-
-    The server does not have the rest of the documentation.
-    """
-    for token in tokens:
-        _mend_links(token.children or ())
-        if token.type != "link_open":
-            continue
-        target = str(token.attrs.get("href", ""))
-        sibling = _SIBLING.fullmatch(target)
-        if sibling:
-            token.attrs["href"] = sibling[1] + (sibling[2] or "")
-        elif not _ABSOLUTE.match(target):
-            del token.attrs["href"]
-            token.attrs["title"] = target

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -102,7 +103,8 @@ def test_page_of_a_group_names_the_peers_that_did_not_acknowledge(
     ) in text
     assert "peer-2 did not acknowledge 1 message since 11:59:50" in text
     hrefs = [a.get("href") for tag, a in tags if tag == "a"]
-    assert "../../runbooks/MvdsMessagesUnacknowledged" in hrefs
+    runbook = "../../runbooks/MvdsMessagesUnacknowledged"
+    assert f"{runbook}?channel={quote(GROUP, safe='')}" in hrefs
 
 
 def test_group_says_if_incidents_do_not_name_all_peers(

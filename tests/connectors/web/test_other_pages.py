@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import html
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -108,13 +111,14 @@ def test_incidents_of_a_participant_are_those_that_it_lacks(
         lost(message_id="m2", kind=undelivered, lacking={"bob": 1, "eve": 2}),
         lost(message_id="m3"),
     ]
-    html = client.get("/incidents").text
-    links = [str(a["href"]) for tag, a in Tags(html).found if tag == "a"]
+    page = client.get("/incidents").text
+    links = [str(a["href"]) for tag, a in Tags(page).found if tag == "a"]
     path = next(link for link in links if "participant=eve" in link)
     assert path == (
         "incidents?channel=c&standing=true&kind=undelivered&participant=eve"
     )
-    assert {"runbooks/SdsMessagesLost", "runbooks/SdsDeliveryBudgetBurn"} <= {*links}
+    for runbook in ("SdsMessagesLost", "SdsDeliveryBudgetBurn"):
+        assert f"runbooks/{runbook}?channel=c" in links
     text = text_of(client, f"/{path}")
     assert "1 message did not reach eve since" in text
     assert "reach bob" not in text
@@ -438,6 +442,53 @@ def test_runbook_contains_no_html(client: httpx.Client, stage: Any) -> None:
     assert "SdsBlind#do" in targets
     assert "https://example.org/" in targets
     assert {"title": "../../docs/x.md"} in links
+
+
+RUNBOOK = """# SdsLoss
+
+For 5 min (`gap_deadline_ms`); see [the other](SdsBlind.md#do).
+
+```sh
+sds-monitor incidents --channel my-channel
+```
+
+```promql
+sds_x{channel="my-channel"}
+```
+"""
+HOSTILE = "`$(id)` '\"\\</code><script>"
+EXAMPLE = ("my-channel", '"my-channel"')
+
+
+@pytest.mark.parametrize(
+    ("channel", "named"),
+    [
+        ("", EXAMPLE),
+        ("tea", ("tea", '"tea"')),
+        (HOSTILE, (shlex.quote(HOSTILE), '"`$(id)` \'\\"\\\\</code><script>"')),
+        # With hidden characters, it is no text to copy.
+        ("a\nrm -rf", EXAMPLE),
+        ("a\u202eb", EXAMPLE),
+    ],
+)
+def test_runbook_names_the_channel_and_the_configured_durations(
+    client: httpx.Client, stage: Any, channel: str, named: tuple[str, str]
+) -> None:
+    """In commands, queries and links, quoted for each; without one as in the file."""
+    (stage.runbooks / "SdsLoss.md").write_text(RUNBOOK)
+    settings = replace(stage.snapshot.observer, gap_deadline_ms=90_000)
+    stage.snapshot = replace(stage.snapshot, observer=settings)
+    answer = client.get("/runbooks/SdsLoss", params={"channel": channel})
+    text = html.unescape(answer.text)
+    shell, promql = named
+    assert "90 s (<code>gap_deadline_ms</code>)" in text
+    assert f"sds-monitor incidents --channel {shell}\n</code>" in text
+    assert f"sds_x{{channel={promql}}}\n</code>" in text
+    tags = Tags(answer.text).found
+    assert [tag for tag, _ in tags].count("script") == 1
+    hrefs = [a.get("href") or "" for tag, a in tags if tag == "a"]
+    query = "" if named is EXAMPLE else f"?channel={quote(channel, safe='')}"
+    assert [href for href in hrefs if "Blind" in href] == [f"SdsBlind{query}#do"]
 
 
 def test_runbooks_are_listed_with_severity_and_meaning(

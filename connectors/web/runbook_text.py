@@ -1,0 +1,83 @@
+"""A runbook as the monitor shows it: with a channel, and the configured durations."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterable
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+
+from connectors.web import words
+from connectors.web.naming import needs_key, runbook_href
+from sds_core.observer.settings import ObserverSettings
+
+CHANNEL = "my-channel"
+"""The channel in commands and queries of the files."""
+
+DURATION = re.compile(r"(\d+ (?:s|min)) \(`(\w+_ms)`\)")
+"""A duration in the files, which is the default of the setting behind it."""
+
+_SIBLING = re.compile(r"(?:\./)?([A-Za-z0-9]+)\.md(#.*)?")
+_ABSOLUTE = re.compile(r"https?://|#")
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+
+
+def runbook_html(text: str, settings: ObserverSettings, channel: str = "") -> Markup:
+    """Render a runbook; raw HTML in it is escaped.
+
+    Args:
+        text: Content of the file.
+        settings: They give the durations that the runbook names.
+        channel: Id that replaces the example in commands, queries and links, quoted for
+            each; without one, and for one that needs a key, the example stays.
+    """
+    tokens = _MARKDOWN.parse(
+        DURATION.sub(
+            lambda match: (
+                f"{words.duration(getattr(settings, match[2]))} (`{match[2]}`)"
+            ),
+            text,
+        )
+    )
+    if channel.isprintable() and not needs_key(channel):
+        _name_channel(tokens, channel or CHANNEL)
+        _mend_links(tokens, channel)
+    else:
+        _mend_links(tokens, "")
+    # The renderer escapes all text.
+    return Markup(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}))  # noqa: S704
+
+
+def _name_channel(tokens: Iterable[Token], channel: str) -> None:
+    quoted = {
+        "sh": shlex.quote(channel),
+        "promql": json.dumps(channel, ensure_ascii=False),
+    }
+    examples = {"sh": CHANNEL, "promql": f'"{CHANNEL}"'}
+    for token in tokens:
+        if token.type == "fence" and token.info in quoted:
+            example, name = examples[token.info], quoted[token.info]
+            token.content = token.content.replace(example, name)
+
+
+def _mend_links(tokens: Iterable[Token], channel: str) -> None:
+    """Change links to runbooks into page addresses; remove other relative links.
+
+    The server does not have the rest of the documentation.
+    """
+    for token in tokens:
+        _mend_links(token.children or (), channel)
+        if token.type != "link_open":
+            continue
+        target = str(token.attrs.get("href", ""))
+        sibling = _SIBLING.fullmatch(target)
+        if sibling:
+            address = runbook_href(sibling[1], channel).removeprefix("runbooks/")
+            token.attrs["href"] = address + (sibling[2] or "")
+        elif not _ABSOLUTE.match(target):
+            del token.attrs["href"]
+            token.attrs["title"] = target
