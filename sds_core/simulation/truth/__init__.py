@@ -7,6 +7,4 @@ decoded frame, so an error in `sds_core.wire` would not show here. The code pref
 simple scans of whole lists to complex state. It imports nothing from the observer.
 """
 
-from sds_core.simulation.truth.truth import Truth
-
-__all__ = ["Truth"]
+from sds_core.simulation.truth.truth import Truth as Truth
