@@ -9,7 +9,7 @@
     │   ├── NeitherLamportNorContent    neither_lamport_nor_content
     │   ├── NoChannel                   no_channel
     │   ├── NameTooLong                 name_too_long
-    │   └── NotAPayload                 mvds_error, see sds_core/mvds/errors.py
+    │   └── NotAPayload                 mvds_error, see sds_core/mvds/payload.py
     └── BloomError              the frame stands, its filter cannot be used
         ├── BloomWrongLength
         └── BloomBadHeader
