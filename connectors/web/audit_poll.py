@@ -13,7 +13,7 @@ import msgspec
 from connectors.http_client import get
 from connectors.polling import Poll
 from connectors.web.side_apps import NEWEST
-from sds_core.observer.mirror_audit import NO_AUDIT, MirrorAudit
+from sds_core.observer.snapshot import NO_AUDIT, MirrorAudit
 
 _log = logging.getLogger("sds-monitor")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.clock import ClockFigures, ClockLevel
@@ -16,11 +16,38 @@ from sds_core.observer.forgotten import Remainder
 from sds_core.observer.freshness import Arrivals, Freshness, MissingTopic
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.kinds import Kind
-from sds_core.observer.mirror_audit import NO_AUDIT, MirrorAudit
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
+
+UNKNOWN_CHANNEL = ""
+"""Stands for all channels: the audit cannot tell which channel a message is of."""
+
+
+class MirrorAudit(NamedTuple):
+    """Messages that the mirror lacks, by the newest audit (docs/figures.md, 8).
+
+    Attributes:
+        newest_missing_ms: Channel -> sender's time of its newest message that the
+            mirror lacks, Unix ms.
+    """
+
+    newest_missing_ms: Mapping[str, int] = MappingProxyType({})
+
+    def missing_ms(self, channel: str) -> int | None:
+        """Return the time of the newest message that a channel may lack, Unix ms.
+
+        None if the mirror is complete as far as the audit knows.
+        """
+        known = self.newest_missing_ms
+        found = [known[one] for one in (channel, UNKNOWN_CHANNEL) if one in known]
+        return max(found, default=None)
+
+
+NO_AUDIT = MirrorAudit()
+"""There is no audit, or it found nothing missing."""
+
 
 BEHIND_SECONDS = 60
 """Event-time lag from which the monitor counts as behind: one minute of figures."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from docs import make_accuracy
 from sds_core.message_channel.events import Cause
 from tests.support.accuracy.figures import Figures, share, total

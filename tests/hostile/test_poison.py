@@ -18,7 +18,7 @@ from connectors.kafka.topics import (
     ensure_frames_topic,
     ensure_topic,
 )
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from tests.support.hostile import poison
 from tests.support.monitor import report_of
 from tests.support.streaming.command import started

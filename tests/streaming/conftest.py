@@ -15,7 +15,7 @@ from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import KEEP_FOR_EVER, ensure_frames_topic, ensure_topic
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from streaming.batch_log import read_batch_log
 from streaming.job import Job, running_job
 from tests.support.golden.checkpoints import HALF

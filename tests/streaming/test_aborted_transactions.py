@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from streaming.job import running_job
 from tests.support.kafka import KafkaTopic
 from tests.support.monitor import report_of

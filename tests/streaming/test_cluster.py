@@ -22,7 +22,7 @@ from compiler.build import build
 from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from connectors.sweep_results import TABLE
 from sds_core.compiled import SWITCH, describe
 from tests.support.chaos.batches import wait_for_batch

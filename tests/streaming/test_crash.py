@@ -18,7 +18,7 @@ import pytest
 from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from streaming.batch_log import read_batch_log
 from tests.support.chaos.batches import wait_for_batch
 from tests.support.history.stored import Kept, in_files, in_topics

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from connectors.kafka.settings import KafkaSettings
-from connectors.recording.recording import load_truth
+from connectors.recording import load_truth
 from sds_core.simulation.comparison import compare
 from streaming.job import running_job
 from tests.support.streaming.damage import (

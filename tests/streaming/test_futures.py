@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from connectors.kafka.producer import TopicRecord, partitions_of
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from sds_core.observer.record import MAX_AHEAD_MS
 from tests.support.batches import Reader
 from tests.support.frames import FrameFactory, value_of

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from connectors.kafka.producer import TopicRecord
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from sds_core.observer.dead_letter_view import DeadLetter
 from sds_core.observer.incidents import IncidentQuery
 from sds_core.observer.protocols import PROTOCOLS, kinds_of

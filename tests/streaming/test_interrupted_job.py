@@ -12,7 +12,7 @@ import pytest
 from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.recording.recording import load_recording, load_truth
+from connectors.recording import load_recording, load_truth
 from sds_core.observer.incidents import IncidentQuery
 from sds_core.simulation.comparison import compare
 from streaming.failure import JobFailed

@@ -20,7 +20,7 @@ from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.producer import TopicRecord, partitions_of, write
 from connectors.kafka.settings import Client, KafkaSettings, RecordsLost
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.recording.recording import load_recording, load_truth
+from connectors.recording import load_recording, load_truth
 from sds_core import compiled
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.simulation.comparison import compare

@@ -24,7 +24,7 @@ from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.producer import TopicRecord, partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from tests.support.frames import FrameFactory, value_of
 from tests.support.kafka import free_port
 from tests.support.streaming.command import is_ready, page_of, started

@@ -10,7 +10,7 @@ import pytest
 from connectors.kafka.producer import TopicRecord, partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from sds_core.mvds.payload import decode
 from tests.support.monitor import report_of
 from tests.support.mvds.recordings import payloads, topic_records, truth

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from connectors.storage.disk import REMEDIES
 from streaming.damage import LEDGER
 from streaming.job import running_job

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from streaming.batch_log import read_batch_log
 from streaming.cli import group, starting
 from tests.support.golden.checkpoints import HALF

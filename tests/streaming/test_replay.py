@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from connectors.kafka.producer import TopicRecord, partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from streaming.cli import group, starting
 from streaming.settings import Window
 from tests.support.cli.command import sds_monitor

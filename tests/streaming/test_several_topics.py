@@ -10,7 +10,7 @@ import pytest
 
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.settings import Client, KafkaSettings, TopicMissing
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from streaming.failure import JobFailed
 from tests.support.kafka import KafkaTopic, records
 from tests.support.streaming.records import messages

@@ -15,7 +15,7 @@ from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.recording.recording import load_recording, load_truth
+from connectors.recording import load_recording, load_truth
 from sds_core.simulation.comparison import compare
 from streaming.batch_log import read_batch_log
 from streaming.job import running_job

@@ -23,7 +23,7 @@ import click
 import msgspec
 
 from connectors.kafka.producer import TopicRecord
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from connectors.simulator import scenario_names
 from connectors.simulator.records import simulation_of
 from connectors.simulator.scenario_files import load_scenario

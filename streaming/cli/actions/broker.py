@@ -17,7 +17,7 @@ from connectors.java import find_java
 from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from streaming.settings import JobSettings, SourceSettings
 
 

@@ -26,7 +26,7 @@ from connectors.kafka.producer import (
 )
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.recording.recording import load_recording, load_truth, restamped
+from connectors.recording import load_recording, load_truth, restamped
 from connectors.simulator.records import simulation_of
 from connectors.sockets.listener import PortInUse
 from sds_core.observer.channel_table import ChannelTable

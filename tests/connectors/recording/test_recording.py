@@ -7,7 +7,7 @@ import copy
 import pytest
 
 from connectors.kafka.producer import TopicRecord, opening_of, partitions_of
-from connectors.recording.recording import load_recording, load_truth, restamped
+from connectors.recording import load_recording, load_truth, restamped
 from sds_core.simulation.comparison import compare
 from sds_core.wire import UndecodableFrame, decode
 

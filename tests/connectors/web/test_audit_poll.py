@@ -9,7 +9,7 @@ from connectors.web.server import WebServer
 from connectors.web.side_apps import create_audit_app
 from sds_core.audit.figures import AuditFigures
 from sds_core.audit.result import AuditedMessage, AuditResult
-from sds_core.observer.mirror_audit import NO_AUDIT
+from sds_core.observer.snapshot import NO_AUDIT
 from tests.support.waiting import wait_for
 
 MISSING = (

@@ -12,12 +12,11 @@ from sds_core.observer.blindness import (
     judge_blindness,
 )
 from sds_core.observer.freshness import SILENT_S, Arrivals, Freshness, MissingTopic
-from sds_core.observer.mirror_audit import NO_AUDIT, MirrorAudit
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.sds.evidence import Evidence, Found
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS
-from sds_core.observer.snapshot import JobFigures, Snapshot
+from sds_core.observer.snapshot import NO_AUDIT, JobFigures, MirrorAudit, Snapshot
 from sds_core.observer.tap_view import TapTotals, TapView
 from sds_core.observer.verdict import Verdict
 from tests.support.frames import START_MS

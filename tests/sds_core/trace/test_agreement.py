@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from connectors.simulator.scenario_files import load_scenario
 from sds_core.trace.document import trace_object
 from sds_core.wire import decode

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from connectors.files.importing import import_file
 from connectors.files.record_file import read_records
 from connectors.kafka.producer import write
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from sds_core.observer.record import RawRecord
 from streaming.cli.export import command
 from streaming.cli.output import wall_ms

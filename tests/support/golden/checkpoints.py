@@ -16,7 +16,7 @@ from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
-from connectors.recording.recording import load_recording
+from connectors.recording import load_recording
 from streaming.job import running_job
 from streaming.session import make_session
 from streaming.settings import JobSettings, SessionSettings, SourceSettings

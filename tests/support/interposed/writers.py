@@ -67,7 +67,7 @@ def explained(error: Exception) -> str:
 
 def ledger() -> Writer:
     """Batches of a job: records of several channels, then silence, then more."""
-    from connectors.recording.recording import load_recording
+    from connectors.recording import load_recording
 
     records = [one for one in load_recording() if one.partition == 0][:60]
     raw = [
