@@ -10,7 +10,7 @@ from dashboards.panels.base import Panel, Query, per_second, per_step, sums
 from dashboards.panels.charts import figure, lines
 from dashboards.panels.frame import assemble, in_lines, some_channels
 from dashboards.panels.queries import CHANNELS, JOB, select
-from dashboards.panels.tables import Column, channel_rows
+from dashboards.panels.tables import Column, channel_rows, moment
 from dashboards.thresholds import (
     BUDGET_NEARLY_SPENT,
     NEAR_SATURATION_RATIO,
@@ -223,13 +223,11 @@ def _filters() -> list[Panel]:
                 unit="percentunit",
                 steps=_FILTER_STEPS,
             ),
-            Column(
+            moment(
                 "Passes 1 %",
-                "1000 * "
-                + queries.greatest(
+                queries.greatest(
                     "sds_bloom_one_percent_timestamp_seconds", CHANNELS, "channel"
                 ),
-                unit="dateTimeFromNow",
             ),
             height=8,
         ),

@@ -17,7 +17,7 @@ from dashboards.panels.base import (
     quantiles,
     sums,
 )
-from dashboards.panels.charts import figure, heat, lines, states
+from dashboards.panels.charts import figure, heat, lines, moment, states
 from dashboards.panels.frame import assemble, channel_page, in_lines, one_channel
 from dashboards.panels.queries import CHANNEL, select
 from dashboards.thresholds import REDUNDANT_SHARE, SATURATED_RATIO
@@ -62,12 +62,11 @@ def _now() -> list[Panel]:
             link=channel_page("channel"),
             absent="no verdict",
         ),
-        figure(
+        moment(
             "Verdict since",
             "Event time at which this verdict began. In a replay or while catching up "
             "that is long ago.",
-            f"1000 * {since}",
-            unit="dateTimeFromNow",
+            since,
         ),
         figure(
             "Missing now",
@@ -82,19 +81,17 @@ def _now() -> list[Panel]:
             "oldest of them was sent. Normal while people write.",
             queries.total("sds_messages_in_flight", CHANNEL),
         ),
-        figure(
+        moment(
             "Oldest in flight",
             "When the oldest message that waits for its acknowledgement was first "
             "seen. Nothing waits if it is empty.",
-            f"1000 * min({oldest})",
-            unit="dateTimeFromNow",
+            f"min({oldest})",
             absent="none",
         ),
-        figure(
+        moment(
             "Muted until",
             "Until when alerts on this channel are silent, by the channel table.",
-            f"1000 * max({muted} > time())",
-            unit="dateTimeFromNow",
+            f"max({muted} > time())",
             absent="not muted",
         ),
     ]

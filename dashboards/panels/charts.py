@@ -74,6 +74,14 @@ def figure(
     return finished(panel, title, description, targets, width, 4, unit)
 
 
+def moment(
+    title: str, description: str, expression: str, absent: str = "nothing"
+) -> stat.Panel:
+    """Return a figure of a time, Unix s, which is shown as how long ago it is."""
+    since = f"1000 * {expression}"
+    return figure(title, description, since, unit="dateTimeFromNow", absent=absent)
+
+
 def lines(
     title: str,
     description: str,

@@ -10,7 +10,7 @@ from dashboards.panels.base import Link, Panel, Query, per_step, sums, threshold
 from dashboards.panels.charts import figure, lines
 from dashboards.panels.frame import assemble, status_page
 from dashboards.panels.queries import JOB, RANGE, select
-from dashboards.panels.tables import Column, channel_rows, rows
+from dashboards.panels.tables import Column, channel_rows, moment, rows
 from sds_core.observer.channel_table import DEFAULT_SETTINGS
 from sds_core.observer.settings import DEFAULTS
 
@@ -169,7 +169,7 @@ def _worst_channels() -> Panel:
             queries.named(queries.trouble(JOB), JOB),
             mappings=colours.verdict_mappings(),
         ),
-        Column("Since", f"1000 * {since}", unit="dateTimeFromNow"),
+        moment("Since", since),
         Column(
             "Messages lost",
             _of_labelled(queries.lost_messages(JOB, "channel")),

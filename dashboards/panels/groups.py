@@ -18,7 +18,7 @@ from dashboards.panels.base import (
 from dashboards.panels.charts import figure, heat, lines, states
 from dashboards.panels.frame import assemble, group_page, in_lines, some_groups
 from dashboards.panels.queries import CHANNELS, JOB, select
-from dashboards.panels.tables import Column, rows
+from dashboards.panels.tables import Column, moment, rows
 from dashboards.thresholds import UNACKNOWLEDGED_SHARE
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.verdict import Verdict
@@ -274,13 +274,11 @@ def _table() -> Panel:
         Column(
             "Deliveries", queries.counted("mvds_deliveries_total", CHANNELS, "channel")
         ),
-        Column(
+        moment(
             "Verdict since",
-            "1000 * "
-            + queries.greatest(
+            queries.greatest(
                 "mvds_verdict_since_timestamp_seconds", CHANNELS, "channel"
             ),
-            unit="dateTimeFromNow",
         ),
         headers={"channel": "Group"},
         links={"channel": group_page("__data.fields.channel")},

@@ -6,15 +6,17 @@ is selected.
 
 from __future__ import annotations
 
+from functools import partial
+
 from dashboards.panels import colours, queries
 from dashboards.panels.base import Panel, Query, now, per_second, per_step
-from dashboards.panels.charts import figure, lines, states
+from dashboards.panels.charts import figure, lines, moment, states
 from dashboards.panels.frame import in_lines
 from dashboards.panels.queries import select
 
 _ANY = ""
-_ABSENT = "no mirror"
-_NO_AUDIT = "no audit"
+_of_mirrors = partial(figure, absent="no mirror")
+_of_audits = partial(figure, absent="no audit")
 
 
 def mirror() -> list[Panel]:
@@ -25,50 +27,44 @@ def mirror() -> list[Panel]:
 def _mirror_figures() -> list[Panel]:
     oldest = select("sds_mirror_oldest_spooled_timestamp_seconds", _ANY)
     return [
-        figure(
+        _of_mirrors(
             "Probable losses",
             "Times in the chosen range that messages were probably lost before a "
             "mirror had them. Losses in channels at that time may be the mirror's.",
             queries.counted("sds_mirror_probable_losses_total", _ANY),
             steps=colours.ANY_IS_SUSPECT,
-            absent=_ABSENT,
         ),
-        figure(
+        _of_mirrors(
             "Nodes up",
             "Nodes whose latest answer was good.",
             queries.total("sds_mirror_node_up", _ANY),
-            absent=_ABSENT,
         ),
-        figure(
+        _of_mirrors(
             "Paused",
             "Mirrors that read nothing because their spool is full: messages that "
             "nodes drop meanwhile are lost. Make Kafka accept records again.",
             queries.total("sds_mirror_paused", _ANY),
             steps=colours.ANY_IS_BAD,
-            absent=_ABSENT,
         ),
-        figure(
+        moment(
             "Oldest record waiting",
             "Since when the oldest record has waited on a mirror's disk for Kafka. "
             "Some seconds are normal; minutes mean that Kafka accepts nothing.",
-            f"1000 * min({oldest})",
-            unit="dateTimeFromNow",
+            f"min({oldest})",
             absent="none",
         ),
-        figure(
+        _of_mirrors(
             "Refused by Kafka",
             "Records that Kafka refuses, in the chosen range: given up for good, for "
             "example because they are too large.",
             queries.counted("sds_mirror_refused_total", _ANY),
             steps=colours.ANY_IS_BAD,
-            absent=_ABSENT,
         ),
-        figure(
+        _of_mirrors(
             "Last number",
             "Last number that each mirror gave to a frame. It must never fall: the "
             "monitor counts its holes as missing records.",
             now("sds_mirror_last_seq", _ANY, "{{instance}}"),
-            absent=_ABSENT,
         ),
     ]
 
@@ -127,47 +123,41 @@ def audits() -> list[Panel]:
     ended = select("sds_audit_last_success_timestamp_seconds", _ANY)
     until = select("sds_audit_compared_until_timestamp_seconds", _ANY)
     return [
-        figure(
+        _of_audits(
             "Missing here",
             "Messages that the mirror lacks and the other side has, by the newest "
             "audits. Channels of which recent ones are missing are blind.",
             queries.total("sds_audit_missing_messages", _ANY, side="here"),
             steps=colours.ANY_IS_BAD,
-            absent=_NO_AUDIT,
         ),
-        figure(
+        _of_audits(
             "Missing there",
             "Messages that the mirror has and the other side lacks. Of a store some "
             "are normal: it refuses messages that are older than 20 s.",
             queries.total("sds_audit_missing_messages", _ANY, side="there"),
-            absent=_NO_AUDIT,
         ),
-        figure(
+        _of_audits(
             "Not compared",
             "Records of the mirror without hash or time of their message.",
             queries.total("sds_audit_unidentified_records", _ANY),
-            absent=_NO_AUDIT,
         ),
-        figure(
+        moment(
             "Last audit",
             "When the oldest of the newest audits ended.",
-            f"1000 * min({ended})",
-            unit="dateTimeFromNow",
-            absent=_NO_AUDIT,
+            f"min({ended})",
+            absent="no audit",
         ),
-        figure(
+        moment(
             "Compared up to",
             "Sender's time up to which messages were compared: a minute before the "
             "audit, unless --settle says otherwise.",
-            f"1000 * min({until})",
-            unit="dateTimeFromNow",
-            absent=_NO_AUDIT,
+            f"min({until})",
+            absent="no audit",
         ),
-        figure(
+        _of_audits(
             "Mirrored again",
             "Messages that audits with --fix wrote to the mirror, in the chosen range.",
             queries.counted("sds_audit_remirrored_total", _ANY),
-            absent=_NO_AUDIT,
         ),
         lines(
             "Messages compared",

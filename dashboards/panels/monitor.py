@@ -19,7 +19,7 @@ from dashboards.panels.charts import figure, heat, lines
 from dashboards.panels.frame import assemble, in_lines, status_page
 from dashboards.panels.mirror import audits, mirror, nodes
 from dashboards.panels.queries import JOB
-from dashboards.panels.tables import Column, rows
+from dashboards.panels.tables import Column, moment, rows
 from dashboards.thresholds import (
     BEHIND_SECONDS,
     CLOCK_SECONDS,
@@ -206,7 +206,7 @@ def _taps() -> list[Panel]:
                 unit="s",
                 steps=colours.up_to(TAP_SILENT_SECONDS),
             ),
-            Column("Last record", f"1000 * {last}", unit="dateTimeFromNow"),
+            moment("Last record", last),
             Column(
                 "Missing records",
                 queries.counted(missing, JOB, "observer"),

@@ -44,6 +44,11 @@ class Column:
     mappings: list[models.ValueMapping] = field(default_factory=list)
 
 
+def moment(header: str, expression: str) -> Column:
+    """Return a column of times, Unix s, which are shown as how long ago they are."""
+    return Column(header, f"1000 * {expression}", unit="dateTimeFromNow")
+
+
 def rows(
     title: str,
     description: str,
