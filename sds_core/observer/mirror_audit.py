@@ -1,4 +1,4 @@
-"""What an audit says of the mirror that the monitor reads (docs/figures.md, 8)."""
+"""Audit results about the mirror that the monitor reads (docs/figures.md, 8)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 UNKNOWN_CHANNEL = ""
-"""Stands for all channels: the audit cannot tell which channel a message is of."""
+"""Stands for all channels: the audit cannot identify a message's channel."""
 
 
 class MirrorAudit(NamedTuple):
@@ -23,7 +23,7 @@ class MirrorAudit(NamedTuple):
     def missing_ms(self, channel: str) -> int | None:
         """Return the time of the newest message that a channel may lack, Unix ms.
 
-        None if the mirror is complete as far as the audit knows.
+        None if the mirror is complete according to the audit.
         """
         known = self.newest_missing_ms
         found = [known[one] for one in (channel, UNKNOWN_CHANNEL) if one in known]
@@ -31,4 +31,4 @@ class MirrorAudit(NamedTuple):
 
 
 NO_AUDIT = MirrorAudit()
-"""There is no audit, or it found nothing missing."""
+"""No audit exists, or it found nothing missing."""
