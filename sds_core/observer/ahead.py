@@ -1,14 +1,13 @@
 """Decides which records are stamped in the future (docs/figures.md, 3).
 
-A record is from the future if it is stamped more than `MAX_AHEAD_MS` later than it was
-written. Kafka orders the records of a partition by when they were written, but keeps
-only the taps' times. So the time of writing is bounded by what is known:
+A record is from the future if its time is more than `MAX_AHEAD_MS` later than when it
+was written. Kafka orders the records of a partition by when they were written, but
+keeps only the taps' times. So the time of writing is bounded as follows:
 
 - A record was written before it was read: the wall time of its admission.
-- A record that lies behind the end that the partition had at an earlier look was
-  written after that look.
-- A record was written before those behind it. If enough of these are stamped earlier,
-  it is their clock that shows when it was written, however late the monitor reads.
+- A record behind the partition's end at an earlier look was written after that look.
+- A record was written before those behind it. If enough of these have earlier times,
+  their clock shows when it was written, however late the monitor reads.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from sds_core.observer.record import MAX_AHEAD_MS, is_future
 
 LOOKAHEAD = 50
-"""Number of offsets behind a record that tell when it was written.
+"""Number of offsets behind a record that show when it was written.
 
-More would reach beyond the moment, fewer could be one burst of one tap."""
+More would cover too long a time; fewer could be a single burst of one tap."""
 
 
 _REFUTING = 3
-"""Least number of records that refute one: two may be late by chance."""
+"""Minimum number of records that refute one: two may be late by chance."""
 
 
 class Look(NamedTuple):
@@ -46,7 +45,7 @@ NO_LOOK = Look(0, 0)
 
 
 class Timed(Protocol):
-    """A record, as far as it matters here."""
+    """The part of a record that matters here."""
 
     @property
     def offset(self) -> int:
@@ -61,7 +60,7 @@ _Record = TypeVar("_Record", bound=Timed)
 
 
 def is_at_odds(time_ms: int, behind_ms: int) -> bool:
-    """Whether a record and one behind it cannot both be stamped when they were written.
+    """Whether the times of a record and of one behind it contradict each other.
 
     Args:
         time_ms: Time of the record, Unix ms.
@@ -71,22 +70,23 @@ def is_at_odds(time_ms: int, behind_ms: int) -> bool:
 
 
 def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | None:
-    """The time by which a record was written, as those behind it show, Unix ms.
+    """The time by which a record was written according to those behind it, Unix ms.
 
-    A record and a later one that is stamped more than `MAX_AHEAD_MS` before it: either
-    the first is from the future, or the second is late. The records behind decide, up
-    to any of them: if the record is from the future, so are those that agree with it;
-    if it is not, those that do not agree are late. It is refuted if at least
-    `_REFUTING` records are at odds with it, and they are more than three to two.
+    If a later record has a time more than `MAX_AHEAD_MS` before this one, then either
+    this record is from the future, or the later one is late. The records behind decide,
+    up to any of them: if this record is from the future, so are those that agree with
+    it; if it is not, those that do not agree are late. It is refuted if at least
+    `_REFUTING` records disagree with it, and these outnumber the others by more than
+    three to two.
 
     Args:
         time_ms: Time of the record, Unix ms.
-        clock_ms: Greatest time before it in the partition, Unix ms. Records that are
-            late even by this clock show nothing.
+        clock_ms: Maximum time before it in the partition, Unix ms. Records that are
+            late by this clock too are ignored.
         behind: Times of the records behind it, in order, Unix ms.
 
     Returns:
-        The greatest time of the records that refute it; None if they do not.
+        The maximum time of the records that refute it; None if they do not.
     """
     refuting_ms: list[int] = []
     agreeing = 1
@@ -101,13 +101,13 @@ def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | N
 
 
 class Foresight(Generic[_Record]):
-    """Settles in order which records of one partition are from the future.
+    """Decides, in order, which records of one partition are from the future.
 
-    A record that is stamped far ahead of those before it is settled only when those
-    behind it are known, and with it the records behind it.
+    A record whose time is far ahead of those before it is decided only when the records
+    behind it are known. These are decided with it.
 
     Args:
-        clock_ms: Greatest time of the records before, Unix ms.
+        clock_ms: Maximum time of the previous records, Unix ms.
         admitted_ms: Wall time of the admission, Unix ms.
         look: An earlier look at the end of the partition.
     """
@@ -120,7 +120,7 @@ class Foresight(Generic[_Record]):
 
     @property
     def waits(self) -> bool:
-        """Whether records are not settled yet."""
+        """Whether some records are not decided yet."""
         return bool(self._waiting)
 
     def add(self, record: _Record) -> Iterable[tuple[_Record, int]]:
@@ -142,11 +142,11 @@ class Foresight(Generic[_Record]):
         return self._settled(record.offset)
 
     def finish(self, behind: Iterable[_Record] = ()) -> list[tuple[_Record, int]]:
-        """Settle the records that are left.
+        """Decide the remaining records.
 
         Args:
-            behind: Records behind the last that was added, `LOOKAHEAD` offsets or all
-                that there were at the admission. They are not settled.
+            behind: Records behind the last added one: `LOOKAHEAD` offsets, or all that
+                existed at the admission. They are not decided.
 
         Returns:
             As `add`.
@@ -156,7 +156,7 @@ class Foresight(Generic[_Record]):
         return self._settled(None)[:rest]
 
     def _settled(self, reached: int | None) -> list[tuple[_Record, int]]:
-        """Settle what can be settled.
+        """Decide as many records as possible.
 
         Args:
             reached: Offset up to which all records are known; None for all.
@@ -195,7 +195,7 @@ class Foresight(Generic[_Record]):
 
 
 def was_written_by_then(record: Timed, look: Look) -> bool:
-    """Whether a look shows that a record is not from the future.
+    """Whether a look proves that a record is not from the future.
 
     The record was written after the look, so at most `MAX_AHEAD_MS` before its time.
     """

@@ -1,6 +1,6 @@
-"""Views whose taps see too little to judge them (docs/figures.md, 8).
+"""Views whose taps miss too much to judge them (docs/figures.md, 8).
 
-Views and taps are joined here, outside both: the figures of a view never depend on the
+This module joins views and taps, so that the figures of a view never depend on the
 health of a tap.
 """
 
@@ -27,26 +27,26 @@ from sds_core.observer.view_totals import Excused, ViewTotals
 Totals = TypeVar("Totals", bound=ViewTotals)
 
 _Holes = Sequence[tuple[int, int]]
-"""Begin and end of each hole, event time, Unix ms."""
+"""Start and end of each capture gap, event time, Unix ms."""
 
 _BAD = (Verdict.FAILING, Verdict.DEGRADED, Verdict.BLIND)
 _SILENT_MS = round(SILENT_S * 1000)
 
 
 def judge_blindness(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot, with the verdict BLIND for views that no tap sees whole.
+    """Return the snapshot, with verdict BLIND for views that no tap sees completely.
 
-    A view is blind too while an audit says that the mirror lacks a recent message of
-    it.
+    A view is also blind while an audit reports that the mirror lacks a recent message
+    of it.
 
-    What was found about a message while or shortly after all taps of its view had a
-    hole counts in no other verdict, as `coincides_with_hole` says.
-    A verdict that follows blindness begins at the end of the blindness, if that time is
-    still known.
+    Findings about a message count in no other verdict if they were made while, or
+    shortly after, all taps of its view had a capture gap, as `coincides_with_hole`
+    says. A verdict that follows blindness begins at the end of the blindness, if that
+    time is still known.
 
-    A topic that fell silent as a whole makes every view blind. That is judged as of the
-    moment of `Snapshot.as_of`; a report, which has none, judges by event time alone.
-    While Kafka does not answer, or the topic does not exist, so does a job.
+    If no record arrives in the whole topic, every view is blind. This is judged at the
+    moment of `Snapshot.as_of`; a report has none and judges by event time alone. The
+    same applies while Kafka does not answer, or the topic does not exist.
 
     Args:
         snapshot: Figures with the verdicts of the views.
@@ -55,7 +55,7 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
     silent = (
         snapshot.job.arrivals.is_silent
         and snapshot.clock_ms > 0
-        # Nothing is known of the topic then, and its end as of the last answer is old.
+        # The topic's state is then unknown, and its end in the last answer is old.
         and snapshot.job.knows_topic
         and not snapshot.job.records_behind
     )
@@ -95,7 +95,7 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
 def _findings(
     views: Views[ViewTotals], snapshot: Snapshot
 ) -> Iterator[tuple[str, Sequence[ExcusedFindings]]]:
-    """Yield each view with findings that do not count, and these."""
+    """Yield each view with findings that do not count, and these findings."""
     kind, settings = views.kind, snapshot.observer
 
     @cache
@@ -128,7 +128,7 @@ def _findings(
 
 
 def _audited(views: Mapping[str, Totals], snapshot: Snapshot) -> Mapping[str, Totals]:
-    """Return the views, of which those are blind that lack a recent message."""
+    """Return the views; those that lack a recent message are blind."""
 
     def judged(name: str, totals: Totals) -> Totals:
         missing_ms = _recently_missing_ms(name, snapshot)
@@ -142,9 +142,9 @@ def _audited(views: Mapping[str, Totals], snapshot: Snapshot) -> Mapping[str, To
 
 
 def _recently_missing_ms(name: str, snapshot: Snapshot) -> int | None:
-    """Return when the newest message of a view that the mirror lacks was sent.
+    """Return the time of the newest message of a view that the mirror lacks.
 
-    Unix ms. None if it lacks none that was sent in the verdict's window.
+    Unix ms. None if no missing message was sent in the verdict's window.
     """
     missing_ms = snapshot.audit.missing_ms(name)
     if missing_ms is None:
@@ -161,14 +161,14 @@ def coincides_with_hole(
     clock_ms: int,
     settings: ObserverSettings = DEFAULTS,
 ) -> bool:
-    """Whether every tap of a view may have missed something in a span of time.
+    """Whether every tap of a view may have missed something in a period.
 
     Args:
         observers: Taps that mirrored the view; those not in `taps` are ignored.
         taps: Totals by observer.
-        from_ms: Begin of the span, event time, Unix ms.
-        to_ms: End of the span, inclusive.
-        clock_ms: Event time now: a tap that is silent has a hole up to it.
+        from_ms: Start of the period, event time, Unix ms.
+        to_ms: End of the period, inclusive.
+        clock_ms: Event time now: a silent tap has a capture gap up to it.
         settings: Settings of the rules in docs/figures.md.
 
     Returns:
@@ -181,7 +181,7 @@ def coincides_with_hole(
 def blind_until_ms(
     observers: Iterable[str], snapshot: Snapshot, settings: ObserverSettings = DEFAULTS
 ) -> int | None:
-    """Event time until which a view stays blind if its taps miss nothing more, Unix ms.
+    """Event time until which a view stays blind if its taps miss no more.
 
     Args:
         observers: Its taps; those that are not in the snapshot are ignored.
@@ -204,7 +204,7 @@ def blind_until_ms(
 def excuse_of(
     observers: Iterable[str], snapshot: Snapshot, settings: ObserverSettings = DEFAULTS
 ) -> Excused | None:
-    """Return which evidence of a view does not count, because of holes of its taps.
+    """Return which evidence of a view does not count because of capture gaps.
 
     Args:
         observers: Its taps; those that are not in the snapshot are ignored.
@@ -225,7 +225,7 @@ def excuse_of(
 
 
 def causes_of(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> Sequence[Cause]:
-    """Return the likely causes of a view's verdict, the most telling first.
+    """Return the likely causes of a view's verdict, the most convincing first.
 
     Args:
         snapshot: Has the taps and the clock.
@@ -248,7 +248,7 @@ def causes_of(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> Sequence
 
 
 class _Span(NamedTuple):
-    """Event time from and up to two moments, both inclusive, Unix ms."""
+    """Event time between two moments, both inclusive, Unix ms."""
 
     from_ms: int
     to_ms: int
@@ -266,15 +266,15 @@ def _judged(
     Args:
         totals: Totals of the view.
         snapshot: Has the clock.
-        blind_of: Latest span in which all of some taps had recent holes.
-        silent: Whether no tap shows anything.
+        blind_of: Latest period in which all of some taps had recent capture gaps.
+        silent: Whether no tap reports anything.
         settings: Settings of the rules.
     """
     if totals.verdict is Verdict.WARMING_UP:
         return totals
     blind = blind_of(tuple(totals.observers))
     if blind is not None and blind.to_ms >= snapshot.clock_ms:
-        # A tap may have had a hole before the view had a verdict.
+        # A tap may have had a capture gap before the view had a verdict.
         warm_ms = (totals.first_event_ms or 0) + settings.warm_up_ms
         return _blinded(totals, "tap_hole", max(blind.from_ms, warm_ms))
     if silent:
@@ -289,7 +289,7 @@ def _judged(
 def _excused(
     totals: Totals, snapshot: Snapshot, blind: _Span | None, settings: ObserverSettings
 ) -> Totals:
-    """Return the totals with the verdict that the evidence outside of holes gives."""
+    """Return the totals with the verdict from the evidence outside of capture gaps."""
     if totals.verdict not in (Verdict.FAILING, Verdict.DEGRADED):
         return totals
     excused = excuse_of(totals.observers, snapshot, settings)
@@ -301,12 +301,12 @@ def _excused(
     changed = _replaced(totals, verdict=verdict, verdict_reason=reason)
     if blind is None:
         return changed
-    # The view's own verdict began while the taps' holes still had effects.
+    # The view's own verdict began while the taps' capture gaps still had effects.
     return _replaced(changed, verdict_since_ms=blind.to_ms + 1)
 
 
 def _common(found: Iterable[_Span | None]) -> _Span | None:
-    """Return the span that is in all of them; None without one."""
+    """Return the intersection of periods; None if it is empty."""
     every = list(found)
     spans = [one for one in every if one is not None]
     if not spans or len(spans) < len(every):
@@ -318,7 +318,7 @@ def _common(found: Iterable[_Span | None]) -> _Span | None:
 def _troubled(
     tap: TapTotals, clock_ms: int, settings: ObserverSettings
 ) -> _Span | None:
-    """Return the latest span in which a tap had recent holes; None without one."""
+    """Return the latest period with recent capture gaps of a tap, or None."""
     span = None
     if tap.last_hole_ms is not None:
         # Release 0.1 did not store the start.
@@ -338,7 +338,7 @@ def holes_of(
     clock_ms: int,
     settings: ObserverSettings,
 ) -> dict[str, _Holes]:
-    """Return spans in which taps may have missed records, their silence included."""
+    """Return periods in which taps may have missed records, including their silence."""
     found: dict[str, _Holes] = {}
     for name in observers:
         if (tap := taps.get(name)) is not None:
@@ -349,12 +349,12 @@ def holes_of(
 
 
 def _have_holes(taps: Collection[_Holes], from_ms: int, to_ms: int) -> bool:
-    """Return whether there are taps, and each has a hole in a span, by its holes."""
+    """Return whether taps exist, and each has a capture gap in a period."""
     return bool(taps) and all(any(_within(holes, from_ms, to_ms)) for holes in taps)
 
 
 def _within(holes: _Holes, from_ms: int, to_ms: int) -> Iterator[tuple[int, int]]:
-    """Yield the holes that a span meets."""
+    """Yield the capture gaps that overlap a period."""
     for first_ms, last_ms in holes:
         if first_ms <= to_ms and last_ms >= from_ms:
             yield first_ms, last_ms

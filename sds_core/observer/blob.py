@@ -1,11 +1,11 @@
-"""The versioned form in which a view lies in the state store.
+"""The versioned form of a view in the state store.
 
 ``length of totals (4 bytes, big-endian) | totals | state | checksum (4 bytes,
 big-endian)``; totals and state are MessagePack, and the checksum is the CRC-32 of all
-bytes before it. The totals come first so that an exporter can be primed by reading only
-them, without decoding any view. The version is stored beside the blob; each kind of
-view counts its own (`Kind.blob_version`), and in its first versions blobs may end
-without a checksum (`Kind.checksum_since`).
+bytes before it. The totals come first so that an exporter can read only them at
+startup, without decoding any view. The version is stored beside the blob; each kind of
+view has its own (`Kind.blob_version`), and in its first versions blobs may end without
+a checksum (`Kind.checksum_since`).
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class UnknownBlobVersion(ValueError):
 
 
 class DamagedBlob(ValueError):
-    """A blob is not what a release wrote: bytes were changed, lost or added."""
+    """A release did not write this blob: bytes were changed, lost or added."""
 
 
 class DamagedDigest(ValueError):
-    """A digest is not what a chunk of this release packed."""
+    """A chunk of this release did not make this digest."""
 
 
 def check_version(version: int, newest: int) -> None:
@@ -82,10 +82,10 @@ def pack(totals: Any, state: Any) -> bytes:
 def opened(
     version: int, data: bytes, newest: int, checksum_since: int
 ) -> Iterator[bytes]:
-    """Give a blob without its checksum to a block that decodes it.
+    """Pass a blob without its checksum to a block that decodes it.
 
-    An error of the block means that the blob is damaged: without a checksum, changed
-    bytes are found only where they cannot be decoded.
+    An error in the block means that the blob is damaged: without a checksum, changed
+    bytes are detected only if they cannot be decoded.
 
     Args:
         version: Version in which the blob was stored.
@@ -121,7 +121,7 @@ def verified(data: bytes) -> bytes:
 
 
 def split(body: bytes) -> tuple[bytes, memoryview]:
-    """Return the packed totals and the packed state of a blob without checksum."""
+    """Return the encoded totals and the encoded state of a blob without checksum."""
     head = totals_part(body)
     return head, memoryview(body)[LENGTH_BYTES + len(head) :]
 
@@ -135,16 +135,16 @@ def unpack(
 
 
 def totals_part(data: bytes) -> bytes:
-    """The packed totals of a blob, or of as much of it as holds them."""
+    """The encoded totals of a blob, or of its beginning that contains them."""
     length = int.from_bytes(data[:LENGTH_BYTES], "big")
     return data[LENGTH_BYTES : LENGTH_BYTES + length]
 
 
 def pack_totals(totals: Any) -> bytes:
-    """Totals in the form that `totals_part` gives."""
+    """Totals in the form that `totals_part` returns."""
     return _ENCODER.encode(totals)
 
 
 def unpack_totals(head: bytes, totals: type[Totals]) -> Totals:
-    """Totals from what `totals_part` gave."""
+    """Decode totals that `totals_part` returned."""
     return msgspec.msgpack.decode(head, type=totals)

@@ -1,7 +1,7 @@
 """Likely causes of a bad verdict, as values (docs/figures.md, 12).
 
 A kind of view finds the causes of its views by `Kind.causes`. A cause is stated only if
-the evidence leaves hardly another explanation; there may be none.
+other explanations are unlikely; there may be no cause.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class CauseObject(TypedDict):
     Attributes:
         kind: One word for the rule that found it.
         sentence: The cause.
-        evidence: Counts and ids that it rests on, by name.
+        evidence: Counts and ids on which it is based, by name.
     """
 
     kind: str
@@ -36,8 +36,9 @@ class Cause(NamedTuple):
         kind: One word for the rule that found it.
         text: The sentence, with `{}` in place of each name.
         brief: The same in a few words, with the same names.
-        names: Ids of participants or taps in the sentence. They come from strangers.
-        evidence: What it rests on: counts, and ids, by name.
+        names: Ids of participants or taps in the sentence. Untrusted senders choose
+            them.
+        evidence: Values on which it is based: counts, and ids, by name.
     """
 
     kind: str
@@ -69,14 +70,14 @@ class Cause(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a rule needs besides the totals of the view.
+    """Values that a rule needs in addition to the totals of the view.
 
     Attributes:
         clock_ms: Event time now, Unix ms.
-        holes: Spans in which each tap of the view may have missed records, with its
-            current silence; from and to, Unix ms, by observer.
-        excused: Whether evidence does not count because all taps had holes; None if
-            all evidence counts.
+        holes: Periods in which each tap of the view may have missed records, including
+            its current silence; from and to, Unix ms, by observer.
+        excused: Whether evidence does not count because all taps had capture gaps; None
+            if all evidence counts.
         settings: Settings of the rules.
     """
 

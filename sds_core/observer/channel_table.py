@@ -1,8 +1,8 @@
-"""The channel table: names, objectives, labels and muting, set by the operator.
+"""The channel table: names, SLOs, labels and muting, set by the operator.
 
 It changes no figure. A table is a list of entries, each for the channels that its
-pattern matches. For each setting of a channel, the first matching entry that has it
-counts (docs/channels.md).
+pattern matches. Each setting of a channel comes from the first matching entry that
+contains it (docs/channels.md).
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ class Objectives(msgspec.Struct, frozen=True):
     """Ratios that a channel should reach; None if an entry does not set one.
 
     Attributes:
-        delivery: Ratio of ended deliveries that were not lost (docs/figures.md, 5).
-        acknowledgement: Ratio of messages acknowledged by their deadline, of those
-            that others could have acknowledged (docs/figures.md, 4).
+        delivery: Share of deliveries that were not lost, of those that have ended
+            (docs/figures.md, 5).
+        acknowledgement: Share of messages that were acknowledged by their deadline, of
+            those that others could have acknowledged (docs/figures.md, 4).
     """
 
     delivery: Ratio | None = None
@@ -38,7 +39,7 @@ class ChannelEntry(msgspec.Struct, frozen=True):
         name: Display name of the channel.
         objectives: Objectives of the channel.
         label: Whether the channel has its own metric label, regardless of the label
-            budget. None: the budget decides.
+            limit. None: the limit decides.
         mute_until_ms: Wall time until which the channel is muted, Unix ms.
     """
 
@@ -82,8 +83,8 @@ class ChannelTable:
     """Settings by channel, from entries in the order in which they were written.
 
     Args:
-        entries: An entry whose `match` is a channel id takes precedence over patterns,
-            also over earlier ones.
+        entries: An entry whose `match` is a channel id has precedence over all
+            patterns, including earlier ones.
     """
 
     def __init__(self, entries: Iterable[ChannelEntry] = ()) -> None:
@@ -96,7 +97,7 @@ class ChannelTable:
                 self._exact.setdefault(entry.match, []).append(entry)
             else:
                 self._patterns.append(entry)
-        # Cached, since every scrape needs the settings of every channel.
+        # Cached, because every scrape needs the settings of every channel.
         self._settings = lru_cache(maxsize=20_000)(self._merged)
 
     def of(self, channel: str) -> ChannelSettings:

@@ -1,7 +1,7 @@
-"""Compares this machine's clock with those of Kafka and of whoever stamps records.
+"""Compares this machine's clock with the clocks of Kafka and of taps.
 
-Records stamped more than a minute ahead of this clock are dead letters, so a slow clock
-makes dead letters of live records (docs/operations.md, "Clock").
+Records with times more than a minute ahead of this clock become dead letters, so a slow
+clock makes dead letters of live records (docs/operations.md, "Clock").
 """
 
 from __future__ import annotations
@@ -16,30 +16,32 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 NOTABLE_MS = 5_000
-"""Difference that is reported: as long as the time between two heartbeats."""
+"""Difference above which it is reported: the time between two heartbeats."""
 
 WRONG_MS = 30_000
-"""Difference that is an alert: half of what makes live records dead letters."""
+"""Difference above which an alert fires: half of that which makes dead letters."""
 
 _CALM = 0.8
-"""Part of a limit below which a difference must fall to be below the limit again."""
+"""Part of a limit below which a difference must fall before it counts as normal."""
 
 _RECORDS = 3
-"""New records of a tap that must agree: one may have any time."""
+"""Number of new records of a tap that must agree, because one may have any time."""
 
 _WINDOW_S = 60.0
-"""Time for which a record shows its tap's clock, seconds: twelve heartbeats, of which
-the fastest has hardly any delay."""
+"""Time for which a record represents its tap's clock, seconds.
+
+It spans twelve heartbeats, of which the fastest has hardly any delay.
+"""
 
 _MOST_TAPS = 1_000
-"""Taps that are followed: whoever may write to the topic can invent them."""
+"""Maximum number of taps that are tracked, because senders can invent them."""
 
 _LONGEST_NAME = 1_000
-"""Characters of the longest name of a tap that is followed, for the same reason."""
+"""Maximum length of a tracked tap's name, characters, for the same reason."""
 
 
 class ClockLevel(enum.IntEnum):
-    """How much this machine's clock differs from others."""
+    """Severity of the difference between this machine's clock and others."""
 
     AGREES = 0
     NOTABLE = 1
@@ -53,14 +55,14 @@ class ClockFigures:
     """This machine's clock, compared with others.
 
     Attributes:
-        behind_ms: Kafka's clock less this one, milliseconds; None if Kafka does not
-            tell its time.
-        records_ahead_ms: Time by which new records are stamped ahead of this clock,
+        behind_ms: Kafka's clock minus this one, milliseconds; None if Kafka does not
+            report its time.
+        records_ahead_ms: How far the times of new records are ahead of this clock,
             milliseconds: the median of the taps, the lower one of two. Negative if they
             are behind. None if no tap has enough new records.
-        taps: Tap -> time by which its clock is ahead of Kafka's, or of this one if
-            Kafka does not tell its time, milliseconds. Negative if it is slow. Taps
-            without enough new records are not in it.
+        taps: Tap -> how far its clock is ahead of Kafka's, or of this one if Kafka does
+            not report its time, milliseconds. Negative if it is slow. Taps without
+            enough new records are omitted.
     """
 
     behind_ms: int | None = None
@@ -74,21 +76,21 @@ class ClockFigures:
 
     @property
     def difference_ms(self) -> int:
-        """By how much this clock seems to be behind, milliseconds; negative if ahead.
+        """How far this clock seems to be behind, milliseconds; negative if ahead.
 
-        Kafka's clock counts. Without it, new records do if they are ahead: an old time
-        stamp shows nothing, because a record may be written late.
+        Kafka's clock counts. If it is unknown, new records count if they are ahead. An
+        old time proves nothing, because a record may be written late.
         """
         if self.behind_ms is not None:
             return self.behind_ms
         return max(0, self.records_ahead_ms or 0)
 
     def level(self, before: ClockLevel = ClockLevel.AGREES) -> ClockLevel:
-        """How much this clock differs.
+        """Return the severity of this clock's difference.
 
         Args:
-            before: The level until now. It falls only if the difference is clearly
-                below its limit, so that it does not go up and down.
+            before: The previous severity. It decreases only if the difference is
+                clearly below its limit, so that it does not alternate.
         """
         difference_ms = abs(self.difference_ms)
         for level, limit_ms in (
@@ -113,13 +115,13 @@ class ClockFigures:
 
 
 class NewRecord(NamedTuple):
-    """A record that came while the end of the topic was watched.
+    """A record that arrived while the end of the topic was watched.
 
     Attributes:
         observer: Tap id; empty if the record names none.
         time_ms: Record time, Unix ms.
-        arrived_ms: When it was in the topic at the latest, by this machine's clock,
-            Unix ms.
+        arrived_ms: Latest possible time of its arrival in the topic, by this machine's
+            clock, Unix ms.
     """
 
     observer: str
@@ -130,17 +132,17 @@ class NewRecord(NamedTuple):
 class TapClocks:
     """Measures how far the clocks of taps are ahead of this machine's.
 
-    A tap stamps a record before it arrives. So the record is ahead by the difference of
-    the clocks less the time on the way, and the records with the shortest way show the
-    difference best. Of each tap the third greatest lead in the last minute counts:
-    delays only make a lead smaller, and two records may have any time.
+    A tap stamps a record before it arrives. So a record's lead is the difference of the
+    clocks minus its delay, and the records with the shortest delay show the difference
+    best. The third largest lead of each tap in the last minute counts: delays only make
+    a lead smaller, and two records may have any time.
     """
 
     def __init__(self) -> None:
         self._leads: dict[str, deque[tuple[float, int]]] = {}
 
     def observe(self, records: Iterable[NewRecord], now_s: float) -> None:
-        """Take notice of new records.
+        """Process new records.
 
         Args:
             records: In any order.
@@ -163,7 +165,7 @@ class TapClocks:
 
     @property
     def ahead_ms(self) -> dict[str, int]:
-        """Tap -> time by which its clock is ahead of this one, ms; if it is known."""
+        """Tap -> time by which its clock is ahead of this one, ms, if known."""
         return {
             observer: heapq.nlargest(_RECORDS, (ms for _, ms in kept))[-1]
             for observer, kept in self._leads.items()

@@ -1,4 +1,4 @@
-"""Packs integers and sets for the state, which stores every byte per message."""
+"""Encodes integers and sets compactly, because the state has them per message."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def integers(column: Column) -> list[int]:
 
 
 _FEW = 1_024
-"""Below this number of rows a compiled loop takes less time than the calls of numpy."""
+"""Number of rows below which a compiled loop is faster than numpy."""
 
 _SIGN = 1 << 63
 
@@ -61,7 +61,7 @@ def pack_row(cells: Int64s, signed: bool) -> bytes:
     if not IS_COMPILED or count >= _FEW:
         column = np.asarray(cells)
         return pack_ints(column if signed else column.view(np.uint64), signed=signed)
-    # Integers without sign are in the order of their bits with the sign turned.
+    # Unsigned integers are compared as signed ones with the sign bit inverted.
     flip: int = 0 if signed else -_SIGN
     least: int = cells[0] ^ flip
     most: int = least
@@ -77,7 +77,7 @@ def pack_row(cells: Int64s, signed: bool) -> bytes:
 
 @native
 def pack_row_steps(cells: Int64s) -> bytes:
-    """Pack as `pack_steps`; `cells` as in `pack_row`."""
+    """Encode like `pack_steps`; `cells` as in `pack_row`."""
     count: int = len(cells)
     if not count:
         return b""
@@ -100,7 +100,7 @@ def pack_row_steps(cells: Int64s) -> bytes:
 
 @native
 def _packed(cells: Int64s, from_: int, base: int, span: Uint64) -> bytes:
-    """Code, base, and differences: of the integers, or from row 1 on of the steps."""
+    """Code, base, and differences: of the integers, or of the steps from row 1 on."""
     code: int = 3
     if span < 1 << 8:
         code = 0
@@ -136,7 +136,7 @@ def _put(into: MutableBytes, at: int, value: Uint64, width: int) -> None:
 
 @native
 def rows_in(data: bytes, steps: bool) -> int:
-    """Number of integers in what `pack_ints` or `pack_steps` packed.
+    """Number of integers that `pack_ints` or `pack_steps` encoded.
 
     Raises:
         ValueError: The bytes are damaged.
@@ -157,16 +157,16 @@ def rows_in(data: bytes, steps: bool) -> int:
 
 @native
 def unpack_row(data: bytes, signed: bool, steps: bool, cells: Int64s) -> None:
-    """Unpack integers into 64 bits of each.
+    """Decode integers into 64 bits each.
 
     Args:
-        data: What `pack_ints` or `pack_steps` packed.
+        data: Result of `pack_ints` or `pack_steps`.
         signed: Whether these are integers with sign.
-        steps: Whether `pack_steps` packed them.
+        steps: Whether `pack_steps` encoded them.
         cells: Receives the integers, shape (n,).
 
     Raises:
-        ValueError: The bytes are not of so many integers.
+        ValueError: The number of integers in the bytes differs.
     """
     count: int = len(cells)
     if rows_in(data, steps) != count:
@@ -209,14 +209,14 @@ def _taken(read: Bytes, at: int, width: int) -> Uint64:
 
 
 def unpacked_row(data: bytes, signed: bool, steps: bool) -> Column:
-    """The integers that were packed, 64 bits of each: int64, shape (n,)."""
+    """The encoded integers, 64 bits each: int64, shape (n,)."""
     column = np.empty(rows_in(data, steps), np.int64)
     unpack_row(data, signed, steps, view(column))
     return column
 
 
 def pack_ints(values: Sequence[int] | Column, *, signed: bool = False) -> bytes:
-    """Pack integers as their differences from the least, each in the fewest bytes.
+    """Encode integers as differences from the minimum, as short as possible.
 
     Args:
         values: Integers in [0, 2**64), or in [-2**63, 2**63) if `signed`.
@@ -241,7 +241,7 @@ def pack_ints(values: Sequence[int] | Column, *, signed: bool = False) -> bytes:
 
 
 def unpack_ints(data: bytes, *, signed: bool = False) -> Column:
-    """The integers that `pack_ints` packed; int64 if `signed`, otherwise uint64."""
+    """The integers that `pack_ints` encoded; int64 if `signed`, otherwise uint64."""
     dtype = np.int64 if signed else np.uint64
     if not data:
         return np.zeros(0, dtype)
@@ -252,7 +252,7 @@ def unpack_ints(data: bytes, *, signed: bool = False) -> Column:
 
 
 def pack_steps(values: Sequence[int] | Column) -> bytes:
-    """Pack integers that mostly rise, as the steps between them.
+    """Encode mostly increasing integers, as the steps between them.
 
     Args:
         values: Integers in [-2**62, 2**62).
@@ -269,7 +269,7 @@ def pack_steps(values: Sequence[int] | Column) -> bytes:
 
 
 def unpack_steps(data: bytes) -> Column:
-    """The integers that `pack_steps` packed, int64."""
+    """The integers that `pack_steps` encoded, int64."""
     if not data:
         return np.zeros(0, np.int64)
     first = int.from_bytes(data[:_BASE_BYTES], "little", signed=True)
@@ -282,7 +282,7 @@ def unpack_steps(data: bytes) -> Column:
 
 @native
 def pack_set(values: Collection[int]) -> tuple[int, bytes]:
-    """Pack a set of integers that lie close together: the least, and a bitmap.
+    """Encode a set of integers that are close together: the minimum, and a bitmap.
 
     Returns (0, empty) for an empty set.
     """
@@ -300,7 +300,7 @@ def pack_set(values: Collection[int]) -> tuple[int, bytes]:
 
 @native
 def unpack_set(first: int, bitmap: bytes) -> set[int]:
-    """The set that `pack_set` packed."""
+    """The set that `pack_set` encoded."""
     read: Bytes = bitmap
     found: set[int] = set()
     place: int

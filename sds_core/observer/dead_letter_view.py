@@ -24,7 +24,7 @@ class DeadLetterTotals(msgspec.Struct, array_like=True):
 
 
 class DeadLetter(msgspec.Struct, array_like=True):
-    """One undecodable record: its place, and why it could not be decoded."""
+    """One undecodable record: its position, and why it could not be decoded."""
 
     partition: int
     offset: int
@@ -42,7 +42,7 @@ class DeadLetterState(msgspec.Struct, array_like=True):
 
 
 class DeadLetterView:
-    """Counts undecodable records, and passes them on.
+    """Counts undecodable records, and emits each once.
 
     Attributes:
         totals: The figures, absolute.
@@ -64,13 +64,13 @@ class DeadLetterView:
     def from_blob(
         cls, version: int, data: bytes, settings: ObserverSettings = DEFAULTS
     ) -> DeadLetterView:
-        """Restore the view that `to_blob` packed; see `View.from_blob`."""
+        """Restore the view that `to_blob` encoded; see `View.from_blob`."""
         with blob.opened(version, data, BLOB_VERSION, CHECKSUM_SINCE) as body:
             totals, state = blob.unpack(body, DeadLetterTotals, DeadLetterState)
             return cls(settings, totals, state)
 
     def to_blob(self) -> bytes:
-        """Pack the whole view in version `BLOB_VERSION`."""
+        """Encode the whole view in version `BLOB_VERSION`."""
         return blob.pack(self.totals, self._state)
 
     def apply(
@@ -88,7 +88,7 @@ class DeadLetterView:
         return letters
 
     def forget(self) -> list[DeadLetter]:
-        """Do nothing: a topic has few partitions, and their counts stay."""
+        """Do nothing, because a topic has few partitions and their counts stay."""
         return []
 
 

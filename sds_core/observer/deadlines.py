@@ -16,7 +16,7 @@ _deadline_of = itemgetter(0)
 
 
 class Due(enum.IntEnum):
-    """Kind of a deadline; of two at the same time the lower value fires first."""
+    """Kind of a deadline; of two at the same time, the lower value fires first."""
 
     ACKNOWLEDGEMENT = 0
     GAP_SETTLED = 1
@@ -30,8 +30,8 @@ class Deadlines:
     """A queue of deadlines.
 
     A deadline fires when the clock has passed it: an event at exactly the deadline is
-    in time (docs/figures.md, 3). Deadlines cannot be removed. One may be void when it
-    fires, so its handler checks the entry that its key names.
+    in time (docs/figures.md, 3). Deadlines cannot be removed. A deadline may be
+    obsolete when it fires, so its handler checks the entry of its key.
     """
 
     next_at: int
@@ -52,7 +52,7 @@ class Deadlines:
         self._push((deadline_ms, due, key, -1))
 
     def add_all(self, due: Due, entries: list[tuple[int, int]]) -> None:
-        """Queue many deadlines of one kind, of which few pass soon.
+        """Queue many deadlines of one kind, few of which pass soon.
 
         Args:
             due: The kind.
@@ -70,7 +70,7 @@ class Deadlines:
             self._push((entries[-1][0], due, _BEFORE_KEYS, number))
 
     def _push_entries(self, number: int, deadline_ms: int) -> None:
-        """Queue the entries of a list that have its next deadline, and the list."""
+        """Queue the entries of a list that have its next deadline, then the list."""
         due, entries = self._lists[number]
         while entries and entries[-1][0] == deadline_ms:
             _, key = entries.pop()

@@ -1,6 +1,6 @@
 """Findings that do not count because the monitor may have missed messages.
 
-They are what alerts on a view are held back for (docs/figures.md, 8). A kind of view
+Alerts on a view are suppressed because of them (docs/figures.md, 8). A kind of view
 lists the findings of its views by `Kind.excused`.
 """
 
@@ -15,7 +15,7 @@ class Excuse(NamedTuple):
 
     Attributes:
         reason: Reason of blindness: `tap_hole` or `audit_incomplete`.
-        from_ms: Begin of the time in which messages may be missing, event time, Unix
+        from_ms: Start of the time in which messages may be missing, event time, Unix
             ms.
         to_ms: Its end, inclusive.
     """
@@ -26,12 +26,14 @@ class Excuse(NamedTuple):
 
 
 Excusing = Callable[[int, int], Excuse | None]
-"""Returns the excuse for evidence, by its begin and when it was found, Unix ms; None if
-it counts."""
+"""Returns the excuse for evidence, given when it began and was found, Unix ms.
+
+None if the evidence counts.
+"""
 
 
 Found = tuple[int, int, int]
-"""Findings of one kind: their begin and when they were found, Unix ms; their number."""
+"""Findings of one kind: when they began and were found, Unix ms; their number."""
 
 
 class ExcusedFindings(NamedTuple):
@@ -39,12 +41,12 @@ class ExcusedFindings(NamedTuple):
 
     Attributes:
         kind: Kind of the findings, one word.
-        excuse: Why some do not count, from the begin of the first cause to the end of
+        excuse: Why some do not count, from the start of the first cause to the end of
             the last one.
         excused: Number of those that do not count, at least 1.
         counted: Number of the others.
-        holds_back: Whether the alert would have reason to fire with the excused ones,
-            and has none without them.
+        holds_back: Whether the alert's condition would be true with the excused
+            findings, and is false without them.
         alert: Name of the alert on findings of this kind.
     """
 
@@ -65,7 +67,7 @@ def excused_of(
         kind: The kind.
         alert: Name of the alert on them.
         found: All of them.
-        limit: Number above which the alert has reason to fire.
+        limit: Number above which the alert's condition is true.
         excusing: What excuses them.
     """
     excuses: list[Excuse] = []

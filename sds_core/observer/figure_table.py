@@ -92,9 +92,9 @@ class FigureTable(Generic[Totals]):
         totals, names, entries, groups, charts, report_order: The arguments.
         figures: The entries that are figures.
         shares: The entries that are shares.
-        grown: Figures of which charts and API have the growth in each interval.
+        grown: Figures for which charts and API show the growth in each interval.
         counted: Fields of the totals whose growth since a moment is shown, each with
-            its place among them: those of `grown`, and those of columns that only grow.
+            its index: those of `grown`, and those of columns that only grow.
         metrics: Metrics of each view, in the order of export.
         columns: Columns of the history, in order.
 
@@ -105,8 +105,8 @@ class FigureTable(Generic[Totals]):
             are exported in the order in which their names first occur here.
         groups: Headings of the page, in order.
         charts: Charts of the page, in order.
-        report_order: Beginnings of paths in the report, in their order; paths with
-            another beginning come last, in the order of the entries.
+        report_order: Prefixes of paths in the report, in their order; paths with
+            another prefix come last, in the order of the entries.
 
     Raises:
         FigureError: A declaration contradicts itself, the totals or another one.
@@ -159,10 +159,10 @@ class FigureTable(Generic[Totals]):
 
         Args:
             totals: Figures of the view.
-            exact: All durations in milliseconds by field, where they are known:
-                percentiles are then exact instead of bounds of buckets.
-            is_sum: Whether the totals are those of several views: words, such as the
-                verdict, are left out.
+            exact: All durations in milliseconds by field, if known: percentiles are
+                then exact instead of bounds of buckets.
+            is_sum: Whether the totals are those of several views: text values, such as
+                the verdict, are then omitted.
         """
         report: dict[str, Any] = {}
         for path, figure in self._paths:
@@ -216,7 +216,7 @@ class FigureTable(Generic[Totals]):
         return tuple(one for one in self.figures if one.line or one.field in of_shares)
 
     def _counted(self) -> dict[str, int]:
-        """Return `counted`; gauges of columns are as of now, and are left out."""
+        """Return `counted`; gauges of columns are current values, and are omitted."""
         in_columns = [
             one.field for one in self.figures if _has_column(one) and _only_grows(one)
         ]
@@ -236,7 +236,7 @@ class FigureTable(Generic[Totals]):
         return f"{name}_buckets" if figure.unit is Unit.DURATIONS else name
 
     def _place(self, path: tuple[str, ...]) -> int:
-        """Return the sort key of a path: the place of its longest listed beginning."""
+        """Return the sort key of a path: the index of its longest listed prefix."""
         for length in range(len(path), 0, -1):
             begin = ".".join(path[:length])
             if begin in self.report_order:

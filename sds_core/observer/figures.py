@@ -28,11 +28,11 @@ class Unit(enum.Enum):
     TIME = "time"
     """Event time in Unix milliseconds, or None; exported in seconds."""
     RATIO = "ratio"
-    """A float in [0, 1], or None. Not in report and history, which have no floats."""
+    """A float in [0, 1], or None. Omitted in report and history, without floats."""
     NUMBER = "number"
-    """A float, or None. Not in report and history."""
+    """A float, or None. Omitted in report and history."""
     WORD = "word"
-    """Text. Not exported, and without meaning for several views together."""
+    """Text. Not exported, and meaningless for several views together."""
 
 
 class Series(NamedTuple):
@@ -54,8 +54,8 @@ class Family:
     Attributes:
         name: Full name as scraped, without the suffixes of histograms.
         kind: Type of the metric.
-        help: One sentence; may be empty if one figure without labels is all that the
-            metric has, whose help then counts.
+        help: One sentence; may be empty if the metric consists of one figure without
+            labels, whose help is then used.
         labels: Names of its labels, except the one that names the view.
         samples: Reads all samples from the totals, for a metric whose samples are not
             figures of the table; else None.
@@ -80,7 +80,7 @@ def counter(name: str, text: str = "", *labels: str) -> Family:
 
 
 def gauge(name: str, text: str = "", *labels: str) -> Family:
-    """A metric that goes up and down."""
+    """A metric whose value can increase and decrease."""
     return Family(name, MetricKind.GAUGE, text, labels)
 
 
@@ -90,7 +90,7 @@ def histogram(name: str, text: str = "", *labels: str) -> Family:
 
 
 def verdict_gauge(name: str, text: str) -> Family:
-    """A metric of the verdict of a view, which has the label `verdict`."""
+    """A metric of a view's verdict, with the label `verdict`."""
 
     def samples(totals: Any) -> Iterable[Sample]:
         return [((one.value,), int(totals.verdict is one)) for one in Verdict]
@@ -99,7 +99,7 @@ def verdict_gauge(name: str, text: str) -> Family:
 
 
 def left_out_counter(name: str, text: str, limits: Iterable[enum.StrEnum]) -> Family:
-    """A metric of what limits left out of a view, which has the label `reason`."""
+    """A metric of what limits dropped from a view, with the label `reason`."""
     reasons = tuple(limits)
 
     def samples(totals: Any) -> Iterable[Sample]:
@@ -121,7 +121,7 @@ class Percentile(NamedTuple):
 
 
 class Line(NamedTuple):
-    """The place of a figure in a chart.
+    """The position of a figure in a chart.
 
     Attributes:
         chart: Key of the `ChartShape`.
@@ -141,20 +141,20 @@ class Figure:
         field: Attribute or property of the totals that has the value.
         help: One sentence that says what is counted or measured.
         unit: Unit of the value.
-        report: Places in the report, as dotted paths; the first is also its name in the
-            history. Empty if the report does not have the figure.
+        report: Positions in the report, as dotted paths; the first is also its name in
+            the history. Empty if the report does not have the figure.
         history: Whether the history has the figure although the report does not.
         detail: Key of the report for every single duration, with ``--report-detail``.
         series: Series that export the figure.
         group: Heading of the page's group; empty if the page does not have the figure.
         heading: Name on the page; for percentiles, the text before ``p95``.
-        key: Name in the address of a page if that is not `field`.
-        grave: Whether any value but zero is a fault.
-        retracted: Field that counts what of the figure turned out not to be so: pages
-            show the rest. Report, metrics and history have both counts.
-        column: Place in the table of all views, from 1 on; 0 if it has no column.
+        key: Name in the URL of a page if it is not `field`.
+        grave: Whether any value other than zero is a fault.
+        retracted: Field that counts the events of the figure that proved wrong: pages
+            show the difference. Report, metrics and history have both counts.
+        column: Position in the table of all views, from 1 on; 0 if it has no column.
         percentiles: Percentiles on the page, for `Unit.DURATIONS`.
-        line: Place in a chart; the API then has the growth in each interval.
+        line: Position in a chart; the API then has the growth in each interval.
         growth_key: Key of that growth in ``/api/v1/minutes`` if it is not `field`.
     """
 
@@ -181,10 +181,10 @@ class Figure:
         return getattr(totals, self.field)
 
     def standing(self, totals: Any) -> Any:
-        """Return the value without what was retracted."""
+        """Return the value minus the retracted events."""
         if not self.retracted:
             return self.read(totals)
-        # What is retracted in an interval may have been counted before it.
+        # An event that is retracted in an interval may have been counted before it.
         return max(0, self.read(totals) - getattr(totals, self.retracted))
 
 
@@ -205,7 +205,7 @@ class Objective(NamedTuple):
 
     Attributes:
         heading: Name on the page.
-        setting: Attribute of `ChannelSettings` that has the least share, in [0, 1].
+        setting: Attribute of `ChannelSettings` that has the target, in [0, 1].
     """
 
     heading: str
@@ -219,17 +219,17 @@ class Share:
     It is computed from totals, and from the growth in an interval.
 
     Attributes:
-        key: Name in the address of a page.
+        key: Name in the URL of a page.
         help: One sentence that explains the share.
         part: Fields of the totals whose sum is the part.
         rest: Fields whose sum is the whole without the part.
-        retracted: Fields that count events that `rest` contains but that were later
-            found to belong to the part.
+        retracted: Fields that count events that `rest` contains, but that proved to
+            belong to the part.
         group: Heading of the page's group.
         heading: Name on the page.
-        more_is_better: Whether a greater share is better.
+        more_is_better: Whether a larger share is better.
         column: See `Figure.column`.
-        line: Place in a chart.
+        line: Position in a chart.
         objective: Objective of the share; None if it has no objective.
     """
 
@@ -269,10 +269,10 @@ Entry = Figure | Share | Family
 
 
 def under(group: str, *entries: Entry) -> list[Entry]:
-    """Return entries of which those with a name on the page are in a group.
+    """Return entries; those that have a name on the page are put into a group.
 
     Args:
-        group: Heading of the group of those that name no other one.
+        group: Heading of the group, for entries that name no other one.
         *entries: Entries of a table.
     """
 
@@ -301,7 +301,7 @@ class Scale(enum.Enum):
 
 
 class Limit(NamedTuple):
-    """A straight line in a chart to compare the others with.
+    """A straight line in a chart for comparison.
 
     Attributes:
         name: Name of the limit.
@@ -323,8 +323,8 @@ class ChartShape:
         note: How to read the chart, in one sentence or two.
         scale: Type of the values: `SECONDS` for figures of `Unit.DURATIONS`, `PERCENT`
             for shares, the others for counts.
-        limit: A line to compare with, only for `SECONDS`. Objectives of shares get
-            lines without it.
+        limit: A line for comparison, only for `SECONDS`. SLOs of shares get lines
+            without it.
     """
 
     key: str

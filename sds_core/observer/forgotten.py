@@ -1,4 +1,4 @@
-"""What remains of views that the monitor has forgotten (docs/figures.md, 11)."""
+"""The counts that remain of forgotten views (docs/figures.md, 11)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Totals = TypeVar("Totals")
 
 
 class Forgotten(msgspec.Struct, array_like=True, tag=True):
-    """The end of a view; what the same name does afterwards belongs to a new view.
+    """The end of a view; later traffic with the same name belongs to a new view.
 
     Attributes:
-        totals: Its last figures, packed as `blob.totals_part` returns them.
+        totals: Its last figures, encoded by `blob.totals_part`.
     """
 
     totals: bytes
@@ -22,15 +22,14 @@ class Forgotten(msgspec.Struct, array_like=True, tag=True):
 
 @dataclass(frozen=True, slots=True)
 class Remainder(Generic[Totals]):
-    """What forgotten views of one kind had counted, so that no sum falls.
+    """Sums over the forgotten views of one kind, so that no sum decreases.
 
     Attributes:
         views: Number of times that a view was forgotten.
         totals: Sum over all of them; part of every sum over all views.
         other: Sum over those without a metric label of their own; part of the series
-            ``other``. A view with a label leaves no trace in Prometheus: if its counts
-            moved to ``other``, they would look like an increase there. None if all
-            had a label.
+            ``other``. The counts of a view with a label are not added: in ``other``,
+            they would look like an increase. None if all had a label.
     """
 
     views: int

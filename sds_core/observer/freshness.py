@@ -1,7 +1,7 @@
 """When Kafka answered last, and when the topic last grew.
 
-While Kafka does not answer, every figure stays as it was, and would look as good as
-before. While the topic does not grow, nothing is known of what its taps should see.
+While Kafka does not answer, the figures do not change, and would look valid. While the
+topic does not grow, it is unknown what its taps should see.
 """
 
 from __future__ import annotations
@@ -9,21 +9,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 STALE_S = 15.0
-"""Seconds without an answer from Kafka after which the figures count as old. Longer
-than a change of a partition's leader, and three times a heartbeat's interval."""
+"""Seconds without an answer from Kafka after which the figures count as stale.
+
+This is longer than a change of a partition's leader, and three times a heartbeat's
+interval.
+"""
 
 SILENT_S = 60.0
-"""Seconds without a new record in the topic after which nobody knows what happens:
-twelve heartbeats."""
+"""Seconds without a new record in the topic after which its state is unknown.
+
+They span twelve heartbeats.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingTopic:
-    """Kafka answers that the topic does not exist.
+    """Kafka reports that the topic does not exist.
 
     Attributes:
         topic: Its name.
-        since_ms: Since when, wall time, Unix ms.
+        since_ms: Time from which on it does not exist, wall time, Unix ms.
     """
 
     topic: str
@@ -32,17 +37,17 @@ class MissingTopic:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """The newest answer of Kafka, as of a moment.
+    """The newest answer of Kafka, at a moment.
 
     Attributes:
-        answered_ms: When it came, wall time, Unix ms; None before the first answer.
-        answered_s: The same moment on the monotonic clock, seconds: setting the wall
-            clock must not look like a silence. Before the first answer that of
-            `asked_ms`.
-        silent_s: Seconds since then, as of the last `as_of`.
-        cause: Why the newest question got no answer, in one line; empty if it got one.
-        asked_ms: When Kafka was first asked, wall time, Unix ms, if it has not answered
-            since; None if it has answered, or was not asked.
+        answered_ms: When it arrived, wall time, Unix ms; None before the first answer.
+        answered_s: The same moment on the monotonic clock, seconds, because a change of
+            the wall clock must not look like a silence. Before the first answer, that
+            of `asked_ms`.
+        silent_s: Seconds since then, at the last `as_of`.
+        cause: Why the newest request got no answer, in one line; empty if it got one.
+        asked_ms: When the first request was sent, wall time, Unix ms, if Kafka has not
+            answered yet; None if it has answered, or nothing was sent.
     """
 
     answered_ms: int | None = None
@@ -53,7 +58,7 @@ class Freshness:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether Kafka has not answered the first question yet."""
+        """Whether Kafka has not answered the first request yet."""
         return self.answered_ms is None and self.asked_ms is not None
 
     @property
@@ -62,7 +67,7 @@ class Freshness:
         return self.silent_s > STALE_S
 
     def as_of(self, monotonic_s: float) -> Freshness:
-        """Return the same as of another moment, seconds of the monotonic clock."""
+        """Return the same at another moment, seconds of the monotonic clock."""
         if self.answered_ms is None and self.asked_ms is None:
             return self
         return replace(self, silent_s=max(0.0, monotonic_s - self.answered_s))
@@ -70,15 +75,15 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """When the topic last got a record, as of a moment.
+    """When the topic last got a record, at a moment.
 
-    Record times have no part in it: the clock of a tap may be wrong, and traffic may be
-    played at any speed.
+    Record times are not used: the clock of a tap may be wrong, and traffic may be
+    replayed at any speed.
 
     Attributes:
-        grew_s: When the topic was last seen to have grown, or when it is watched since,
-            seconds of the monotonic clock; None if it is not watched.
-        idle_s: Seconds since then, as of the last `as_of`.
+        grew_s: When the topic last grew, or when the watch began, seconds of the
+            monotonic clock; None if it is not watched.
+        idle_s: Seconds since then, at the last `as_of`.
     """
 
     grew_s: float | None = None
@@ -95,17 +100,17 @@ class Arrivals:
         """Return the same after an answer of Kafka.
 
         Args:
-            has_grown: Whether the topic reaches further than in the answer before.
-            before: The answer before. If it was long ago, nobody knows when the topic
-                grew, so the measurement begins anew.
-            monotonic_s: When the answer came, seconds of the monotonic clock.
+            has_grown: Whether the topic's end is later than in the previous answer.
+            before: The previous answer. If it is old, the time of the growth is
+                unknown, so the measurement restarts.
+            monotonic_s: When the answer arrived, seconds of the monotonic clock.
         """
         if self.grew_s is None or has_grown or before.as_of(monotonic_s).is_stale:
             return Arrivals(monotonic_s)
         return self
 
     def as_of(self, monotonic_s: float) -> Arrivals:
-        """Return the same as of another moment, seconds of the monotonic clock."""
+        """Return the same at another moment, seconds of the monotonic clock."""
         if self.grew_s is None:
             return self
         return replace(self, idle_s=max(0.0, monotonic_s - self.grew_s))

@@ -30,11 +30,11 @@ def counted_values(table: FigureTable[Any], totals: Any) -> list[CountedValue]:
 
 
 class GrowthSince:
-    """Totals of which the counted figures are their growth since a moment.
+    """Totals whose counted figures are replaced by their growth since a moment.
 
-    It has the attributes of the totals, and those alone: gauges, times and words are
-    those of now. Differences are computed when they are read, because a sort by one
-    figure reads only that one, of all views. A histogram lacks its sum.
+    It has only the attributes of the totals; gauges, times and words are current
+    values. Differences are computed when they are read, because a sort by one figure
+    reads only that figure of all views. A histogram has no sum.
 
     Args:
         table: The figures of the view's kind.

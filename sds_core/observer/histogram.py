@@ -1,4 +1,4 @@
-"""Durations counted in buckets, with the percentiles that follow from them."""
+"""Durations counted in buckets, and their percentiles."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ class Histogram(msgspec.Struct, array_like=True):
         return {f"p{percent}": self.percentile_ms(percent) for percent in PERCENTILES}
 
     def summary(self) -> dict[str, int | None]:
-        """Count, sum in milliseconds and percentiles, as report and API have them."""
+        """Count, sum in milliseconds and percentiles, as in report and API."""
         return {"count": self.count, "sum": self.sum_ms} | self.percentiles()
 
 
 def nearest_rank(count: int, percent: int) -> int:
-    """1-based rank of a percentile among `count` ordered values; 0 without any."""
+    """1-based rank of a percentile among `count` ordered values; 0 for none."""
     return -(-count * percent // 100)
 
 

@@ -1,8 +1,8 @@
 """Incidents: the single messages behind the figures.
 
 An incident says which message is affected, since when, which participants lack it, and
-why. It is recorded as a whole each time something about it changes; of those with the
-same kind and message id the latest counts (docs/figures.md, 12).
+why. It is recorded as a whole each time it changes; the latest of those with the same
+kind and message id counts (docs/figures.md, 12).
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.text import counted
 
 MOST_LACKING = 100
-"""Participants that an incident names as lacking its message, at most."""
+"""Maximum number of participants that an incident lists as lacking its message."""
 
 _NAMES_AT_ONCE = 2_000
-"""Names in all incidents that leave a view at once, roughly: hostile traffic can change
-20,000 incidents in a batch, and Spark collects them."""
+"""Approximate maximum of names in all incidents that leave a view at once.
+
+Hostile traffic can change 20,000 incidents in a batch, and Spark collects them.
+"""
 _FEW_NAMES = 3
-"""Names of each incident after those."""
+"""Maximum number of names in each incident after that."""
 
 
 class IncidentKind(enum.StrEnum):
@@ -50,14 +52,14 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
         found_ms: The channel's clock when the problem was found.
         ended_ms: The channel's clock when the message arrived, was delivered to all
             who lacked it, or was acknowledged; None if that has not happened.
-        lacking: Participants known to lack it, and not known to have it since, with
-            the time of the first frame that showed this. Empty if the incident has
-            ended, unless it was unacknowledged: participants may still lack it.
+        lacking: Participants known to lack it, and not known to have it since, with the
+            time of the first frame that showed this. Empty if the incident has ended,
+            except an unacknowledged one: participants may still lack its message.
         named_by: Participants whose causal history named a lost message.
         waku_hash: Waku message hash of its first copy, 32 bytes; empty if no tap saw
-            the message or the tap gave no hash.
+            the message or the tap reported no hash.
         hint: Retrieval hint from a causal history; empty if there is none.
-        lacking_others: Number of further participants known to lack it, at least:
+        lacking_others: Minimum number of further participants known to lack it:
             `lacking` names the first `MOST_LACKING`.
     """
 
@@ -75,11 +77,11 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Kind and message id: of incidents with the same key the latest counts."""
+        """Kind and message id; the latest of the incidents with the same key counts."""
         return self.kind.value, self.message_id
 
     def is_lacked(self, participant: str) -> bool:
-        """Whether the message was not delivered to a participant, and is not yet."""
+        """Whether the message is undelivered to a participant so far."""
         return (
             self.kind is IncidentKind.UNDELIVERED
             and self.ended_ms is None
@@ -88,20 +90,20 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
 
 
 class GroupIncident(msgspec.Struct, array_like=True, tag=True):
-    """An incident of a group, as it leaves one of the views that the group lies in."""
+    """An incident of a group, as it leaves one of the views that contain the group."""
 
     group: str
     incident: Incident
 
 
 class ChannelIncident(NamedTuple):
-    """An incident of a channel, and whether taps had holes.
+    """An incident of a channel, and whether taps had capture gaps.
 
     Attributes:
         channel: Channel id.
         incident: The incident.
-        tap_hole: Whether every tap of the channel had a hole during the incident: the
-            taps may have caused it.
+        tap_hole: Whether every tap of the channel had a capture gap during the
+            incident: the taps may have caused it.
     """
 
     channel: str
@@ -110,7 +112,7 @@ class ChannelIncident(NamedTuple):
 
 
 class IncidentPlace(NamedTuple):
-    """The place of an incident in the order of queries: found last first.
+    """The position of an incident in the order of queries, newest found first.
 
     Attributes:
         found_ms: When it was found, Unix ms.
@@ -132,11 +134,11 @@ class IncidentQuery(msgspec.Struct, frozen=True):
         since_ms: Incidents found at or after this event time, Unix ms, and those that
             have not ended.
         standing: Only incidents that have not ended.
-        limit: Number of incidents at most; those found last are selected.
-        after: Incidents that come after this place.
+        limit: Maximum number of incidents; those found last are selected.
+        after: Incidents that come after this position.
         resolved: Only incidents that have ended.
-        participant: Only undelivered messages that this participant is known to lack,
-            given by its id.
+        participant: Only undelivered messages that this participant, given by its id,
+            is known to lack.
     """
 
     channel: str | None = None
@@ -150,7 +152,7 @@ class IncidentQuery(msgspec.Struct, frozen=True):
 
     @property
     def sql_values(self) -> dict[str, Any]:
-        """The conditions by name, for SQL; those of the place begin with ``after_``."""
+        """The conditions by name, for SQL; the position's begin with ``after_``."""
         values = msgspec.structs.asdict(self)
         place = values.pop("after") or (None,) * len(IncidentPlace._fields)
         names = (f"after_{name}" for name in IncidentPlace._fields)
@@ -164,14 +166,14 @@ class Incidents:
         self._changed: dict[tuple[str, str], Incident] = {}
 
     def record(self, incident: Incident) -> None:
-        """Record an incident as it is now, in place of an earlier record of it."""
+        """Record an incident in its current form, replacing an earlier record of it."""
         self._changed[incident.key] = incident
 
     def drain(self) -> list[Incident]:
-        """Returns the incidents recorded since the last call, and forgets them.
+        """Return and drop the incidents recorded since the last call.
 
-        After `_NAMES_AT_ONCE` names of those that lack a message, the other incidents
-        name `_FEW_NAMES`; they still count all.
+        After `_NAMES_AT_ONCE` names of participants that lack a message, the other
+        incidents name `_FEW_NAMES`; they still count all.
         """
         changed, self._changed = self._changed.values(), {}
         left = _NAMES_AT_ONCE
@@ -184,7 +186,7 @@ class Incidents:
 
 
 def _shortened(incident: Incident, limit: int) -> Incident:
-    """The incident, with at most so many names of those that lack its message."""
+    """The incident, with a limited number of names of participants that lack it."""
     excess = len(incident.lacking) - limit
     if excess <= 0:
         return incident

@@ -1,8 +1,8 @@
-"""What a view concludes of single messages, while it concludes it.
+"""Conclusions of a view about single messages, recorded when they are made.
 
-A view without a journal does no more than compare it with None; with one it notes each
-conclusion about the watched messages, in order. So what a trace says of a message is
-what the view itself concluded, and not a second reading of its rules.
+A view without a journal only compares it with None; with one, it records each
+conclusion about the watched messages, in order. So a trace shows what the view itself
+concluded, and not a second implementation of its rules.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ class Note(NamedTuple):
     Attributes:
         key: Fingerprint of the message's id, or of the payload of its segment.
         what: The conclusion, in the words of the figure that counts it.
-        time_ms: Event time of what shows it, or the deadline that passed, Unix ms.
-        who: Id of the participant that it is about; empty if it is about none.
+        time_ms: Event time of the evidence, or the deadline that passed, Unix ms.
+        who: Id of the participant that it concerns; empty if none.
     """
 
     key: int
@@ -27,13 +27,13 @@ class Note(NamedTuple):
 
 
 class Journal:
-    """Takes the notes of one view.
+    """Records the notes of one view.
 
     Attributes:
         keys: Fingerprints of the watched messages.
-        copy: How the view classified the frame that it read last.
-        is_first: Whether that frame was composed about when it was seen: what its
-            filter does not hold, its sender lacked.
+        copy: How the view classified the last frame.
+        is_first: Whether that frame was composed at about the time when it was seen:
+            then its sender lacked the messages that its filter does not hold.
     """
 
     def __init__(self, keys: set[int]) -> None:
@@ -43,7 +43,7 @@ class Journal:
         self._notes: list[Note] = []
 
     def note(self, key: int, what: str, time_ms: int, who: str = "") -> None:
-        """Note a conclusion, if the message is watched."""
+        """Record a conclusion, if the message is watched."""
         if key in self.keys:
             self._notes.append(Note(key, what, time_ms, who))
 

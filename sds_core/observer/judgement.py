@@ -26,11 +26,11 @@ _BY_NAME = by_name(PROTOCOLS)
 
 
 class ChannelMismatch(ValueError):
-    """The key of a record does not fit the frame inside.
+    """The key of a record does not match the frame inside.
 
     Attributes:
         key: The record's key.
-        name: Name of the view that the frame belongs to.
+        name: Name of the view to which the frame belongs.
     """
 
     reason = Reason.CHANNEL_MISMATCH
@@ -43,11 +43,11 @@ class ChannelMismatch(ValueError):
 
 
 class FutureTimestamp(ValueError):
-    """A record is stamped too far ahead (`record.MAX_AHEAD_MS`).
+    """A record's time is too far ahead (`record.MAX_AHEAD_MS`).
 
     Attributes:
         timestamp_ms: Record time, Unix ms.
-        written_ms: When it was written at the latest, Unix ms.
+        written_ms: Latest possible time of writing, Unix ms.
     """
 
     reason = Reason.FUTURE_TIMESTAMP
@@ -89,11 +89,11 @@ class Dead(NamedTuple):
     """A record that cannot be used: a dead letter.
 
     Attributes:
-        headers: The record's headers. If one of them is bad: only tap and sequence
-            number, if both are good.
+        headers: The record's headers. If one of them is invalid: only tap and sequence
+            number, if both are valid.
         error: The error that the failed check raised.
-        is_future: Whether the record is stamped too far ahead, whatever else is wrong
-            with it. Such a record moves no clock and does not count for its tap.
+        is_future: Whether the record's time is too far ahead, whatever else is wrong.
+            Such a record moves no clock and does not count for its tap.
     """
 
     headers: TapHeaders
@@ -117,11 +117,11 @@ Judgement = FrameRecord | Heartbeat | Dead
 def judge(
     record: RawRecord, written_ms: int, protocols: Mapping[str, AnyProtocol] = _BY_NAME
 ) -> Judgement:
-    """Decide what a record is.
+    """Return what a record is.
 
     Args:
         record: The record.
-        written_ms: When it was written at the latest, Unix ms; see
+        written_ms: Latest possible time of writing, Unix ms; see
             `sds_core.observer.ahead`. The wall time if nothing else is known.
         protocols: Registered protocols, see `protocols.by_name`.
     """

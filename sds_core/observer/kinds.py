@@ -1,10 +1,10 @@
 """Interfaces of kinds of view and of protocols.
 
-A view follows one thing that the monitor observes: an SDS channel, a tap, the dead
+A view tracks one thing that the monitor observes: an SDS channel, a tap, the dead
 letters of a partition. All views of one kind share a `Kind`: how their digests, totals
-and state are read, and where their events go. A `TrafficProtocol` says how a record of
-the topic becomes a frame, and which view the frame belongs to. The streaming job works
-from these records alone; `sds_core/observer/protocols.py` lists the protocols.
+and state are read, and where their events are sent. A `TrafficProtocol` defines how a
+record of the topic becomes a frame, and to which view the frame belongs. The streaming
+job uses only these objects; `sds_core/observer/protocols.py` lists the protocols.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _FrameIn = TypeVar("_FrameIn", contravariant=True)
 class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
     """The state of one observed thing: pure, absolute, versioned.
 
-    A view reads no clock and does no input or output. Cutting the same digests into
-    calls of `apply` in another way gives the same totals (docs/figures.md, 3).
+    A view reads no clock and does no input or output. The totals do not depend on how
+    the digests are divided into calls of `apply` (docs/figures.md, 3).
     """
 
     def __init__(self, settings: ObserverSettings = DEFAULTS) -> None:
@@ -50,7 +50,7 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
     def from_blob(
         cls, version: int, data: bytes, settings: ObserverSettings = DEFAULTS
     ) -> Self:
-        """Restore the view that `to_blob` packed.
+        """Restore the view that `to_blob` encoded.
 
         Args:
             version: Blob version with which the state was stored.
@@ -59,7 +59,7 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
 
         Raises:
             UnknownBlobVersion: `version` is newer than this release can read.
-            DamagedBlob: The blob is not what a release wrote.
+            DamagedBlob: The blob is not one that a release wrote.
         """
 
     def apply(self, digests: Iterable[_DigestIn], clock_ms: int) -> Sequence[_EventOut]:
@@ -74,13 +74,13 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
         """
 
     def to_blob(self) -> bytes:
-        """Pack the whole view, totals first, in the blob version of its kind."""
+        """Encode the whole view, totals first, in the blob version of its kind."""
 
     def forget(self) -> Sequence[_EventOut]:
-        """End the view by request; afterwards it is one that has seen nothing.
+        """End the view on request; afterwards it is like a new view.
 
         Returns:
-            Its last events, the end itself among them if its kind has `remains`.
+            Its last events; they include its end if its kind has `remains`.
         """
 
     @property
@@ -102,18 +102,18 @@ class Outlet(enum.Enum):
     INCIDENTS = "incidents"
     """The incidents beside the checkpoint, and the history."""
     MINUTES = "minutes"
-    """The history, if there is one."""
+    """The history, if it is configured."""
     DETAILS = "details"
-    """The definite acknowledgements of ``--report-detail``; else it is dropped."""
+    """The definite acknowledgements of ``--report-detail``; dropped without it."""
     DEAD_LETTERS = "dead letters"
-    """The dead-letter topic, if there is one."""
+    """The dead-letter topic, if it is configured."""
     FORGOTTEN = "forgotten"
-    """The sums of what forgotten views had counted."""
+    """The sums over forgotten views."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping(Generic[Totals, Part]):
-    """How the totals of views become those of groups, which are what is published.
+    """How the totals of views become those of groups, which are published.
 
     The views of such a kind divide the traffic in a way that suits the state. A group
     is what an operator knows by name; any number of views has a part of it.
@@ -123,16 +123,16 @@ class Grouping(Generic[Totals, Part]):
             satisfy `sds_core.observer.view_totals.ViewTotals`.
         split: Returns the totals of each group in a view's totals, by the group's name.
         join: Returns the totals of a group from its parts in all views, at least one,
-            in any order: counts added, the verdict judged anew.
+            in any order: counts are added, and the verdict is judged again.
         name_of: Returns the name of the group of an event that leaves a view. Incidents
             leave as `sds_core.observer.incidents.GroupIncident`, minutes as a subclass
             of `sds_core.observer.minutes.GroupMinute`. All views emit a minute in the
             same batch.
         changed: Returns the totals of a view with only those groups that may have
-            changed in its last `apply`: the cost of a batch follows them. None if each
-            batch carries the totals of all groups of the views that it concerns.
-        leftovers: Names of groups that have what belongs to no group that an operator
-            knows: lists have them last.
+            changed in its last `apply`, so that the cost of a batch is proportional to
+            them. None if each batch contains the totals of all groups of its views.
+        leftovers: Names of groups for traffic that belongs to no group that an operator
+            knows; lists show them last.
     """
 
     totals: type[Part]
@@ -161,11 +161,11 @@ def _no_excuses(
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[Digest, Totals, Event]):
-    """All that the job knows of the views of one kind.
+    """Everything that the job knows of the views of one kind.
 
     Attributes:
-        prefix: First part of the views' keys. Checkpoints hold it: never change it.
-        digest: Type of what one chunk of records holds for one view.
+        prefix: First part of the views' keys. Checkpoints contain it: never change it.
+        digest: Type of the digest of one chunk of records for one view.
         view: Type of the view.
         totals: Type of the view's figures.
         blob_version: Version in which this release stores the view's state. Each kind
@@ -177,29 +177,30 @@ class Kind(Generic[Digest, Totals, Event]):
             ``--label-budget``.
         in_channel_table: Whether the operator's channel table applies to the views.
         outlets: Outlet for each type of event.
-        is_known: Whether totals describe anything. Views without known totals are not
-            published.
+        is_known: Whether totals describe a known thing. Views without known totals are
+            not published.
         figures: The table of the views' figures; None if the views are not published
             one by one. The views of a protocol must have one.
         remains: Returns the part of a forgotten view's totals that stays in sums over
-            all views: its counts. None if the views are never forgotten, or no sum
-            over them is published.
-        grouping: How views are joined into groups, which have the labels, figures and
-            incidents then; such views are never forgotten. None if each view is
+            all views: its counts. None if the views are never forgotten, or no sum over
+            them is published.
+        grouping: How views are joined into groups, which then have the labels, figures
+            and incidents; such views are never forgotten. None if each view is
             published itself.
         explain: Returns one sentence that gives the reason for an incident.
-        runbooks: Kind of an incident -> name of the runbook that says what to do.
+        runbooks: Kind of an incident -> name of its runbook.
         causes: Returns the likely causes of a bad verdict, from the totals of a view,
-            or of a group; nothing without one that is very likely.
-        personal: Kinds of incidents that single participants have: those that an
-            incident names.
+            or of a group; empty if none is very likely.
+        personal: Kinds of incidents that affect single participants, which the incident
+            names.
         at_root: Whether pages and API have the views at their root, such as `/` and
-            `/api/v1/incidents`, not under `/views/<prefix>`, the report has them at
-            its top, and commands mean them without ``--views``; of at most one kind.
-        has_objectives: Whether the objectives of the channel table apply to the views.
+            `/api/v1/incidents`, instead of under `/views/<prefix>`, the report has them
+            at its top level, and commands use them without ``--views``; at most one
+            kind has it.
+        has_objectives: Whether the SLOs of the channel table apply to the views.
         is_audited: Whether an audit of the mirror compares the views' messages.
         excused: Returns the findings of each sort, in the window of a view's verdict,
-            of which some do not count.
+            some of which do not count.
 
     Raises:
         ValueError: Views with a grouping have `remains`.
@@ -231,7 +232,7 @@ class Kind(Generic[Digest, Totals, Event]):
     )
 
     def __post_init__(self) -> None:
-        """Check what contradicts itself."""
+        """Check for contradictions."""
         if self.grouping is not None and self.remains is not None:
             message = f"views of kind {self.prefix} are parts of groups: they stay"
             raise ValueError(message)
@@ -245,7 +246,7 @@ class Kind(Generic[Digest, Totals, Event]):
         """The table of the views' figures.
 
         Raises:
-            ValueError: There is none: the views are not published one by one.
+            ValueError: The views are not published one by one, so they have no table.
         """
         if self.figures is None:
             message = f"views of kind {self.prefix} have no figures"
@@ -254,7 +255,7 @@ class Kind(Generic[Digest, Totals, Event]):
 
     @property
     def names(self) -> Names:
-        """Words for the views; raises as `published`."""
+        """Words for the views; raises the errors of `published`."""
         return self.published.names
 
     @property
@@ -266,7 +267,7 @@ class Kind(Generic[Digest, Totals, Event]):
 
     @property
     def minute(self) -> type | None:
-        """The type of the minutes that leave the views; None without minutes."""
+        """The type of the minutes that leave the views; None if none do."""
         found = (one for one, to in self.outlets.items() if to is Outlet.MINUTES)
         return next(found, None)
 
@@ -296,7 +297,7 @@ class Digester(Protocol[_FrameIn, _DigestOut]):
 
 
 class FrameReader(Protocol):
-    """Reads frames into their digests faster than by decoding each, if it can."""
+    """Reads frames into their digests, faster than by decoding each where possible."""
 
     def add(self, key: bytes | None, value: bytes, arrival: Arrival) -> int:
         """Add the frame of a record to the digest of its view.
@@ -323,17 +324,17 @@ class TrafficProtocol(Generic[Frame]):
             of `sds_core.wire.UndecodableFrame`, which has the dead-letter reason, if
             the record does not hold a frame, or `record.BadHeader` if it lacks a
             header that the protocol needs.
-        fits_key: Whether a record with this key may hold this frame.
-        view_name: Name of the view that a frame belongs to.
+        fits_key: Whether a record with this key may contain this frame.
+        view_name: Returns the name of the view to which a frame belongs.
         new_digester: Makes the digester of one view, given the Kafka partition.
         kind: The kind of its views.
         new_reader: Makes the reader of one chunk, given the Kafka partition and the
-            digesters by name of their view, to which it adds those that it makes. None
-            if all frames are decoded.
+            digesters by name of their view, to which it adds new ones. None if all
+            frames are decoded.
         split: Returns the names of the views that a frame concerns, each with what its
-            digester gets in place of the frame. None if the whole frame belongs to the
+            digester gets instead of the frame. None if the whole frame belongs to the
             view `view_name`.
-        tracing: How single messages are traced; None if they cannot be.
+        tracing: How single messages are traced; None if the protocol has no tracing.
     """
 
     name: str
@@ -374,7 +375,7 @@ class Kinds:
     """The kinds of view of one job, by the first part of their keys.
 
     Args:
-        kinds: No two of them have the same prefix.
+        kinds: Kinds with distinct prefixes.
     """
 
     def __init__(self, kinds: Iterable[AnyKind]) -> None:

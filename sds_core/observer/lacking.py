@@ -1,7 +1,7 @@
-"""How many messages did not reach whom since when: standing incidents, grouped.
+"""Groups unended incidents: how many messages a participant lacks, since when.
 
-The monitor follows a message for the horizon. After that, nobody knows whether it
-arrived, so the groups of these incidents state what was known then.
+The monitor tracks a message for the retention window. After that, it is unknown whether
+the message arrived, so the groups of these incidents state the last known facts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sds_core.text import counted
 
 
 class StandingIncident(NamedTuple):
-    """What a group needs to know of an incident that has not ended.
+    """The part of an unended incident that a group needs.
 
     Attributes:
         channel, kind, message_id, since_ms: See `Incident`.
@@ -36,20 +36,20 @@ class StandingIncident(NamedTuple):
 
 
 class Lack(NamedTuple):
-    """Messages of one channel with the same problem, and for whom.
+    """Messages of one channel with the same problem, and the affected participant.
 
     Attributes:
         channel: Channel id.
         kind: The problem.
         participant: The participant to which they were not delivered, or the peer that
-            did not acknowledge them; None if the problem is not one of a single one.
+            did not acknowledge them; None if the problem does not concern a single one.
         messages: Number of messages.
-        since_ms: For a participant, when it first showed to lack one of them; else the
-            earliest `Incident.since_ms`. Unix ms.
+        since_ms: For a participant, when a frame first showed that it lacked one of
+            them; else the earliest `Incident.since_ms`. Unix ms.
         tap_hole: Number of messages that the taps may have missed instead.
-        at_least: Whether there may be more messages: incidents of the channel do not
-            name all participants that lack theirs.
-        followed: Whether these are messages that may still be seen to arrive.
+        at_least: Whether the number is a minimum, because incidents of the channel do
+            not name all participants that lack their message.
+        followed: Whether the monitor may still see these messages arrive.
     """
 
     channel: str
@@ -62,11 +62,11 @@ class Lack(NamedTuple):
     followed: bool = True
 
     def sentence(self, who: str, since: str) -> str:
-        """Say how many messages did not reach whom since when.
+        """Return a sentence: how many messages did not reach whom, since when.
 
         Args:
-            who: The participant as it is to be displayed; unused without one.
-            since: `since_ms` as it is to be displayed.
+            who: The participant as it is displayed; unused without one.
+            since: `since_ms` as it is displayed.
         """
         count = counted(self.messages, "message")
         one = self.messages == 1

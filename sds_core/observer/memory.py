@@ -1,4 +1,4 @@
-"""Bounded memory of keys that were seen; forgets the oldest first."""
+"""Limited memory of keys that were seen; drops the oldest first."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _Value = TypeVar("_Value")
 def oldest(
     entries: Mapping[_Key, _Value], is_old: Callable[[_Value], bool]
 ) -> list[_Key]:
-    """Keys of the entries before the first that is not old, to be deleted.
+    """Keys of the leading entries that are old, to be deleted.
 
-    One pass: to delete the first entry of a dictionary again and again takes quadratic
-    time, since each search for the first steps over all that were deleted.
+    This takes one pass. Deleting the first entry of a dictionary repeatedly takes
+    quadratic time, because each search for the first entry steps over all deleted ones.
 
     Args:
         entries: Entries in order of age.
@@ -41,11 +41,11 @@ def oldest(
 
 
 class Remembered(msgspec.Struct, array_like=True):
-    """Packed form of a `Memory`: columns in order of age.
+    """Encoded form of a `Memory`: columns in order of age.
 
     Attributes:
-        keys: The keys, packed by `pack_ints`, shape (n,).
-        clocks: Clock at which each was last seen, Unix ms, packed by `pack_steps`,
+        keys: The keys, encoded by `pack_ints`, shape (n,).
+        clocks: Clock at which each was last seen, Unix ms, encoded by `pack_steps`,
             shape (n,).
     """
 
@@ -57,13 +57,13 @@ class Remembered(msgspec.Struct, array_like=True):
 class Memory:
     """Keys with the clock at which each was last seen, and facts about it.
 
-    What was packed stays in columns, so that opening and packing a memory takes a
-    fraction of a millisecond for tens of thousands of keys. Keys that were added since
-    lie in a dictionary.
+    Encoded keys stay in columns, so that opening and encoding a memory takes a fraction
+    of a millisecond for tens of thousands of keys. Keys that were added since are in a
+    dictionary.
 
     Args:
-        limit: Number of keys that are remembered at most.
-        keys: Keys to begin with, int64, shape (n,), in order of age.
+        limit: Maximum number of remembered keys.
+        keys: Initial keys, int64, shape (n,), in order of age.
         clocks: Clock of each, Unix ms, rising, shape (n,).
         facts: Columns of further integers, each of shape (n,); changed in place.
 
@@ -92,11 +92,11 @@ class Memory:
         for column in (clocks, *self._facts):
             if len(column) != self._rows:
                 raise ValueError(DAMAGED)
-        # Rows of `_keys` before this one are forgotten, and those in `_moved`.
+        # Rows of `_keys` before this one are dropped, and those in `_moved`.
         self._first = 0
         self._moved = set()
         self._index = RowIndex(keys)
-        # Ordered, since a plain dictionary searches long for its first entry if many
+        # Ordered, because a plain dictionary searches long for its first entry if many
         # before it were deleted.
         self._added = OrderedDict()
 
@@ -117,7 +117,7 @@ class Memory:
 
     @property
     def oldest_ms(self) -> int | None:
-        """Clock at which the oldest key was last seen; None if there is no key."""
+        """Clock at which the oldest key was last seen; None if it is empty."""
         self._skip_moved()
         if self._first < self._rows:
             return self._clocks[self._first]
@@ -170,7 +170,7 @@ class Memory:
                 column[row] = fact
 
     def forget_before(self, clock_ms: int) -> None:
-        """Forget keys last seen before this clock, Unix ms."""
+        """Drop keys last seen before this clock, Unix ms."""
         first: int = self._first
         while first < self._rows and self._clocks[first] < clock_ms:
             first += 1
@@ -221,19 +221,19 @@ class Memory:
         return tuple(block)
 
     def packed(self) -> Remembered:
-        """The keys in packed form, without facts."""
+        """The keys in encoded form, without facts."""
         keys, clocks = self.columns()[:2]
         return Remembered(pack_row(view(keys), True), pack_row_steps(view(clocks)))
 
     def _row(self, key: int) -> int:
-        """Row of a key in the columns; -1 if it is not there or is forgotten."""
+        """Row of a key in the columns; -1 if it is absent or dropped."""
         row: int = self._index.find(key)
         if row < self._first or (self._moved and row in self._moved):
             return -1
         return row
 
     def _skip_moved(self) -> None:
-        """Let `_first` be the oldest row that is remembered, or the end."""
+        """Move `_first` to the oldest remembered row, or to the end."""
         while self._moved and self._first in self._moved:
             self._moved.remove(self._first)
             self._first += 1

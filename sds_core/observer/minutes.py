@@ -1,13 +1,12 @@
-"""The figures of a view minute by minute, for a history that lasts.
+"""The figures of a view per minute, for a lasting history.
 
 A minute of event time is emitted if and only if the view's figures at its end differ
-from those of the minute emitted last, or, before the first, from those of a view that
-has seen nothing. Figures are all totals but the clock, the names of taps and what
-belongs to the moment. So neither the clock alone nor further copies that Kafka delivers
-emit a minute.
+from those of the previously emitted minute, or of a new view if none was emitted. The
+figures are all totals except the clock, the names of taps and momentary values. So
+neither the clock alone nor further copies that Kafka delivers emit a minute.
 
-The end of a minute passes like a deadline at its last millisecond: every frame and
-every deadline before the end counts, and nothing at the end or later.
+The end of a minute is like a deadline at its last millisecond: every frame and every
+deadline before the end counts, and nothing at the end or later.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class MinutesState(msgspec.Struct, array_like=True):
     """The part of a view's state about emitted minutes.
 
     Attributes:
-        emitted: Fingerprint of the figures of the minute emitted last; None before the
+        emitted: Fingerprint of the figures of the last emitted minute; None before the
             first.
     """
 
@@ -68,16 +67,16 @@ class MinutesState(msgspec.Struct, array_like=True):
 class Minutes(Generic[Totals, MinuteOf]):
     """Emits each minute in which a figure changed.
 
-    It is enough to check the end of each minute in which something might have changed.
-    A check that finds no change emits nothing.
+    Only the ends of minutes in which something might have changed are checked. A check
+    that finds no change emits nothing.
 
     Args:
         new_minute: Makes a minute from its start and the totals at its end.
         totals: The view's figures, a msgspec struct that the view keeps changing.
         state: Part of the view's state.
         clock_ms: The view's clock, Unix ms.
-        momentary: Fields of the totals that belong to the moment, with the values that
-            they have in a minute.
+        momentary: Fields of the totals with momentary values, and the values that they
+            have in a minute.
     """
 
     _momentary: Mapping[str, Any]
@@ -113,7 +112,7 @@ class Minutes(Generic[Totals, MinuteOf]):
             self._check_ms = _end_of_minute(clock_ms)
 
     def check(self, next_change_ms: int | None) -> None:
-        """Check the minute that ends at `check_ms`; the totals are as of its end.
+        """Check the minute that ends at `check_ms`; the totals are those at its end.
 
         Args:
             next_change_ms: Deadline at which a gauge may next change without a frame,
@@ -129,13 +128,13 @@ class Minutes(Generic[Totals, MinuteOf]):
             self.might_change(next_change_ms)
 
     def finish(self, clock_ms: int) -> None:
-        """Emit the last figures before the running minute ends: the view ends.
+        """Emit the last figures before the running minute ends, because the view ends.
 
-        They stand in the minute before. The name may return as a new view within the
-        running minute, and the figures of that one would replace them.
+        They are put into the previous minute. The name may return as a new view within
+        the running minute, and the figures of that view would replace them.
 
         Args:
-            clock_ms: The view's clock; the totals are as of it.
+            clock_ms: The view's clock, at which the totals are valid.
         """
         self._check_ms = _end_of_minute(clock_ms) - MINUTE_MS
         self.check(None)
@@ -144,7 +143,7 @@ class Minutes(Generic[Totals, MinuteOf]):
         """When the running minute must be emitted; None if no figure has changed.
 
         Args:
-            clock_ms: The view's clock; the totals are as of it.
+            clock_ms: The view's clock, at which the totals are valid.
         """
         if self._fingerprint(self._totals) == self._emitted_last():
             return None

@@ -15,7 +15,7 @@ PROTOCOLS: tuple[AnyProtocol, ...] = (SDS, MVDS)
 
 
 ROOT_KIND = next(protocol.kind for protocol in PROTOCOLS if protocol.kind.at_root)
-"""The kind of view that commands mean without ``--views``; see `Kind.at_root`."""
+"""The kind of view that commands use without ``--views``; see `Kind.at_root`."""
 
 
 def by_name(protocols: Iterable[AnyProtocol]) -> Mapping[str, AnyProtocol]:

@@ -15,8 +15,7 @@ NO_SEQ = -1
 NO_HASH = 0
 
 MAX_AHEAD_MS = 60_000
-"""A record stamped further ahead of when it was written is a dead letter and moves no
-clock."""
+"""How far a record's time may be ahead of its writing; later ones are dead letters."""
 
 SOURCES = frozenset({b"relay", b"store", b"filter", b"replay", b"simulator"})
 _KINDS = frozenset({b"heartbeat"})
@@ -30,15 +29,17 @@ DEFAULT_PROTOCOL = "sds"
 """Protocol of a record without the header ``protocol``."""
 
 Headers = Sequence[tuple[str, bytes | None]]
-"""Names and values in order; a name may repeat, the last one counts. Names are as
-`header_name` returns them."""
+"""Names and values in order; if a name repeats, the last value counts.
+
+Names are as `header_name` returns them.
+"""
 
 
 class RawRecord(NamedTuple):
     """A Kafka record as the client gives it.
 
     Attributes:
-        partition, offset: Place of the record.
+        partition, offset: Position of the record.
         timestamp_ms: Record time, Unix ms.
         key, value: Key and value; None if absent.
         headers: See `Headers`.
@@ -53,7 +54,7 @@ class RawRecord(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of key, value and headers; of names that are not ASCII, about."""
+        """Bytes of key, value and headers; approximate for names that are not ASCII."""
         size = len(self.key or b"") + len(self.value or b"")
         for name, value in self.headers:
             size += len(name) + len(value or b"")
@@ -61,12 +62,12 @@ class RawRecord(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """How one frame came to the topic.
+    """How one frame arrived in the topic.
 
     Attributes:
         offset: Offset in its Kafka partition.
         time_ms: Record time, Unix ms: the event time.
-        clock_ms: Greatest record time of the partition up to this record.
+        clock_ms: Maximum record time of the partition up to this record.
         observer: Tap id; empty if the record names none.
         seq: The tap's number; `NO_SEQ` if the record has none.
         waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if none.
@@ -153,17 +154,17 @@ def header_name(raw: bytes) -> str:
 
 
 def header_name_bytes(name: str) -> bytes:
-    """Return the bytes that `header_name` was given."""
+    """Return the bytes from which `header_name` made a name."""
     return str.encode(name, errors="surrogateescape")
 
 
 @native
 def is_future(timestamp_ms: int, written_ms: int) -> bool:
-    """Whether a record is stamped too far ahead of when it was written at the latest.
+    """Whether a record's time is too far ahead of its latest possible writing.
 
-    `sds_core.observer.ahead` finds that time.
+    `sds_core.observer.ahead` computes that time.
     """
-    # Without sign, since the times may be 2**63 ms apart.
+    # Unsigned, because the times may be 2**63 ms apart.
     lead_ms: Uint64 = uint64(timestamp_ms - written_ms)
     return timestamp_ms > written_ms and lead_ms > MAX_AHEAD_MS
 
@@ -193,7 +194,7 @@ def read_headers(
 
 @native
 def _usual(values: _Values) -> TapHeaders | None:
-    """Read headers that all taps write alike; None if they may be something else."""
+    """Read headers in the form that all taps use; None if they may differ from it."""
     get = values.get
     observer, seq, waku_hash = get("observer"), get("seq"), get("waku-hash")
     waku_time = get("waku-timestamp", b"0")
@@ -266,7 +267,7 @@ def _checked(values: _Values, protocols: Collection[str]) -> TapHeaders:
 
 
 def read_tap(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
-    """Read only tap and sequence number, from a record with another bad header.
+    """Read only tap and sequence number, from a record with another invalid header.
 
     The tap did receive this record, so its number must not count as missing.
     """

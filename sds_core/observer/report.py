@@ -39,7 +39,7 @@ def build_report(
             the root; percentiles of their latency are then exact.
         incidents: With ``--report-detail``, every incident of a view at the root; views
             then have their likely causes.
-        others: With ``--report-detail``, those of other kinds of view, by prefix.
+        others: With ``--report-detail``, incidents of other kinds of view, by prefix.
     """
     told = dict(others)
     if incidents is not None:
@@ -97,7 +97,7 @@ def _section(
                 one.as_object() for one in causes_of(snapshot, totals, views.kind)
             ]
     latencies: Latencies | None = None
-    # The single acknowledgements of forgotten views are not stored any more.
+    # The single acknowledgements of forgotten views are no longer stored.
     if details is not None and views.remainder is None:
         latencies = [pair for pairs in details.values() for pair in pairs]
     section: dict[str, Any] = {
@@ -118,7 +118,7 @@ def _section(
 def _exact(
     table: FigureTable[Any], latencies: Latencies | None
 ) -> dict[str, list[int]]:
-    """All durations that are known, by the field of their figure."""
+    """All known durations, by the field of their figure."""
     if latencies is None or table.detailed is None:
         return {}
     return {table.detailed.field: [latency for _, latency in latencies]}

@@ -8,11 +8,13 @@ from sds_core.native import Int32s, Int64s, Uint64, native, uint64, view
 from sds_core.observer.columns import Column
 
 _MANY = 4_096
-"""From this number of rows on, a few searches step over the column."""
+"""Number of rows from which on the first searches scan the column."""
 
 _ROWS_PER_SEARCH = 2_000
-"""A search of many steps over the column as long as there was only one for so many
-rows: to make the index takes as long as to step over the column a few times."""
+"""Number of rows per search while searches still scan the column.
+
+Making the index takes as long as a few scans.
+"""
 
 
 @native
@@ -27,7 +29,8 @@ class RowIndex:
     _slots: Int32s
     _count: int
     _mask: int
-    # Of all keys: who chooses ids so that they share slots must know every other key.
+    # It depends on all keys, so a sender that wants its ids to collide must know every
+    # other key.
     _seed: Uint64
     _searches: int
     _is_made: bool
@@ -61,9 +64,9 @@ class RowIndex:
             slot = (slot + 1) & self._mask
 
     def _slot(self, key: int) -> int:
-        """Where a key belongs, by a 64-bit mixer (moremur, Evensen 2019).
+        """Slot of a key, by a 64-bit mixer (moremur, Evensen 2019).
 
-        Keys that follow each other, such as sequence numbers, are spread too.
+        Consecutive keys, such as sequence numbers, are spread too.
         """
         first: Uint64 = 0x3C79AC492BA7B653
         second: Uint64 = 0x1C69B3F74AC4AE35

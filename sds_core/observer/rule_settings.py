@@ -1,4 +1,4 @@
-"""The settings of the rules as the rules read them: as numbers, not as objects."""
+"""The settings in the form in which the rules read them: numbers, not objects."""
 
 from __future__ import annotations
 

@@ -12,12 +12,12 @@ class ObserverSettings:
     """Settings with their defaults; comments give the section of docs/figures.md."""
 
     replica_window_ms: int = 2_000  # 2: without hashes, byte-identical copies
-    horizon_ms: int = 3_600_000  # 4: older messages and gaps are not followed
+    horizon_ms: int = 3_600_000  # 4: older messages and gaps are not tracked
     remembered: int = 20_000  # 2: entries of each memory of a channel
-    # 2: ids that a filter is searched for, of each kind, the newest.
+    # 2: maximum number of ids that are looked up in a filter, of each kind, the newest.
     searched: int = 1_000
     # 2 and 5: messages that a participant may lack, the newest, and their sum over a
-    # channel; participants whose filters are followed.
+    # channel; participants whose filters are tracked.
     awaited: int = 1_000
     awaited_by_all: int = 500_000
     followed: int = 2_000
@@ -48,8 +48,8 @@ class ObserverSettings:
     # 9: messages that a participant may send in an epoch: `rlnRelayUserMessageLimit` of
     # 64/WAKU2-NETWORK (vacp2p/rfc-index@19cfc820).
     epoch_messages: int = 100
-    # 13: silence after which the missing segments of a message are not awaited, as in
-    # nim-segmentation.
+    # 13: silence after which missing segments of a message are no longer expected, as
+    # in nim-segmentation.
     segment_idle_ms: int = 300_000
     # 11: silence after which a channel is forgotten; 0: never. `--forget-days` sets it.
     forget_ms: int = 0

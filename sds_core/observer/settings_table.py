@@ -1,4 +1,4 @@
-"""Settings of the model as an operator gives them, checked (docs/figures.md)."""
+"""Checked settings of the model that an operator sets (docs/figures.md)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Values = Mapping[str, int | float]
 
 _DAY_MS = 86_400_000
 
-# A millisecond value beyond a day, or a memory of millions, is a mistake: state and
-# cost of a frame grow with them.
+# A value of more than a day, or a memory of millions, is a mistake: state and cost of a
+# frame grow with them.
 _DURATION = Annotated[int, Meta(ge=1, le=_DAY_MS)]
 _NUMBER = Annotated[int, Meta(ge=1, le=1_000_000)]
 _PERCENT = Annotated[int, Meta(ge=0, le=100)]
@@ -64,11 +64,11 @@ def read_values(table: Mapping[str, Any], path: str = "observer") -> Values:
 
     Args:
         table: Names and values.
-        path: Place of the table, for errors.
+        path: Position of the table, for errors.
 
     Raises:
         sds_core.reading.TableError: A name is unknown, or a value is not allowed.
-        ValueError: Values do not fit each other.
+        ValueError: Values contradict each other.
     """
     given = msgspec.structs.asdict(read(table, _TABLE, path))
     values = {name: value for name, value in given.items() if value is not UNSET}
@@ -80,7 +80,7 @@ def settings_of(values: Values) -> ObserverSettings:
     """Return the settings with these values, and the defaults of all others.
 
     Raises:
-        ValueError: Values do not fit each other.
+        ValueError: Values contradict each other.
     """
     given: dict[str, Any] = dict(values)
     settings = ObserverSettings(**given)

@@ -1,9 +1,9 @@
-"""The verdicts that were shown, minute by minute of wall time (docs/figures.md, 8).
+"""Verdicts that were shown in each minute of wall time (docs/figures.md, 8).
 
-What was shown is the verdict after blindness was judged; while the monitor was down,
-stopped or behind, nothing was shown that holds: those minutes are not watched. Of each
-minute the worst counts. There is a row for each change, and one for each view at the
-begin of each day, so that the rows of a day need no others.
+The shown verdict is the one after blindness was judged. While the monitor was down,
+stopped or behind, no valid verdict was shown: those minutes are not watched. The worst
+verdict of each minute counts. Each change has a row, and each view has a row at the
+start of each day, so that the rows of a day suffice.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
 
 NOT_WATCHED = "not_watched"
-"""Stands for the verdict in minutes in which none was shown that holds."""
+"""Replaces the verdict in minutes in which no valid one was shown."""
 
 WORST_FIRST = (
     Verdict.FAILING.value,
     Verdict.BLIND.value,
     Verdict.DEGRADED.value,
-    # A minute is not called fine if part of it was not watched.
+    # A minute is not called good if part of it was not watched.
     NOT_WATCHED,
     Verdict.WARMING_UP.value,
     Verdict.QUIET.value,
     Verdict.OK.value,
 )
-"""What may be shown; of a minute the first counts."""
+"""The possible values; the first one of a minute counts."""
 
 DAY_MS = 86_400_000
 
@@ -40,7 +40,7 @@ _FORGOTTEN = "forgotten"
 _RANK = {verdict: rank for rank, verdict in enumerate(WORST_FIRST)}
 
 SET_BACK_MS = 3_600_000
-"""A clock that is set back further had been wrong: what it dated later goes."""
+"""Time by which a clock must be set back before its later rows are dropped."""
 
 
 class ShownVerdict(msgspec.Struct, array_like=True, tag=True, frozen=True):
@@ -60,10 +60,10 @@ class ShownVerdict(msgspec.Struct, array_like=True, tag=True, frozen=True):
 
 
 class Span(NamedTuple):
-    """A time in which the same was shown, minute by minute.
+    """A period in which the same was shown in each minute.
 
     Attributes:
-        begin_ms, end_ms: Its begin and its end, which is not in it, Unix ms.
+        begin_ms, end_ms: Start, inclusive, and end, exclusive, Unix ms.
         verdict: One of `WORST_FIRST`.
         reason: Why, as one word.
     """
@@ -75,15 +75,15 @@ class Span(NamedTuple):
 
 
 def day_begin_ms(unix_ms: int) -> int:
-    """Return the begin of a time's day in UTC, Unix ms."""
+    """Return the start of a time's day in UTC, Unix ms."""
     return unix_ms // DAY_MS * DAY_MS
 
 
 def spans_of(rows: Sequence[ShownVerdict], since_ms: int, until_ms: int) -> list[Span]:
-    """Return what was shown between two moments, in order; nothing where it is unknown.
+    """Return what was shown between two moments, in order; unknown times are omitted.
 
     Args:
-        rows: Rows of one view, in order, from the begin of the day of `since_ms` on.
+        rows: Rows of one view, in order, from the start of the day of `since_ms` on.
         since_ms: The first moment, a whole minute, Unix ms.
         until_ms: The second moment, a whole minute, Unix ms.
     """
@@ -104,7 +104,7 @@ def spans_of(rows: Sequence[ShownVerdict], since_ms: int, until_ms: int) -> list
 
 
 def minutes_by_verdict(spans: Iterable[Span]) -> dict[str, int]:
-    """Return the minutes of each of `WORST_FIRST`."""
+    """Return the number of minutes for each of `WORST_FIRST`."""
     minutes = dict.fromkeys(WORST_FIRST, 0)
     for span in spans:
         minutes[span.verdict] += (span.end_ms - span.begin_ms) // MINUTE_MS
@@ -112,7 +112,7 @@ def minutes_by_verdict(spans: Iterable[Span]) -> dict[str, int]:
 
 
 def worst(shown: Sequence[Span]) -> Span:
-    """Return the worst of some spans, at least one; of equal ones the first."""
+    """Return the worst of some periods, at least one; of equal ones the first."""
     return min(shown, key=lambda span: _RANK[span.verdict])
 
 
@@ -121,16 +121,16 @@ _Shown = tuple[str, str]
 
 
 class VerdictLog:
-    """Follows the views of one kind, and returns a row whenever what is shown changes.
+    """Tracks the views of one kind, and returns a row whenever what is shown changes.
 
     A verdict that is worse than all others of the running minute is returned
     immediately, a better one when the minute has ended: if the process is killed, only
     the last second is missing.
 
     Args:
-        rows: The newest row of each view, as of an earlier run.
-        observed_ms: When that run observed last, Unix ms of wall time; None if there
-            was none.
+        rows: The newest row of each view, from an earlier run.
+        observed_ms: When that run last observed, Unix ms of wall time; None if no run
+            did.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class VerdictLog:
         known = (rows or {}).items()
         self._rows = {name: row for name, row in known if row.reason != _FORGOTTEN}
         self._minute_ms = 0 if observed_ms is None else _minute_of(observed_ms)
-        # Views of which something else was shown last than their row says.
+        # Views whose last shown value differs from their row.
         self._due: set[str] = set()
         self._unwatched: str | None = None
         self._found: list[tuple[str, ShownVerdict]] = []
@@ -154,15 +154,16 @@ class VerdictLog:
         changed: Collection[str] | None = None,
         paused: bool = False,
     ) -> list[tuple[str, ShownVerdict]]:
-        """Return the new rows, in order; of two of one view and minute the last counts.
+        """Return the new rows, in order; the last one of each view and minute counts.
 
         Args:
             views: Totals by name, with the verdicts that are shown.
-            now_ms: Wall time, Unix ms. It is taken for the newest one if it is earlier.
-            unwatched: Why none of these verdicts holds, as one word; "" if they do.
+            now_ms: Wall time, Unix ms. If it is earlier than before, the previous time
+                is used.
+            unwatched: Why none of these verdicts is valid, as one word; "" if they are.
             changed: Names of the views whose verdict may have changed since the last
-                call, because they are new or gone for example; None for all.
-            paused: Whether nothing was shown for a while since the last call.
+                call, for example because they are new or gone; None for all.
+            paused: Whether nothing was shown for some time since the last call.
         """
         minute_ms = _minute_of(now_ms)
         if minute_ms < self._minute_ms - SET_BACK_MS:
@@ -216,7 +217,7 @@ class VerdictLog:
             verdict, reason = shown(name)
             row = self._rows.get(name)
             if row is not None and row.verdict == verdict and row.reason == reason:
-                # Most views of most looks.
+                # The usual case.
                 if is_new_day:
                     self._add(name, ShownVerdict(minute_ms, row.verdict, reason))
             elif reason == _FORGOTTEN and (row is None or is_new_day):

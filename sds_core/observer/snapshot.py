@@ -1,4 +1,4 @@
-"""All figures at one moment, as the exporter, the page and the report read them."""
+"""All figures at one moment, for exporter, page and report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 
 UNKNOWN_CHANNEL = ""
-"""Stands for all channels: the audit cannot tell which channel a message is of."""
+"""Stands for all channels: the audit cannot identify a message's channel."""
 
 
 class MirrorAudit(NamedTuple):
@@ -38,7 +38,7 @@ class MirrorAudit(NamedTuple):
     def missing_ms(self, channel: str) -> int | None:
         """Return the time of the newest message that a channel may lack, Unix ms.
 
-        None if the mirror is complete as far as the audit knows.
+        None if the mirror is complete according to the audit.
         """
         known = self.newest_missing_ms
         found = [known[one] for one in (channel, UNKNOWN_CHANNEL) if one in known]
@@ -46,11 +46,11 @@ class MirrorAudit(NamedTuple):
 
 
 NO_AUDIT = MirrorAudit()
-"""There is no audit, or it found nothing missing."""
+"""No audit exists, or it found nothing missing."""
 
 
 BEHIND_SECONDS = 60
-"""Event-time lag from which the monitor counts as behind: one minute of figures."""
+"""Event-time lag above which the monitor counts as behind: one minute of figures."""
 
 OTHER = "other"
 """Metric label for the sum of all views of a kind without a label of their own. A view
@@ -69,11 +69,11 @@ class Views(Generic[Totals]):
         kind: Their kind.
         totals: Their figures, by name.
         labels: Names of the views with a metric label of their own, in the order in
-            which they got it; the others are exported as ``other``. A view that is
-            not in `totals` any more keeps its label.
-        remainder: What forgotten views had counted; None if none was forgotten.
+            which they got it; the others are exported as ``other``. A view that is no
+            longer in `totals` keeps its label.
+        remainder: Sums over forgotten views; None if none was forgotten.
         muted: Names of the views that are muted now.
-        excused: Findings that do not count, by view; only of views that have any.
+        excused: Findings that do not count, by view; only views with such findings.
     """
 
     kind: Kind[Any, Any, Any]
@@ -87,7 +87,7 @@ class Views(Generic[Totals]):
 
     @property
     def sum(self) -> Totals:
-        """Figures of all views together, with what forgotten ones had counted."""
+        """Figures of all views together, including forgotten ones."""
         remainder = self.remainder
         forgotten = () if remainder is None else (remainder.totals,)
         found: Totals = self.figures.sum([*self.totals.values(), *forgotten])
@@ -105,7 +105,7 @@ class Views(Generic[Totals]):
 
     @property
     def held_back(self) -> list[tuple[str, ExcusedFindings]]:
-        """View and findings of each alert that is held back, by view.
+        """View and findings of each suppressed alert, by view.
 
         Muted views have no alerts.
         """
@@ -127,22 +127,22 @@ class JobFigures:
         records: Kafka records read since the checkpoint's first batch.
         records_lost: Records that Kafka deleted before they were read.
         records_behind: Records in the topic that are not read yet.
-        records_withheld: Records among them that follow a transaction which has been
-            open for long, so that they cannot be read.
-        event_time_lag_seconds: Newest record time less the admission time T;
-            None before the first batch.
+        records_withheld: Number of these records that follow a long-open transaction,
+            so that they cannot be read.
+        event_time_lag_seconds: Newest record time minus the admission time T; None
+            before the first batch.
         batch_duration: Durations of the batches since the process started.
         state_bytes: Memory of the state store.
-        history_pending: Rows that some destination of the history does not have yet.
-        restarts: Starts on this checkpoint after the first.
+        history_pending: Rows that some destination of the history has not received yet.
+        restarts: Number of starts on this checkpoint after the first.
         stalls: Queries of the process that made no progress and were ended.
         error: Why the query failed, in one line; empty if it did not fail.
-        retrying: Whether a query that failed will be started again.
+        retrying: Whether a query that failed will be restarted.
         version: Version of the monitor.
         rules: The form in which its rules run: `compiled` or `interpreted`.
         clock: This machine's clock, compared with others.
         kafka: When Kafka answered last.
-        missing_topic: The topic if it does not exist any more; None if it does.
+        missing_topic: The topic if it no longer exists; None if it exists.
         arrivals: When the topic last got a record.
         reading_checkpoint: Whether figures of an earlier run are being read.
         dead_letters_unwritten: Dead letters that Kafka has refused since the process
@@ -173,12 +173,12 @@ class JobFigures:
 
     @property
     def knows_topic(self) -> bool:
-        """Whether what is known of the topic is still fresh."""
+        """Whether the known state of the topic is still fresh."""
         return not self.kafka.is_stale and self.missing_topic is None
 
     @property
     def topic_missing_since_ms(self) -> int | None:
-        """Since when the topic does not exist, wall time, Unix ms; None if it does."""
+        """Time from which the topic does not exist, wall time, Unix ms, or None."""
         return None if self.missing_topic is None else self.missing_topic.since_ms
 
 
@@ -187,8 +187,8 @@ class Snapshot:
     """One consistent view of all figures; never changed, only replaced.
 
     Attributes:
-        primed: Whether the totals of the checkpoint have been read, or there are
-            none yet.
+        primed: Whether the totals of the checkpoint have been read, or do not exist
+            yet.
         clock_ms: Admission time T of the newest batch, event time, Unix ms.
         views: The views of all protocols, by the prefix of their kind, in the order
             of registration.
@@ -199,7 +199,7 @@ class Snapshot:
         job: The job itself.
         table: The operator's channel table.
         observer: Settings of the model, those of the checkpoint.
-        audit: What the newest audit of the mirror found.
+        audit: Findings of the newest audit of the mirror.
     """
 
     primed: bool = False
@@ -221,7 +221,7 @@ class Snapshot:
 
     @property
     def unwatched(self) -> str:
-        """Why the verdicts are not those of now, as one word; empty if they are."""
+        """Why the verdicts are not current, as one word; empty if they are."""
         if self.job.kafka.is_stale:
             return "no_answer"
         if self.job.missing_topic is not None:
@@ -237,10 +237,10 @@ class Snapshot:
 
     @property
     def warming_up(self) -> bool:
-        """Whether no view has a verdict yet, so that nothing can be said.
+        """Whether no view has a verdict yet, so that no statement is possible.
 
-        Muted views are ignored, unless there is nothing else. If all views have
-        ended, nothing is awaited.
+        Muted views are ignored, unless all are muted. If all views have ended, no
+        verdict is expected.
         """
         verdicts = self._verdicts()
         if not verdicts:
@@ -250,7 +250,7 @@ class Snapshot:
 
     @property
     def all_ended(self) -> bool:
-        """Whether there were views, and all were forgotten."""
+        """Whether views existed, and all were forgotten."""
         views = self.views.values()
         return any(one.remainder is not None for one in views) and not any(
             one.totals for one in views
@@ -260,11 +260,10 @@ class Snapshot:
     def ok(self) -> bool:
         """Whether the job has fresh figures, and no view is failing or blind.
 
-        The figures are fresh if Kafka answers, and the job runs, is not behind, and
-        can read what is written. At
-        least one view must have a verdict, unless all have ended. The clock must not
-        be wrong either, because it makes dead letters of records. Muted views are
-        ignored.
+        The figures are fresh if Kafka answers, and the job runs, does not lag, and can
+        read what is written. At least one view must have a verdict, unless all have
+        ended. The clock must not be wrong, because a wrong clock makes dead letters of
+        records. Muted views are ignored.
         """
         return (
             self.primed
@@ -288,10 +287,10 @@ class Snapshot:
         }
 
     def as_of(self, monotonic_s: float) -> Snapshot:
-        """Return the snapshot as of a moment, seconds of the monotonic clock.
+        """Return the snapshot at a moment, seconds of the monotonic clock.
 
-        While Kafka does not answer, the lag grows by that time: the topic is taken to
-        go on at the pace of real time.
+        While Kafka does not answer, the lag grows by that time: the topic is assumed to
+        grow in real time.
         """
         kafka = self.job.kafka.as_of(monotonic_s)
         lag_s = self.job.event_time_lag_seconds
@@ -322,7 +321,7 @@ class Snapshot:
         )
 
     def with_table(self, table: ChannelTable, wall_ms: int) -> Snapshot:
-        """Return the snapshot with a channel table, as of a wall time, Unix ms."""
+        """Return the snapshot with a channel table, at a wall time, Unix ms."""
         mutes = table.mutes_at(wall_ms)
         views = {
             prefix: replace(

@@ -18,8 +18,8 @@ def settings_metrics(kind: AnyKind) -> list[Metric[ChannelSettings]]:
     """Metrics of the settings that each view of a kind has in the channel table.
 
     Args:
-        kind: A kind that the channel table applies to; its prefix and its word for one
-            view are the begin of the metrics' names.
+        kind: A kind to which the channel table applies; its prefix and its word for one
+            view are the prefix of the metrics' names.
     """
     one, name = kind.names.one, f"{kind.prefix}_{kind.names.one}"
     objectives: Metric[ChannelSettings] = Metric(
@@ -50,7 +50,7 @@ def settings_metrics(kind: AnyKind) -> list[Metric[ChannelSettings]]:
 
 
 def _undecodable_by_reason(snapshot: Snapshot) -> Iterable[Sample]:
-    # A checkpoint may hold a reason that only an older release knew.
+    # A checkpoint may contain a reason that only an older release knew.
     counts = {reason.value: 0 for reason in Reason} | dict(snapshot.undecodable)
     return [((reason,), count) for reason, count in counts.items()]
 
@@ -94,7 +94,7 @@ _Findings = Callable[[Views[Any]], Iterable[tuple[str, tuple[str, ...], int]]]
 
 
 def _by_view(read: _Findings) -> Callable[[Snapshot], Iterable[Sample]]:
-    """Add numbers up by view; those without a label of their own are `other`."""
+    """Add numbers by view; those without a label of their own are `other`."""
 
     def samples(snapshot: Snapshot) -> Iterable[Sample]:
         sums: dict[tuple[str, ...], int] = {}
@@ -117,7 +117,7 @@ def _excused(
 
 
 def _tap_clocks(snapshot: Snapshot) -> Iterable[Sample]:
-    """Offsets by tap; of the taps without a label the greatest one is `other`."""
+    """Offsets by tap; the largest one of the taps without a label is `other`."""
     labels = set(snapshot.tap_labels)
     found: dict[str, int] = {}
     for observer, offset_ms in snapshot.job.clock.taps.items():

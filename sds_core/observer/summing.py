@@ -1,8 +1,8 @@
 """Adds up the totals of several views of one kind.
 
-How a field is added up follows from its type: whole numbers are summed, histograms
-merged, and dictionaries of counts summed key by key. A field that is to be joined in
-another way says so where it is declared::
+How a field is added up depends on its type: whole numbers are summed, histograms
+merged, and dictionaries of counts summed key by key. A field that needs another way
+declares it::
 
     clock_ms: Annotated[int, greatest] = 0
 
@@ -25,21 +25,21 @@ from sds_core.observer.histogram import Histogram
 Totals = TypeVar("Totals", bound=msgspec.Struct)
 
 Join = Callable[[Sequence[Any]], Any]
-"""Joins the values of a field, at least one and never None, into one value."""
+"""Combines the values of a field, at least one and never None, into one value."""
 
 
 def greatest(values: Sequence[float]) -> float:
-    """The greatest of the values."""
+    """The maximum of the values."""
     return max(values)
 
 
 def least(values: Sequence[int]) -> int:
-    """The least of the values."""
+    """The minimum of the values."""
     return min(values)
 
 
 def sum_totals(kind: type[Totals], views: Iterable[Totals]) -> Totals:
-    """Totals over views; without any view, those of a new one.
+    """Sum of totals over views; without any view, the totals of a new one.
 
     Args:
         kind: Class of the totals.
@@ -64,7 +64,7 @@ def counted_part(totals: Totals, gauges: Collection[str]) -> Totals:
 
     Args:
         totals: Totals of the view; they are not changed.
-        gauges: Names of the whole numbers that are no counts.
+        gauges: Names of whole numbers that are not counts.
     """
     numbers, others = _fields(type(totals))
     counts = [*numbers, *(n for n, join in others.items() if join in _JOINS)]
@@ -74,7 +74,7 @@ def counted_part(totals: Totals, gauges: Collection[str]) -> Totals:
 
 @lru_cache
 def _fields(kind: type[msgspec.Struct]) -> tuple[Sequence[str], Mapping[str, Join]]:
-    """Names of the whole numbers to add, and how other fields are joined.
+    """Names of the whole numbers to add, and how other fields are combined.
 
     Fields without a meaning for several views are in neither.
     """
@@ -94,7 +94,7 @@ def _sums(names: Sequence[str], found: Sequence[msgspec.Struct]) -> list[int]:
     if not names:
         return []
     # View by view: with thousands of views, memory is read only once for all fields.
-    # The first name is doubled, so that there is a tuple also of a single field.
+    # The first name is repeated, so that a single field gives a tuple too.
     row = attrgetter(*names[:1], *names)
     return _added_rows(map(row, found), (len(found), 1 + len(names)))[1:]
 
@@ -106,7 +106,7 @@ def _merged(histograms: Sequence[Histogram]) -> Histogram:
 
 
 def _added_rows(rows: Iterable[Sequence[int]], shape: tuple[int, int]) -> list[int]:
-    """Sums of rows of whole numbers, for each place in a row.
+    """Sums of rows of whole numbers, by column.
 
     Args:
         rows: Rows of the same length.

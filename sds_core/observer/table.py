@@ -1,8 +1,8 @@
-"""Entries by key that lie in columns until somebody looks at them.
+"""Entries by key that stay encoded in columns until they are used.
 
-A view is opened and packed in every batch, and remembers thousands of entries of which
-a batch touches a few. So a table keeps what was packed as columns of integers, and the
-rest of each entry as bytes. An entry becomes an object when it is asked for.
+A view is decoded and encoded in every batch, and remembers thousands of entries, of
+which a batch uses a few. So a table keeps the encoded integers as columns, and the rest
+of each entry as bytes. An entry becomes an object when it is requested.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Entry = TypeVar("Entry")
 
 
 class Packing(enum.Enum):
-    """How a column of integers is packed; see `columns`."""
+    """How a column of integers is encoded; see `columns`."""
 
     SIGNED = enum.auto()
     """Any integers in [-2**63, 2**63)."""
     UNSIGNED = enum.auto()
     """Integers in [0, 2**64)."""
     RISING = enum.auto()
-    """Integers in [-2**62, 2**62) that mostly rise."""
+    """Integers in [-2**62, 2**62) that mostly increase."""
 
 
 SIGNED, UNSIGNED, RISING = Packing
@@ -48,7 +48,8 @@ class Codec(Generic[Entry]):
     """How a table stores entries of one kind.
 
     Attributes:
-        packings: Packing of each column but the key. These are columns 1, 2 and so on.
+        packings: Encoding of each column except the key. These are columns 1, 2 and so
+            on.
     """
 
     packings: tuple[Packing, ...]
@@ -56,12 +57,12 @@ class Codec(Generic[Entry]):
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
         """Write an entry's integers into a row; returns the rest of it.
 
-        An integer without sign is written as `native.int64` of it.
+        An unsigned integer is written as its `native.int64`.
         """
         raise NotImplementedError
 
     def load(self, key: int, cells: Int64Rows, row: int, rest: bytes) -> Entry:
-        """Return the entry again."""
+        """Return the decoded entry."""
         raise NotImplementedError
 
 
@@ -69,10 +70,10 @@ class PackedTable(msgspec.Struct, array_like=True):
     """A table of n entries, in order.
 
     Attributes:
-        keys: Keys, packed as `SIGNED`, shape (n,).
-        columns: Columns, packed as the codec says, each of shape (n,).
-        ends: End of each entry's bytes in `rests`, packed as `RISING`, shape (n,).
-        rests: The rest of each entry, one after the other.
+        keys: Keys, encoded as `SIGNED`, shape (n,).
+        columns: Columns, encoded as the codec says, each of shape (n,).
+        ends: End of each entry's bytes in `rests`, encoded as `RISING`, shape (n,).
+        rests: The concatenated rests of the entries.
     """
 
     keys: bytes = b""
@@ -90,10 +91,10 @@ class Table(Generic[Entry]):
 
     Args:
         codec: Splits entries.
-        packed: The entries to begin with.
+        packed: The initial entries.
 
     Raises:
-        ValueError: The packed form is damaged.
+        ValueError: The encoded form is damaged.
     """
 
     _codec: Codec[Entry]
@@ -103,10 +104,10 @@ class Table(Generic[Entry]):
     _rows: int
     _last: int
     _rests: bytes
-    # What the columns were unpacked from, as long as nothing has changed.
+    # The encoded form of the columns, while nothing has changed.
     _given: PackedTable | None
     _index: RowIndex
-    # Rows before this one are gone; others that are gone are in `_gone`.
+    # Rows before this one are removed; other removed rows are in `_gone`.
     _first: int
     _gone: set[int]
     # The entries that are objects by row, and their rows in order of the first use.
@@ -130,7 +131,7 @@ class Table(Generic[Entry]):
         rows: int = rows_in(packed.keys, False)
         self._hold(np.empty((self._last + 1, rows), np.int64))
         if not rows:
-            # The empty table has no packed columns.
+            # The empty table has no encoded columns.
             if packed.ends or packed.rests or any(packed.columns):
                 raise ValueError(DAMAGED)
             return
@@ -152,7 +153,7 @@ class Table(Generic[Entry]):
             raise ValueError(DAMAGED)
 
     def _hold(self, block: Column) -> None:
-        """Have these rows from now on."""
+        """Set the rows."""
         self._block = block
         self._cells = view(block)
         self._rows = block.shape[1]
@@ -168,7 +169,7 @@ class Table(Generic[Entry]):
         return self._row(key) >= 0 or key in self._added
 
     def __getitem__(self, key: int) -> Entry:
-        """The entry with this key, which there must be."""
+        """The entry with this key, which must exist."""
         entry = self.get(key)
         if entry is None:
             raise KeyError(key)
@@ -189,11 +190,11 @@ class Table(Generic[Entry]):
         return self._opened(key, row) if entry is None else entry
 
     def many(self, keys: Iterable[int]) -> list[Entry]:
-        """The entries with these keys, which there must be, in the order given."""
+        """The entries with these keys, which must exist, in the given order."""
         return [self[key] for key in keys]
 
     def at(self, row: int) -> Entry | None:
-        """The entry of a row of the columns; None if it is gone."""
+        """The entry of a row of the columns; None if it was removed."""
         if row < self._first or (self._gone and row in self._gone):
             return None
         entry = self._objects[row]
@@ -225,7 +226,7 @@ class Table(Generic[Entry]):
                 self._first += 1
 
     def first(self) -> int:
-        """Key of the first entry; there must be one."""
+        """Key of the first entry, which must exist."""
         if self._first < self._rows:
             return self._cells[0, self._first]
         return next(iter(self._added))
@@ -244,7 +245,7 @@ class Table(Generic[Entry]):
         return keys
 
     def flush(self) -> None:
-        """Bring the columns up to date. Entries that were looked up are now stale."""
+        """Update the columns. Entries that were looked up are now stale."""
         if not (self._first or self._gone or self._touched or self._added):
             return
         self._given = None
@@ -276,7 +277,7 @@ class Table(Generic[Entry]):
         self._added.clear()
 
     def packed(self) -> PackedTable:
-        """The packed form, for the state."""
+        """The encoded form, for the state."""
         self.flush()
         if self._given is not None:
             return self._given
@@ -303,7 +304,7 @@ class Table(Generic[Entry]):
         self._join_rests(dict.fromkeys(rows, b""), [], view(no_rows))
 
     def _row(self, key: int) -> int:
-        """Row of a key in the columns; -1 if it is not there or is gone."""
+        """Row of a key in the columns; -1 if it is absent or removed."""
         row: int = self._index.find(key)
         if row < self._first or (self._gone and row in self._gone):
             return -1
@@ -328,14 +329,14 @@ class Table(Generic[Entry]):
         added: list[bytes],
         cells: Int64Rows,
     ) -> None:
-        """Join the rests of the rows that are not gone, and those of added entries.
+        """Join the rests of the remaining rows and of added entries.
 
-        Sets the ends of all of these, in the columns as they are before rows that are
-        gone are cut out.
+        This sets the ends of all of them, in the columns before removed rows are cut
+        out.
         """
         last: int = self._last
         data, pieces = self._rests, []
-        # What lies between two rows that changed is copied as a whole.
+        # Bytes between two changed rows are copied as a whole.
         copied: int = self._cells[last, self._first - 1] if self._first else 0
         begin: int = copied
         end: int = 0

@@ -1,7 +1,7 @@
 """One tap, judged by its sequence numbers and heartbeats (docs/figures.md, 8).
 
-A tap's records lie in all partitions. Its health never changes a channel's figures;
-it says how far they can be trusted.
+A tap's records are in all partitions. Its health never changes a channel's figures; it
+shows how reliable they are.
 """
 
 from __future__ import annotations
@@ -30,18 +30,24 @@ CHECKSUM_SINCE = 4
 """First version whose blobs have a checksum."""
 
 MAX_HOLE = 100_000
-"""If `seq` increases by more than this, the tap began anew; it did not lose so many."""
+"""Increase of `seq` above which the tap counts as restarted, without losses."""
 
 MAX_HOLES = 10_000
-"""Number of separate sequence gaps whose numbers may still arrive. A tap that loses
-every second of 1,000 records per second has 7,500. The oldest one beyond the limit
-counts as missing at once, so that a record costs the same whatever came before it."""
+"""Number of separate sequence gaps whose numbers may still arrive.
+
+A tap that loses every second of 1,000 records per second has 7,500. The oldest gap
+beyond the limit counts as missing at once, so that the cost of a record does not depend
+on earlier ones.
+"""
 
 _INT_BYTES = 8
 
 MAX_SPANS = 50
-"""Number of hole spans that are stored, of any age: a batch of several hours brings
-incidents from all of them. Adjacent spans are merged, so more are rare."""
+"""Number of capture gaps that are stored, of any age.
+
+A batch of several hours brings incidents from all of them. Adjacent gaps are merged, so
+more are rare.
+"""
 
 
 class TapTotals(msgspec.Struct, array_like=True):
@@ -49,16 +55,16 @@ class TapTotals(msgspec.Struct, array_like=True):
 
     Attributes:
         last_seen_ms: Event time of its last record, heartbeats included; 0 if it was
-            not seen for the horizon. Such a tap is not published.
+            not seen for the retention window. Such a tap is not published.
         missing_records: Number of sequence numbers that never arrived.
-        last_hole_ms: When the newest hole was found: a silence of more than 15 s
-            between two records, or numbers missing for that long; None if no hole was
+        last_hole_ms: When the newest capture gap was found: a silence of more than 15 s
+            between two records, or numbers missing for that long; None if none was
             found.
-        holes: Spans [from, to] of event time in which the tap may have missed records:
-            disjoint, in order of time, the newest `tap_view.MAX_SPANS`.
-        hole_since_ms: Time from which on, up to `last_hole_ms`, there was always a hole
-            in the window; None if no hole was found.
-        first_seen_ms: Event time of its first record since it was forgotten last; 0
+        holes: Periods [from, to] of event time in which the tap may have missed
+            records: disjoint, in order of time, the newest `tap_view.MAX_SPANS`.
+        hole_since_ms: Time from which, up to `last_hole_ms`, the window always
+            contained a capture gap; None if none was found.
+        first_seen_ms: Event time of its first record since it was last forgotten; 0
             before the first, and if a release up to 0.12 saw it.
     """
 
@@ -76,14 +82,15 @@ class TapDigest(msgspec.Struct, array_like=True):
     """Records and heartbeats of one tap in one chunk of one partition.
 
     Attributes:
-        times: Times of frames, Unix ms: the greatest record time of the partition up
-            to each. Packed ``int64``, shape (n,).
-        seqs: Sequence numbers of the frames, `NO_SEQ` without one. Packed as `times`.
-        heartbeat_times: Times of heartbeats, packed ``int64``, shape (h,).
-        heartbeat_seqs: The last number that the tap had given to a frame at each
-            heartbeat; the frame itself may arrive later. Packed as `heartbeat_times`.
+        times: For each frame, the maximum record time of the partition up to it, Unix
+            ms. Encoded ``int64``, shape (n,).
+        seqs: Sequence numbers of the frames, `NO_SEQ` without one. Encoded like
+            `times`.
+        heartbeat_times: Times of heartbeats, encoded ``int64``, shape (h,).
+        heartbeat_seqs: For each heartbeat, the last number that the tap had given to a
+            frame; the frame itself may arrive later. Encoded like `heartbeat_times`.
         own_times: Record times of the frames, which are those of the tap's own clock.
-            Packed as `times`; empty if they are the same.
+            Encoded like `times`; empty if they are the same.
         heartbeat_own_times: Record times of the heartbeats, in the same way.
     """
 
@@ -115,7 +122,7 @@ class TapDigester:
         """Add a record that is not a heartbeat.
 
         Args:
-            clock_ms: Greatest record time of the partition up to the record, Unix ms.
+            clock_ms: Maximum record time of the partition up to the record, Unix ms.
             seq: Sequence number of the record; `NO_SEQ` if it has none.
             own_ms: Time of the record.
         """
@@ -153,7 +160,7 @@ class Hole(msgspec.Struct, array_like=True):
     """Numbers [first, end) that are missing.
 
     Attributes:
-        since_ms: Event time of the record that revealed the hole.
+        since_ms: Event time of the record that revealed the gap.
         from_ms: Event time of the last earlier record with a sequence number; None in a
             blob of release 0.1.
     """
@@ -168,7 +175,7 @@ class TapState(msgspec.Struct, array_like=True):
     """State of the view in addition to its totals.
 
     Attributes:
-        highest: Greatest sequence number seen; `NO_SEQ` before the first.
+        highest: Maximum sequence number seen; `NO_SEQ` before the first.
         holes: Missing numbers below it that may still arrive, in order of age.
         ahead: Records at the clock or later, as `_rows` returns them but without their
             own times, in order: other partitions may still have earlier ones.
@@ -193,9 +200,10 @@ class TapState(msgspec.Struct, array_like=True):
 
 @native
 class TapView:
-    """Holes in one tap's numbers and silences between its records.
+    """Gaps in one tap's numbers and silences between its records.
 
-    A tap that is silent for the horizon is forgotten; if it returns, it counts as new.
+    A tap that is silent for the retention window is forgotten; if it returns, it counts
+    as new.
 
     Attributes:
         totals: The figures, absolute.
@@ -219,7 +227,7 @@ class TapView:
     def from_blob(
         cls, version: int, data: bytes, settings: ObserverSettings = DEFAULTS
     ) -> TapView:
-        """Restore the view that `to_blob` packed; see `View.from_blob`."""
+        """Restore the view that `to_blob` encoded; see `View.from_blob`."""
         with blob.opened(version, data, BLOB_VERSION, CHECKSUM_SINCE) as body:
             totals, state = blob.unpack(body, TapTotals, TapState)
             if state.ahead_own and len(state.ahead_own) != len(state.ahead):
@@ -228,11 +236,11 @@ class TapView:
             return cls(settings, totals, state)
 
     def to_blob(self) -> bytes:
-        """Pack the whole view in version `BLOB_VERSION`."""
+        """Encode the whole view in version `BLOB_VERSION`."""
         return blob.pack(self.totals, self._state)
 
     def apply(self, digests: Iterable[TapDigest], clock_ms: int) -> list[object]:
-        """Take the tap's next records, of all partitions, then move the clock.
+        """Process the tap's next records, of all partitions, then advance the clock.
 
         Args:
             digests: Digests of the tap, in any order.
@@ -242,7 +250,7 @@ class TapView:
             An empty list, because a tap has no events.
 
         Raises:
-            DamagedDigest: A digest is not what a chunk of this release packed.
+            DamagedDigest: A chunk of this release did not make a digest.
         """
         state = self._state
         own_times = state.ahead_own or [record[0] for record in state.ahead]
@@ -289,7 +297,7 @@ class TapView:
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """When to apply records ahead, count a hole or forget the tap, Unix ms."""
+        """When to apply records ahead, count a gap or forget the tap, Unix ms."""
         state, deadlines = self._state, []
         if state.ahead:
             deadlines.append(state.ahead[0][0])
@@ -305,7 +313,7 @@ class TapView:
         return not self.totals.last_seen_ms and not self._state.ahead
 
     def _advance(self, clock_ms: int) -> None:
-        """Move the clock: count holes whose time has passed, forget a silent tap."""
+        """Advance the clock: count gaps whose time has passed, forget a silent tap."""
         settings, state = self._settings, self._state
         holes = state.holes
         if holes:
@@ -332,10 +340,10 @@ class TapView:
         last_own_ms = state.last_own_ms
         # A release up to 0.12 judged all that it had seen.
         last_ms: int = state.judged_ms or totals.last_seen_ms
-        # A tap may stamp anything, so these do not have 64 bits.
+        # A tap may use any time, so these do not have 64 bits.
         first_own_ms = min(own_times)
         if last_own_ms is None or max(own_times) < last_own_ms:
-            # Its own clock says nothing of the time since.
+            # Its own clock says nothing about the time since.
             own_silence_ms = time_ms - last_ms
         else:
             own_silence_ms = first_own_ms - last_own_ms
@@ -348,9 +356,9 @@ class TapView:
         state.last_own_ms = max(own_times)
 
     def _seen_now(self, clock_ms: int, own_times: Sequence[int]) -> None:
-        """Record that there are records at the clock, of which more may follow.
+        """Record that some records have the clock's time, and more may follow.
 
-        If they may end a hole, the tap stays silent until all are known.
+        If they may end a gap, the tap stays silent until all are known.
         """
         totals, state = self.totals, self._state
         hole_ms, last_own_ms = self._settings.tap_hole_ms, state.last_own_ms
@@ -380,7 +388,7 @@ class TapView:
             del holes[:-MAX_HOLES]
 
     def _found(self, from_ms: int, to_ms: int, since_ms: int) -> None:
-        """Count a hole with this span, which made channels blind since a time."""
+        """Count a capture gap, which made channels blind since a time."""
         totals = self.totals
         if (
             totals.hole_since_ms is None

@@ -1,8 +1,8 @@
 """Interfaces of a trace: what happened to single messages (docs/trace.md).
 
-A protocol that can be traced gives a `Tracing`. Its tracer reads the digests that its
-views read, and runs these views: steps are evidence from frames, conclusions are what
-the views noted in their journals.
+A protocol that can be traced provides a `Tracing`. Its tracer reads the digests that
+its views read, and runs these views: steps are evidence from frames, conclusions are
+what the views recorded in their journals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sds_core.observer.record import TapHeaders
 from sds_core.observer.settings import ObserverSettings
 
 MOST_STEPS = 500
-"""Steps of one trace: a stranger can name a message in any number of frames."""
+"""Maximum steps of a trace: an untrusted sender can name a message in many frames."""
 
 _WAKU_HASH = re.compile("0[xX][0-9a-fA-F]{64}")
 
@@ -27,7 +27,7 @@ _FrameIn = TypeVar("_FrameIn", contravariant=True)
 
 
 class Query(NamedTuple):
-    """Which messages are searched for; exactly one attribute is set.
+    """The messages to search for; exactly one attribute is set.
 
     Attributes:
         message_ids: Ids, or Waku hashes of copies as ``0x`` and 64 digits.
@@ -39,7 +39,7 @@ class Query(NamedTuple):
 
     @property
     def waku_hashes(self) -> frozenset[str]:
-        """Those ids that may be Waku hashes, in lower case."""
+        """The ids that may be Waku hashes, in lower case."""
         return frozenset(
             one.lower() for one in self.message_ids if _WAKU_HASH.fullmatch(one)
         )
@@ -49,7 +49,7 @@ class Subject(NamedTuple):
     """A message to trace.
 
     Attributes:
-        channel: Name of its channel or group; empty if nothing says it yet.
+        channel: Name of its channel or group; empty if unknown so far.
         message_id: Its id.
     """
 
@@ -58,13 +58,13 @@ class Subject(NamedTuple):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One thing that a frame, a tap or a deadline shows of a message.
+    """One fact about a message that a frame, a tap or a deadline shows.
 
     Attributes:
         at_ms: Event time, Unix ms.
         what: Kind of step, one word (docs/trace.md).
         text: What happened, without the names of participants.
-        by: Participant that it is about; empty if it is about none or an unknown one.
+        by: Participant that it concerns; empty if none or unknown.
         to: Peer to which it was sent, where the protocol has one.
         tap: Tap that shows it; empty for a conclusion of the view.
         names: Further participants, with which the text ends.
@@ -80,14 +80,15 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Person(msgspec.Struct):
-    """What frames show of one participant and the message. Times in Unix ms.
+    """Evidence from frames about one participant and the message. Times in Unix ms.
 
     Attributes:
         name: Participant id.
         heard_before_ms: Its latest frame before the message appeared.
         heard_after_ms, heard_last_ms: Its first and its latest frame since.
         silent_ms: Its longest silence since `heard_before_ms`.
-        named_ms, named: Its first frame whose history names the message; how many do.
+        named_ms, named: Its first frame whose history names the message; number of such
+            frames.
         held_ms: Its first frame whose filter holds the message.
         lacked_ms, lacked_last_ms: Its first and its latest frame that was composed
             after the message appeared, and whose filter lacks it.
@@ -109,7 +110,7 @@ class Person(msgspec.Struct):
     outcomes: list[str] = []
 
     def heard(self, at_ms: int, appeared_ms: int | None) -> None:
-        """Take the time of its next frame, and when the message appeared, if it has."""
+        """Record the time of its next frame, and when the message appeared."""
         before_ms = self.heard_last_ms or self.heard_before_ms
         if appeared_ms is None or at_ms < appeared_ms:
             self.heard_before_ms = at_ms
@@ -122,12 +123,12 @@ class Person(msgspec.Struct):
 
 
 class Rule(NamedTuple):
-    """How a trace says a conclusion.
+    """How a trace describes a conclusion.
 
     Attributes:
         figure: Name of the figure that counts it (docs/figures.md).
         section: Section of docs/figures.md with the rule.
-        text: The conclusion as a sentence; participants that it is about follow it.
+        text: The conclusion as a sentence; the participants that it concerns follow it.
     """
 
     figure: str
@@ -136,7 +137,7 @@ class Rule(NamedTuple):
 
 
 class Conclusion(msgspec.Struct, frozen=True):
-    """What the view concluded, once for all participants that it is about.
+    """A conclusion of the view, once for all participants that it concerns.
 
     Attributes:
         at_ms: Event time of the first note, Unix ms.
@@ -152,19 +153,19 @@ class Conclusion(msgspec.Struct, frozen=True):
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """All that a tracer found of one message.
+    """Everything that a tracer found about one message.
 
     Attributes:
         subject: The message.
         facts: Facts of its first copy, by name; what is unknown is absent.
         appeared_ms: When it appeared: its first copy or the first frame that names it.
-            None if nothing concerned it.
+            None if no record concerned it.
         steps: In order of time, at most about twice `MOST_STEPS`.
-        omitted: Number of steps beyond.
+        omitted: Number of further steps.
         people: Participants, in order of appearance, the sender first.
-        incidents: Incidents of the message, each as it is now.
+        incidents: Incidents of the message, each in its current form.
         conclusions: In order of time.
-        summary: The conclusion that matters most, or None without any.
+        summary: The most important conclusion; None if there is none.
         unknown: What cannot be known, as sentences and participants that follow.
         observers: Taps that showed the channel.
     """
@@ -186,10 +187,10 @@ class Tracer(Protocol):
     """Collects what happened to some messages of one channel or group."""
 
     def take(self, digests: Mapping[str, Sequence[Any]], clock_ms: int) -> None:
-        """Take the next digests, by view, then move the clock.
+        """Process the next digests, by view, then advance the clock.
 
         Args:
-            digests: Of one stretch of records, in any order.
+            digests: Digests of consecutive records, in any order.
             clock_ms: Maximum record time so far, Unix ms.
         """
 
@@ -201,8 +202,8 @@ class Tracing(Protocol[_FrameIn]):
     """How messages of a protocol are found and traced.
 
     Attributes:
-        is_keyed: Whether the name of a channel is the key of all of its records; else
-            the records of a message may lie in any partition.
+        is_keyed: Whether the name of a channel is the key of all its records; otherwise
+            the records of a message may be in any partition.
     """
 
     @property
@@ -210,7 +211,7 @@ class Tracing(Protocol[_FrameIn]):
         """See the class."""
 
     def may_concern(self, value: bytes, query: Query) -> bool:
-        """Whether a record's value may concern a message; cheap, and never wrongly no.
+        """Whether a record's value may concern a message; cheap, never wrongly False.
 
         The Waku hash is not in the value.
         """
@@ -225,10 +226,10 @@ class Tracing(Protocol[_FrameIn]):
 
 
 class StepLog:
-    """The steps of one message, and what the view noted of it.
+    """The steps of one message, and the view's conclusions about it.
 
     Args:
-        rules: What each note means, the gravest first.
+        rules: Meaning of each note, the gravest first.
     """
 
     def __init__(self, rules: Mapping[str, Rule]) -> None:
@@ -258,25 +259,25 @@ class StepLog:
         self.add(Step(note.time_ms, note.what, rule.text, note.who, names=names))
 
     def steps(self, more: Sequence[Step] = ()) -> tuple[list[Step], int]:
-        """Return all steps in order of time, and the number of those beyond.
+        """Return all steps in order of time, and the number of omitted ones.
 
         Args:
-            more: Further steps, of which as many are kept as of the others.
+            more: Further steps; at most as many are kept as of the others.
         """
         steps = sorted([*self._steps, *more[:MOST_STEPS]], key=lambda one: one.at_ms)
         return steps, self.omitted + len(more[MOST_STEPS:])
 
     def has_step(self, prefix: str) -> bool:
-        """Whether a step is of a sort that begins so."""
+        """Whether a step's kind has a prefix."""
         return any(step.what.startswith(prefix) for step in self._steps)
 
     def conclusions(
         self, undone: Mapping[str, Sequence[str]]
     ) -> tuple[list[Conclusion], Conclusion | None]:
-        """Return the conclusions in order of time, and the gravest that still holds.
+        """Return the conclusions in order of time, and the gravest valid one.
 
         Args:
-            undone: What takes a note back, for the same participant.
+            undone: Note that revokes a note, for the same participant.
         """
         by_what = {
             what: self._conclusion(what, notes) for what, notes in self._notes.items()

@@ -9,7 +9,7 @@ from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.verdict import Verdict
 
 Excused = Callable[[int, int], bool]
-"""Whether evidence does not count, by its begin and when it was found, Unix ms."""
+"""Whether evidence does not count, given when it began and was found, Unix ms."""
 
 
 class ViewTotals(Protocol):
@@ -29,7 +29,7 @@ class ViewTotals(Protocol):
 
     @property
     def clock_ms(self) -> int:
-        """Admission time up to which the figures hold, Unix ms."""
+        """Admission time up to which the figures are valid, Unix ms."""
 
     @property
     def verdict(self) -> Verdict:
@@ -41,7 +41,7 @@ class ViewTotals(Protocol):
 
     @property
     def verdict_since_ms(self) -> int | None:
-        """Begin of the verdict, Unix ms of event time; None if it is not known."""
+        """Start of the verdict, Unix ms of event time; None if it is not known."""
 
     def verdict_without(
         self, excused: Excused, settings: ObserverSettings

@@ -1,1 +1,1 @@
-"""MVDS as the monitor observes it (docs/figures.md, 14)."""
+"""MVDS in the monitor (docs/figures.md, 14)."""

@@ -1,4 +1,4 @@
-"""When the messages of a view are looked at again."""
+"""When the messages of a view are checked again."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ NEVER = 1 << 62
 
 @native
 class Awaited:
-    """The next deadline of each message that awaits something.
+    """The next deadline of each message that waits for an event.
 
-    What a deadline is for may have happened when it passes.
+    When a deadline passes, its event may have happened already.
     """
 
     _heap: list[tuple[int, int]]
@@ -27,7 +27,7 @@ class Awaited:
         self._next_ms = NEVER
 
     def add(self, deadline_ms: int, key: int) -> None:
-        """Look at the message with this key after a deadline, Unix ms."""
+        """Check the message with this key after a deadline, Unix ms."""
         known_ms = self._due.get(key)
         if known_ms is None or deadline_ms < known_ms:
             self._due[key] = deadline_ms
@@ -35,7 +35,7 @@ class Awaited:
             self._next_ms = min(self._next_ms, deadline_ms)
 
     def forget(self, key: int) -> None:
-        """Do not look at a message any more."""
+        """Stop checking a message."""
         self._due.pop(key, None)
 
     def take(self, clock_ms: int) -> tuple[int, int] | None:

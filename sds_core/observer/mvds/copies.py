@@ -16,8 +16,10 @@ from sds_core.observer.record import NO_SEQ
 from sds_core.observer.rule_settings import RuleSettings
 
 _SHOWN_MS = 10_000
-"""Time for which payloads are remembered, by the clock: copies of one payload come one
-after another in a partition."""
+"""Time for which payloads are remembered, by the clock.
+
+Copies of one payload follow each other in a partition.
+"""
 
 
 class Copy(enum.Enum):
@@ -29,7 +31,7 @@ class Copy(enum.Enum):
 
 
 class Shown(msgspec.Struct, array_like=True):
-    """A payload, and who showed it.
+    """A payload, and the taps that showed it.
 
     Attributes:
         content, sender, receiver: Fingerprints.
@@ -47,7 +49,7 @@ class Shown(msgspec.Struct, array_like=True):
 
 
 class CopiesState(msgspec.Struct, array_like=True):
-    """Packed form of `Copies`.
+    """Encoded form of `Copies`.
 
     Attributes:
         numbers: Fingerprints of taps with sequence numbers that were seen.
@@ -63,7 +65,7 @@ class Copies:
     """Distinguishes payloads from their copies.
 
     Attributes:
-        evicted: Number of entries that a limit pushed out.
+        evicted: Number of entries that a limit evicted.
     """
 
     evicted: int
@@ -103,7 +105,7 @@ class Copies:
         return Copy.FIRST
 
     def forget_old(self, clock_ms: int) -> None:
-        """Forget what is old at this clock, Unix ms."""
+        """Drop entries that are old at this clock, Unix ms."""
         self._numbers.forget_before(clock_ms - self._settings.horizon_ms)
         self._forget_shown(clock_ms)
 
@@ -123,7 +125,8 @@ class Copies:
 
     def _remember(self, shown: Shown) -> None:
         key = shown.content, shown.sender, shown.receiver
-        # Limited, so that a tap that repeats a payload does not make each one dearer.
+        # Limited, so that a tap that repeats a payload does not increase the cost of
+        # each.
         self._shown.setdefault(key, deque(maxlen=MOST_SHOWN)).append(shown)
         self._ages.append(shown)
 

@@ -22,12 +22,12 @@ from sds_core.observer.rule_settings import RuleSettings
 
 @native
 class Deliveries:
-    """Follows MESSAGE and ACK (docs/figures.md, 14).
+    """Tracks MESSAGE and ACK (docs/figures.md, 14).
 
     Args:
         settings: Deadlines.
         ledger: Counts the figures.
-        peers: Says who was heard.
+        peers: Knows which peers were heard.
         awaited: The deadlines of all messages.
     """
 
@@ -56,7 +56,7 @@ class Deliveries:
         self._journal = None
 
     def watch(self, journal: Journal) -> None:
-        """Note from now on what is concluded of the watched messages."""
+        """Record conclusions about the watched messages from now on."""
         self._journal = journal
 
     def sent(
@@ -67,7 +67,7 @@ class Deliveries:
         payload: SeenPayload,
         clock_ms: int,
     ) -> None:
-        """Follow a MESSAGE to a receiver."""
+        """Process a MESSAGE to a receiver."""
         if receiver.acked:
             self._ledger.count(message, "duplicates", record.times)
             return
@@ -83,7 +83,7 @@ class Deliveries:
     def acknowledged(
         self, message: Message, by: Peer, payload: SeenPayload, clock_ms: int
     ) -> None:
-        """Follow an ACK by a peer, to anybody."""
+        """Process an ACK by a peer, to any peer."""
         if by.acked:
             return
         by.acked = True
@@ -119,7 +119,7 @@ class Deliveries:
             latency.observe(max(0, payload.time_ms - sent.sent_ms))
 
     def passed(self, message: Message, deadline_ms: int) -> None:
-        """End what is awaited of receivers until a deadline, which has passed."""
+        """End the waits for receivers at a deadline, which has passed."""
         grace_ms = self._settings.delivery_grace_ms
         found = False
         for peer in message.peers:
@@ -138,7 +138,7 @@ class Deliveries:
             self._record(message, None)
 
     def forget(self, message: Message, clock_ms: int) -> None:
-        """End what is awaited of receivers of a message that is forgotten."""
+        """End the waits for receivers of a message that is dropped."""
         for peer in message.peers:
             if peer.due_ms:
                 self._end(message, peer, "unwitnessed", clock_ms)
@@ -165,11 +165,11 @@ class Deliveries:
             self._journal.note(message.key, what, time_ms, name)
 
     def _record(self, message: Message, ended_ms: int | None) -> None:
-        """Record the incident of a message as it is now.
+        """Record the incident of a message in its current form.
 
         Args:
             message: The message.
-            ended_ms: The clock, if an ACK has come.
+            ended_ms: The clock, if an ACK has arrived.
         """
         message_id = message.message_id.hex()
         self._groups[message_id] = message.group

@@ -1,8 +1,8 @@
-"""Packs what one view gets of the payloads of a chunk into one digest.
+"""Encodes what one view needs of the payloads of a chunk as one digest.
 
-Every view hears of every payload, so that it knows which peers were there; a digest has
-a row for each payload that has records of the view's ids, and one for each peer and
-second. Ids and peers stand in it once.
+Every view is informed of every payload, so that it knows which peers were active. A
+digest has a row for each payload that has records of the view's ids, and one for each
+peer and second. It contains each id and peer once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sds_core.observer.record import Arrival
 _TYPES = tuple(RecordType)
 
 HEARD_STEP_MS = 1_000
-"""When a peer was heard is known to the second (docs/figures.md, 14)."""
+"""Resolution of the time when a peer was heard: a second (docs/figures.md, 14)."""
 
 RecordRow = tuple[int, int, int, int, int]
 """Type, index into `ids`, bytes, times, and for a MESSAGE twice the index into `groups`
@@ -151,7 +151,7 @@ class SeenPeer:
     """A peer that sent a payload.
 
     Attributes:
-        clock_ms, partition, offset: Place of the payload in the topic.
+        clock_ms, partition, offset: Position of the payload in the topic.
         peer: Fingerprint of the peer's id.
     """
 
@@ -162,7 +162,7 @@ class SeenPeer:
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """Place in the topic: clock, then partition and offset."""
+        """Position in the topic: clock, then partition and offset."""
         return self.clock_ms, self.partition, self.offset
 
 
@@ -183,10 +183,10 @@ class SeenRecord:
 @native
 @dataclass(slots=True)
 class SeenPayload:
-    """What a view gets of one payload.
+    """What a view receives of one payload.
 
     Attributes:
-        clock_ms, partition, offset: Place of the payload in the topic.
+        clock_ms, partition, offset: Position of the payload in the topic.
         time_ms, observer, seq: See `Arrival`.
         content, is_counted, is_empty, left_out, other_bytes: See `PayloadPart`.
         sender, receiver: Fingerprints of the peers' ids.
@@ -213,7 +213,7 @@ class SeenPayload:
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """See `SeenPeer`; where both have one place, the peer was heard first."""
+        """See `SeenPeer`; if both have the same position, the peer was heard first."""
         return self.clock_ms, self.partition, self.offset
 
 
@@ -222,7 +222,7 @@ def heard_in(digest: ShardDigest) -> list[SeenPeer]:
     """Return the peers that were heard, in order of offsets.
 
     Raises:
-        DamagedDigest: A row names what the digest does not have.
+        DamagedDigest: A row refers to something that the digest does not contain.
     """
     prints = [fingerprint(peer) for peer in digest.peers]
     partition: int = digest.partition
@@ -238,7 +238,7 @@ def payloads_of(digest: ShardDigest) -> list[SeenPayload]:
     """Return the payloads of a digest in order of offsets.
 
     Raises:
-        DamagedDigest: A row names what the digest does not have.
+        DamagedDigest: A row refers to something that the digest does not contain.
     """
     names: list[str] = digest.peers
     ids: list[bytes] = digest.ids
@@ -305,7 +305,7 @@ def payloads_of(digest: ShardDigest) -> list[SeenPayload]:
 
 @native
 def _check(index: int, of: Collection[object]) -> None:
-    """Check that an index is one of a sequence; a negative one is not."""
+    """Check that an index is one of a sequence, and not negative."""
     if not 0 <= index < len(of):
         message = f"an index beyond the {len(of)} entries of a digest of MVDS"
         raise DamagedDigest(message)

@@ -13,7 +13,7 @@ from sds_core.observer.rule_settings import RuleSettings
 
 @native
 class Exchanges:
-    """Follows OFFER and REQUEST (docs/figures.md, 14).
+    """Tracks OFFER and REQUEST (docs/figures.md, 14).
 
     Args:
         settings: Deadlines.
@@ -35,23 +35,23 @@ class Exchanges:
         self._journal = None
 
     def watch(self, journal: Journal) -> None:
-        """Note from now on what is concluded of the watched messages."""
+        """Record conclusions about the watched messages from now on."""
         self._journal = journal
 
     def offered(self, message: Message, pair: Pair, clock_ms: int) -> None:
-        """Follow the first OFFER of a sender to a receiver."""
+        """Process the first OFFER of a sender to a receiver."""
         if not self._offer_is_settled(message, pair):
             pair.offer_due_ms = clock_ms + self._settings.ack_deadline_ms
             self._awaited.add(pair.offer_due_ms, message.key)
 
     def requested(self, message: Message, pair: Pair, clock_ms: int) -> None:
-        """Follow the first REQUEST of a sender to a receiver."""
+        """Process the first REQUEST of a sender to a receiver."""
         if not self._request_is_settled(message, pair):
             pair.request_due_ms = clock_ms + self._settings.ack_deadline_ms
             self._awaited.add(pair.request_due_ms, message.key)
 
     def passed(self, message: Message, deadline_ms: int) -> None:
-        """End what is awaited until a deadline, which has passed."""
+        """End the waits at a deadline, which has passed."""
         for pair in message.pairs():
             if 0 < pair.offer_due_ms <= deadline_ms:
                 offer_due_ms, pair.offer_due_ms = pair.offer_due_ms, NO_DEADLINE

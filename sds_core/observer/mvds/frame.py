@@ -18,8 +18,8 @@ class PeerPayload(NamedTuple):
 
     Attributes:
         sender, receiver: Ids of the peers.
-        payload: What was sent, without the records beyond `MOST_RECORDS`.
-        left_out: Number of the records beyond.
+        payload: The payload, without the records beyond `MOST_RECORDS`.
+        left_out: Number of the records beyond `MOST_RECORDS`.
         length: Length of the value in bytes.
         tag_bytes: Length of the tag of each field: 3 in the numbering of the
             specification, 1 in that of vacp2p/mvds.
@@ -40,7 +40,7 @@ def decode(value: bytes, headers: Headers) -> PeerPayload:
     """Read a record's payload and peers (docs/records.md).
 
     Raises:
-        BadHeader: A header `peer` or `to` is absent, empty, no UTF-8 or, as
+        BadHeader: A header `peer` or `to` is absent, empty, not UTF-8 or, as
             `record.LongName`, too long.
         UndecodableFrame: The value is not a payload.
     """

@@ -55,10 +55,10 @@ def ended_minutes(
     """Yield the minutes of the groups whose figures have changed.
 
     Args:
-        groups: The groups; their figures are as of the end of the minute.
+        groups: The groups; their figures are those at the end of the minute.
         end_ms: End of the minute, Unix ms.
-        emitted: Fingerprint of the figures of the minute emitted last, by group; it is
-            brought up to date.
+        emitted: Fingerprint of the figures of the last emitted minute, by group; it is
+            updated.
     """
     for name in groups.names():
         part = as_of(groups.copy_of(name), end_ms)
@@ -69,6 +69,6 @@ def ended_minutes(
 
 
 def _fingerprint(totals: GroupTotals) -> int:
-    """Fingerprint of the figures, without what belongs to the moment."""
+    """Fingerprint of the figures, without momentary ones."""
     figures = msgspec.structs.replace(totals, clock_ms=0, observers=[], window=Window())
     return fingerprint(_ENCODER.encode(figures))

@@ -19,17 +19,17 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 @native
 class Groups:
-    """Totals of groups by name; those that nobody asks for stay packed.
+    """Totals of groups by name; unused ones stay encoded.
 
     Args:
-        totals: Totals of the view, which `pack` brings up to date.
+        totals: Totals of the view, which `pack` updates.
         rule: Settings of the verdict.
     """
 
     _packed: dict[str, msgspec.Raw]
     _rule: Rule
     _opened: dict[str, GroupTotals]
-    # Number of groups, packed or not.
+    # Number of groups, encoded or not.
     _count: int
 
     def __init__(self, totals: ShardTotals, rule: Rule) -> None:
@@ -48,7 +48,7 @@ class Groups:
         return OTHER_GROUPS
 
     def __getitem__(self, name: str) -> GroupTotals:
-        """The totals of a group, to be changed; new ones if there are none."""
+        """The totals of a group, to be changed; new ones if it has none."""
         found = self._opened.get(name)
         if found is None:
             raw = self._packed.get(name)
@@ -85,7 +85,7 @@ class Groups:
             taps[observer] = clock_ms
 
     def leave_out(self, what: LeftOut, number: int = 1) -> None:
-        """Count what a limit leaves out."""
+        """Count what a limit drops."""
         left_out = self[UNKNOWN_GROUP].left_out
         left_out[what] = left_out.get(what, 0) + number
 
@@ -94,15 +94,15 @@ class Groups:
         return sorted(self._packed.keys() | self._opened.keys())
 
     def copy_of(self, name: str) -> GroupTotals:
-        """An independent copy of the totals of a group, which there must be."""
+        """An independent copy of the totals of a group, which must exist."""
         found = self._opened.get(name)
         packed = self._packed[name] if found is None else _packed(found)
         return unpack_group(packed)
 
     def pack(self, clock_ms: int) -> list[str]:
-        """Bring the totals of the view up to date; drop what has left the windows.
+        """Update the totals of the view; drop events that have left the windows.
 
-        Returns the names of the groups that were asked for since the last call.
+        Returns the names of the groups that were used since the last call.
         """
         for name, totals in self._opened.items():
             totals.window = totals.window.at(clock_ms)

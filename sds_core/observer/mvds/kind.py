@@ -1,4 +1,4 @@
-"""MVDS as the monitor observes it: its kind of view, and its protocol."""
+"""MVDS in the monitor: its kind of view, and its protocol."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from sds_core.observer.verdict import Verdict
 from sds_core.text import counted
 
 LEAST = 5
-"""Unacknowledged pairs of a message and a receiver, at least."""
+"""Minimum number of unacknowledged pairs of a message and a receiver."""
 
 
 def causes_of(totals: GroupTotals, around: Surroundings) -> Sequence[Cause]:

@@ -10,9 +10,9 @@ from sds_core.observer.mvds.totals import UNKNOWN_GROUP
 
 @native
 class Ledger:
-    """Counts what belongs to messages.
+    """Counts figures of messages.
 
-    Until the group of a message is known its figures wait with it, so that none moves
+    Until the group of a message is known, its figures wait with it, so that none moves
     from one group to another.
     """
 
@@ -46,7 +46,7 @@ class Ledger:
             message.waiting_deliveries_ms.append(duration_ms)
 
     def settle(self, message: Message, group: str) -> None:
-        """Count in a group what waits with a message; from now on it is of this group.
+        """Count in a group the figures that wait with a message, which gets this group.
 
         Args:
             message: A message without a group.

@@ -1,4 +1,4 @@
-"""Message ids with what is known of their peers, and their packed form in the state."""
+"""Message ids with the state of their peers, and their encoded form in the state."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from sds_core.observer.table import RISING, SIGNED, UNSIGNED, Codec, PackedTable
 NO_DEADLINE = 0
 
 NO_PLACE = -1
-"""Of a peer that a limit leaves out."""
+"""Index of a peer that a limit drops."""
 
 
 class Peer(msgspec.Struct, array_like=True):
-    """What is known of one peer about one message. Times in Unix ms.
+    """State of one peer for one message. Times in Unix ms.
 
     Attributes:
         print: Fingerprint of the peer's id.
         holds: Whether it sent an ACK, OFFER or MESSAGE of it.
         acked: Whether it sent an ACK of it, to anybody.
         sends: MESSAGEs to it before its first ACK.
-        sent_clock_ms: Clock at the first MESSAGE to it; 0 if it is not addressed.
+        sent_clock_ms: Clock at the first MESSAGE to it; 0 if none was sent to it.
         sent_ms: Event time of that MESSAGE.
-        due_ms: Clock until which its ACK is in time; 0 if none is awaited.
+        due_ms: Clock until which its ACK is in time; 0 if none is expected.
         missed_ms: The deadline that it missed; 0 if it missed none, or if its ACK came
             later.
     """
@@ -46,11 +46,11 @@ class Pair(msgspec.Struct, array_like=True):
     """What one peer sent to another about one message. Times in Unix ms.
 
     Attributes:
-        sender, receiver: Places of the peers in `Message.peers`.
+        sender, receiver: Indices of the peers in `Message.peers`.
         acked, offered, requested: Whether the sender sent such a record.
         sent_ms: Event time of its first MESSAGE; None before it.
-        offer_due_ms, request_due_ms: Clock until which its offer is to be requested,
-            and its request answered; 0 if that is not awaited.
+        offer_due_ms, request_due_ms: Clock until which its offer should be requested,
+            and its request answered; 0 if that is not expected.
     """
 
     sender: int
@@ -64,7 +64,7 @@ class Pair(msgspec.Struct, array_like=True):
 
 
 class _Rest(msgspec.Struct, array_like=True):
-    """What a message has beside its columns; see `Message`."""
+    """The part of a message outside of its columns; see `Message`."""
 
     message_id: bytes
     group: str
@@ -77,7 +77,7 @@ class _Rest(msgspec.Struct, array_like=True):
 
 @native
 class Message:
-    """What is known of one message id.
+    """State of one message id.
 
     Attributes:
         key: Fingerprint of the id.
@@ -87,7 +87,7 @@ class Message:
         group: Name of its group; empty until a MESSAGE was seen.
         found_ms: Clock at which its incident was found; 0 if it has none.
         peers: Its peers.
-        waiting: What is counted of it until its group is known, by field of the totals.
+        waiting: Its counts until its group is known, by field of the totals.
         waiting_deliveries_ms: Delivery times until then.
     """
 
@@ -100,7 +100,7 @@ class Message:
     peers: list[Peer]
     waiting: dict[str, int]
     waiting_deliveries_ms: list[int]
-    # By fingerprint of the peer, and by places of sender and receiver.
+    # By fingerprint of the peer, and by indices of sender and receiver.
     _places: dict[int, int]
     _pairs: dict[tuple[int, int], Pair]
 
@@ -119,7 +119,7 @@ class Message:
 
     @classmethod
     def new(cls, key: int, message_id: bytes, time_ms: int, clock_ms: int) -> Message:
-        """A message of which nothing is known but its id."""
+        """A message of which only the id is known."""
         return cls(key, time_ms, clock_ms, _Rest(message_id, "", 0, [], []))
 
     def pairs(self) -> list[Pair]:
@@ -131,7 +131,7 @@ class Message:
         return len(self.peers) + len(self._pairs)
 
     def due_ms(self) -> int:
-        """Its earliest deadline; `NO_DEADLINE` if nothing is awaited."""
+        """Its earliest deadline; `NO_DEADLINE` if it waits for nothing."""
         due = [peer.due_ms for peer in self.peers if peer.due_ms]
         for pair in self._pairs.values():
             if pair.offer_due_ms:
@@ -141,7 +141,7 @@ class Message:
         return min(due, default=NO_DEADLINE)
 
     def place(self, peer: int) -> int:
-        """Place of a peer, which is added.
+        """Index of a peer, which is added.
 
         `NO_PLACE` if there are `MOST_PEERS` others.
         """
@@ -156,7 +156,7 @@ class Message:
         return place
 
     def pair(self, sender: int, receiver: int) -> Pair | None:
-        """The pair at these places, which is added; None beyond `MOST_PAIRS`."""
+        """The pair at these indices, which is added; None beyond `MOST_PAIRS`."""
         places = sender, receiver
         pair = self._pairs.get(places)
         if pair is None and len(self._pairs) < MOST_PAIRS:
@@ -164,11 +164,11 @@ class Message:
         return pair
 
     def known_pair(self, sender: int, receiver: int) -> Pair | None:
-        """The pair at these places; None if the sender sent nothing."""
+        """The pair at these indices; None if the sender sent nothing."""
         return self._pairs.get((sender, receiver))
 
     def rest(self) -> _Rest:
-        """What it has beside its columns."""
+        """The part outside of its columns."""
         return _Rest(
             self.message_id,
             self.group,
@@ -218,9 +218,9 @@ class MessageTable(Table[Message]):
         super().__init__(_MessageCodec(), packed)
 
     def deadlines(self, from_ms: int, to_ms: int) -> list[tuple[int, int]]:
-        """Earliest deadline and key of messages that await something.
+        """Earliest deadline and key of messages that wait for an event.
 
-        They are those of the last `flush`; entries may have changed since.
+        These are from the last `flush`; entries may have changed since.
 
         Args:
             from_ms: The earliest deadline, Unix ms.
@@ -231,7 +231,7 @@ class MessageTable(Table[Message]):
         return list(zip(integers(due[rows]), integers(self.keys[rows]), strict=True))
 
     def next_deadline_ms(self) -> int | None:
-        """The earliest deadline of all messages, Unix ms; None if there is none."""
+        """The earliest deadline of all messages, Unix ms; None if none has one."""
         self.flush()
         due = self.column(_DUE)
         awaited = due[due > NO_DEADLINE]

@@ -1,4 +1,4 @@
-"""When peers were heard, and what they are called."""
+"""When peers were heard, and their names."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sds_core.observer.rule_settings import RuleSettings
 
 
 class PeersState(msgspec.Struct, array_like=True):
-    """Packed form of `Peers`.
+    """Encoded form of `Peers`.
 
     Attributes:
-        heard: Begin of the second of the clock in which each peer was last heard, Unix
+        heard: Start of the second of the clock in which each peer was last heard, Unix
             ms, by the fingerprint of its id, in the order in which they were heard.
         names: Clock at which a name was last needed, Unix ms, and the name, by the
             fingerprint of the peer's id, in order of age.
@@ -30,7 +30,7 @@ class Peers:
     """Peers by the fingerprint of their id.
 
     Attributes:
-        evicted: Number of entries that a limit pushed out.
+        evicted: Number of entries that a limit evicted.
     """
 
     evicted: int
@@ -76,7 +76,7 @@ class Peers:
         return f"{uint64(peer):016x}" if known is None else known[1]
 
     def forget_before(self, heard_ms: int, named_ms: int) -> None:
-        """Forget peers last heard, and names last needed, before these clocks."""
+        """Drop peers last heard, and names last needed, before these clocks."""
         for peer in [one for one, ms in self._heard.items() if ms < heard_ms]:
             del self._heard[peer]
         for peer in [one for one, (ms, _) in self._names.items() if ms < named_ms]:

@@ -1,7 +1,7 @@
-"""What a passive observer concludes from the payloads of one shard of message ids.
+"""Conclusions of a passive observer from the payloads of one shard of message ids.
 
-The model follows each payload, and each deadline that the clock passes. It knows
-nothing of batches: `ShardView` calls it.
+The model processes each payload, and each deadline that the clock passes. It does not
+depend on batches: `ShardView` calls it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sds_core.observer.rule_settings import RuleSettings, rule_settings
 from sds_core.observer.settings import ObserverSettings
 
 _SWEEP_MS = 60_000
-"""Time between sweeps: what is old is forgotten up to this much later."""
+"""Time between sweeps; old entries are dropped up to this much late."""
 
 _RECORDS, _BYTES, _RETRANSMISSIONS = (
     tuple(f"{counted}_{type_.name.lower()}" for type_ in RecordType)
@@ -58,7 +58,7 @@ class ShardModel:
     _messages: MessageTable
     # Number of peers and pairs of all messages.
     _links: int
-    # The next deadline of each message that awaits something and was touched, and of
+    # The next deadline of each message that waits for an event and was changed, and of
     # others if it is before `_queued_to_ms`: a batch passes few of thousands.
     _awaited: Awaited
     _queued_to_ms: int
@@ -89,13 +89,13 @@ class ShardModel:
         self._exchanges = Exchanges(rule, self._ledger, awaited)
 
     def watch(self, journal: Journal) -> None:
-        """Note from now on what is concluded of the watched messages."""
+        """Record conclusions about the watched messages from now on."""
         self._journal = journal
         self._deliveries.watch(journal)
         self._exchanges.watch(journal)
 
     def pack(self) -> ShardState:
-        """The state, with what changed since it was made."""
+        """The state, including all changes since it was loaded."""
         state = self._state
         state.copies = self._copies.state()
         state.peers = self._peers.state()
@@ -108,18 +108,18 @@ class ShardModel:
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """The next deadline, Unix ms; None if nothing is awaited."""
+        """The next deadline, Unix ms; None if no message waits."""
         return self._messages.next_deadline_ms()
 
     def pass_to(self, clock_ms: int) -> None:
-        """Move the clock forward; fire each deadline that it passes."""
+        """Advance the clock; fire each deadline that it passes."""
         state = self._state
         before_ms: int = state.clock_ms
         sweep_ms: int = before_ms - before_ms % _SWEEP_MS + _SWEEP_MS
         last_ms: int = clock_ms - clock_ms % _SWEEP_MS
         while sweep_ms <= last_ms:
             if not len(self._messages):
-                # Only ages count from here on, and the last sweep sees them all.
+                # Only ages matter from here on, and the last sweep sees them all.
                 sweep_ms = last_ms
             self._fire(sweep_ms)
             self._sweep(sweep_ms)
@@ -134,7 +134,7 @@ class ShardModel:
         self._count_evicted()
 
     def apply(self, payload: SeenPayload) -> None:
-        """Ignore a duplicate, count a replica, follow the records of another one."""
+        """Ignore a duplicate, count a replica, process another payload's records."""
         clock_ms = self._state.clock_ms
         copy: Copy = self._copies.classify(payload, clock_ms)
         if self._journal is not None:
@@ -157,7 +157,7 @@ class ShardModel:
                 self._groups.saw_by(message.group, clock_ms, payload.observer)
 
     def _follow(self, payload: SeenPayload, clock_ms: int) -> None:
-        """Follow a payload that is no copy."""
+        """Process a payload that is not a copy."""
         if payload.is_counted:
             self._groups.saw(UNKNOWN_GROUP, payload.time_ms, clock_ms, payload.observer)
             totals = self._groups[UNKNOWN_GROUP]
@@ -192,7 +192,7 @@ class ShardModel:
         self._links += message.links() - links
 
     def _learn_group(self, message: Message, record: SeenRecord, clock_ms: int) -> None:
-        """Take notice of a MESSAGE, which names the group."""
+        """Process a MESSAGE, which names the group."""
         if not message.group:
             group = self._groups.admit(record.group)
             self._groups.saw(group, message.first_ms, clock_ms, "")
@@ -207,7 +207,7 @@ class ShardModel:
         payload: SeenPayload,
         clock_ms: int,
     ) -> None:
-        """Follow what a record says of its sender and receiver."""
+        """Process the information of a record about its sender and receiver."""
         sender = message.place(payload.sender)
         receiver = message.place(payload.receiver)
         if NO_PLACE in (sender, receiver):
@@ -266,7 +266,7 @@ class ShardModel:
                 self._awaited.add(due_ms, key)
 
     def _evict(self, clock_ms: int) -> None:
-        """Forget the oldest ids beyond the limits, right after the payload."""
+        """Drop the oldest ids beyond the limits, right after the payload."""
         limit = self._settings.remembered
         while len(self._messages) > limit or self._links > limits.MOST_LINKS:
             self._forget(self._messages.first(), clock_ms)
@@ -281,7 +281,7 @@ class ShardModel:
             self._ledger.forget(message, clock_ms)
 
     def _sweep(self, sweep_ms: int) -> None:
-        """Forget what is old; by the clock alone, whatever the batches are."""
+        """Drop old entries; this depends only on the clock, not on batches."""
         settings = self._settings
         edge_ms: int = sweep_ms - settings.horizon_ms
         for key in self._messages.silent_since(edge_ms):

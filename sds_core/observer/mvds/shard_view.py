@@ -1,7 +1,7 @@
-"""View of one shard of message ids: what a passive observer concludes of them.
+"""View of one shard of message ids: conclusions of a passive observer.
 
 `ShardView.apply` is pure: it takes digests and a clock, and updates the totals. The
-totals do not depend on how the sequence of payloads is cut into batches
+totals do not depend on how the sequence of payloads is divided into batches
 (docs/figures.md, 3).
 """
 
@@ -72,20 +72,20 @@ class ShardView:
     def from_blob(
         cls, version: int, data: bytes, settings: ObserverSettings = DEFAULTS
     ) -> ShardView:
-        """Restore the view that `to_blob` packed; see `View.from_blob`."""
+        """Restore the view that `to_blob` encoded; see `View.from_blob`."""
         with blob.opened(version, data, BLOB_VERSION, 1) as body:
             return cls(settings, *blob.unpack(body, ShardTotals, ShardState))
 
     def to_blob(self) -> bytes:
-        """Pack the whole view, totals first, in version `BLOB_VERSION`."""
+        """Encode the whole view, totals first, in version `BLOB_VERSION`."""
         return blob.pack(self.totals, self._model.pack())
 
     def watch(self, journal: Journal) -> None:
-        """Note from now on what is concluded of the watched messages."""
+        """Record conclusions about the watched messages from now on."""
         self._model.watch(journal)
 
     def apply(self, digests: Iterable[ShardDigest], clock_ms: int) -> list[GroupEvent]:
-        """Apply the next payloads, then move the clock to the admission time.
+        """Apply the next payloads, then advance the clock to the admission time.
 
         Args:
             digests: The payloads; digests may be in any order.
@@ -100,7 +100,7 @@ class ShardView:
     def follow(
         self, seen_in_order: Iterable[SeenPeer | SeenPayload], clock_ms: int
     ) -> list[GroupEvent]:
-        """As `apply`, with what the digests say in order."""
+        """Like `apply`, with the contents of the digests in order."""
         events: list[GroupEvent] = []
         self._changed.clear()
         for seen in seen_in_order:
@@ -115,7 +115,7 @@ class ShardView:
         return [*events, *self._model.drain()]
 
     def forget(self) -> list[GroupEvent]:
-        """Forget all ids and groups; see `View.forget`."""
+        """Drop all ids and groups; see `View.forget`."""
         self._begin(ShardTotals(), ShardState())
         return []
 
@@ -141,7 +141,7 @@ class ShardView:
         return min(due, default=None)
 
     def _advance(self, clock_ms: int) -> list[MvdsMinute]:
-        """Move the clock forward; return the parts of each minute that ends."""
+        """Advance the clock; return the parts of each minute that ends."""
         ended: list[MvdsMinute] = []
         clock_ms = max(clock_ms, self._state.clock_ms)
         while (end_ms := self._next_minute_end_ms()) is not None and end_ms <= clock_ms:
@@ -155,7 +155,8 @@ class ShardView:
     def _next_minute_end_ms(self) -> int | None:
         """End of the running minute, Unix ms; None if no figure changes any more.
 
-        All views hear of every payload, so the same minutes end in each of them.
+        All views are informed of every payload, so the same minutes end in each of
+        them.
         """
         state = self._state
         if state.heard_ms is None:
@@ -166,7 +167,7 @@ class ShardView:
 
 
 def in_order(digests: Iterable[ShardDigest]) -> list[SeenPeer | SeenPayload]:
-    """Return what digests say in order of clock, partition and offset."""
+    """Return the contents of digests in order of clock, partition and offset."""
     seen: list[SeenPeer | SeenPayload] = []
     for digest in digests:
         seen += heard_in(digest)

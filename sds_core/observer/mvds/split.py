@@ -1,8 +1,8 @@
 """Divides a payload among the views by message id (docs/figures.md, 14).
 
-ACK, OFFER and REQUEST name no group, and most offers travel between peers between which
-the MESSAGE never does. A view of the ids of one shard sees all records of an id, and so
-its group, wherever they travel.
+ACK, OFFER and REQUEST name no group, and most offers are exchanged by peers that never
+exchange the MESSAGE. A view of the ids of one shard sees all records of an id, and so
+its group, whichever peers send them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.mvds.frame import PeerPayload, pair_name
 
 SHARDS = 8
-"""Number of views. Checkpoints hold them: never change it."""
+"""Number of views. Checkpoints contain it: never change it."""
 
 _NAMES = tuple(str(shard) for shard in range(SHARDS))
 _ID_BYTES = 32
@@ -48,10 +48,10 @@ class RecordPart:
         type: Its type.
         message_id: The id, 32 bytes.
         print: `fingerprint` of the id.
-        size: Its bytes on the wire, tag and length included; of all repetitions.
+        size: Its bytes on the wire, including tag and length; of all repetitions.
         times: How often the payload has it.
         group: Name of the group of a MESSAGE; empty for other types.
-        is_ephemeral: Whether it is a MESSAGE that is not to be acknowledged.
+        is_ephemeral: Whether it is a MESSAGE that needs no acknowledgement.
     """
 
     type: RecordType
@@ -66,15 +66,15 @@ class RecordPart:
 @native
 @dataclass(slots=True)
 class PayloadPart:
-    """What one view gets of a payload.
+    """What one view receives of a payload.
 
     Attributes:
         sender, receiver: Ids of the peers.
         content: Fingerprint of the payload's bytes.
         records: Records of the view's ids.
-        is_counted: Whether this view counts the payload as such: one of them does.
+        is_counted: Whether this view counts the payload itself: exactly one does.
         is_empty: Whether the payload has no bytes.
-        left_out: Number of records that a limit leaves out; 0 unless `is_counted`.
+        left_out: Number of records that a limit drops; 0 unless `is_counted`.
         other_bytes: Bytes of the payload that belong to no record; 0 unless
             `is_counted`.
     """
@@ -91,7 +91,7 @@ class PayloadPart:
 
 @native
 def split(frame: PeerPayload) -> list[tuple[str, PayloadPart]]:
-    """Return the part of each view: it says at least that the sender was heard."""
+    """Return the part of each view, which shows at least that the sender was heard."""
     found: list[list[RecordPart]] = [[] for _ in _NAMES]
     other_bytes: int = frame.length
     record: RecordPart
@@ -180,7 +180,7 @@ def _counted(sizes: Iterable[tuple[bytes, int]]) -> dict[bytes, tuple[int, int]]
 
 
 def _message_bytes(message: Message, tag_bytes: int) -> int:
-    """Bytes of a MESSAGE, without what a sender may add to the shortest form."""
+    """Bytes of a MESSAGE in its shortest form."""
     length = 0
     for part in (message.group_id, message.body):
         if part:

@@ -1,7 +1,7 @@
 """Totals of a group of MVDS, and of one view, which holds a part of each group.
 
 ``docs/figures.md``, 14, defines each figure; the modules in ``figures/`` beside this
-file say where it is published. Fields are only ever added, at the end and with a
+file define where it is published. Fields are only ever added, at the end and with a
 default: an older blob then decodes into a newer struct.
 """
 
@@ -20,15 +20,15 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import Excused
 
 UNKNOWN_GROUP = "unknown"
-"""Group of what belongs to no group."""
+"""Group for everything that belongs to no group."""
 
 
 class GroupTotals(msgspec.Struct, array_like=True):
     """Everything that leaves the job for one group, or the part that one view has.
 
-    Counters run from the checkpoint's first batch; gauges are as of `clock_ms`. Times
-    are event times in Unix milliseconds, or None. How each field is added up follows
-    from its type or its annotation, see `sds_core.observer.summing`.
+    Counters start at the checkpoint's first batch; gauges are values at `clock_ms`.
+    Times are event times in Unix milliseconds, or None. How each field is added up
+    depends on its type or its annotation, see `sds_core.observer.summing`.
     """
 
     first_event_ms: Annotated[int | None, least] = None
@@ -77,7 +77,7 @@ class GroupTotals(msgspec.Struct, array_like=True):
     verdict_reason: str = "warming_up"
     verdict_since_ms: int | None = None
     observers: list[str] = []
-    # What the verdict rests on. It belongs to the moment.
+    # Evidence of the verdict. It is momentary.
     window: Annotated[Window, joined] = msgspec.field(default_factory=Window)
 
     @property
@@ -104,12 +104,12 @@ class GroupTotals(msgspec.Struct, array_like=True):
 
 
 class ShardTotals(msgspec.Struct, array_like=True):
-    """Totals of one view: a part of each group of which it has seen an id.
+    """Totals of one view: a part of each group with an id that it has seen.
 
     Attributes:
-        clock_ms: Admission time up to which the figures hold, Unix ms.
+        clock_ms: Admission time up to which the figures are valid, Unix ms.
         groups: MessagePack of the `GroupTotals` of each group by its name. Each is
-            packed by itself, so that a batch packs those that it changed.
+            encoded separately, so that a batch encodes only those that it changed.
     """
 
     clock_ms: int = 0
@@ -120,12 +120,12 @@ _GROUP_DECODER = msgspec.msgpack.Decoder(GroupTotals)
 
 
 def unpack_group(raw: msgspec.Raw) -> GroupTotals:
-    """Return the totals of a group as they are stored."""
+    """Return the stored totals of a group."""
     return _GROUP_DECODER.decode(raw)
 
 
 def as_of(totals: GroupTotals, clock_ms: int) -> GroupTotals:
-    """Return totals of a group with what depends on the clock.
+    """Return totals of a group with the values that depend on the clock.
 
     Args:
         totals: The totals; they are not changed.

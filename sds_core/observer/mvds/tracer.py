@@ -54,7 +54,7 @@ RULES: Mapping[str, Rule] = {
 
 UNDONE: Mapping[str, Sequence[str]] = {"unacknowledged": ("resolved",)}
 _MOST_EXCHANGES = 1_000
-"""Distinct records of one message that a trace distinguishes."""
+"""Maximum number of distinct records of one message in a trace."""
 
 
 class MvdsTracing:
@@ -63,7 +63,7 @@ class MvdsTracing:
     is_keyed = False
 
     def may_concern(self, value: bytes, query: Query) -> bool:
-        """The id of a MESSAGE is the hash of what it says: every payload may."""
+        """The id of a MESSAGE is the hash of its content; every payload may match."""
         return len(value) > 0
 
     def subjects(
@@ -88,7 +88,7 @@ class MvdsTracing:
 
 
 class GroupTracer:
-    """Runs the views of some ids, and follows the messages; see `Tracer`."""
+    """Runs the views of some ids, and tracks the messages; see `Tracer`."""
 
     def __init__(self, subjects: Sequence[Subject], settings: ObserverSettings) -> None:
         self._messages = {
@@ -120,7 +120,7 @@ class GroupTracer:
     def _passing(
         self, name: str, seen: Iterable[SeenPeer | SeenPayload]
     ) -> Iterator[SeenPeer | SeenPayload]:
-        """Yield payloads to a view; read each after the view has followed it."""
+        """Yield payloads to a view; read each after the view has processed it."""
         for one in seen:
             yield one
             if isinstance(one, SeenPayload):
@@ -159,12 +159,12 @@ class _Message:
         self._sent: dict[tuple[RecordType, str, str], tuple[int, int]] = {}
 
     def heard(self, payload: SeenPayload) -> None:
-        """Take that a peer sent a payload, if the message concerns it."""
+        """Record that a peer sent a payload, if the message concerns it."""
         if (person := self._people.get(payload.sender_name)) is not None:
             person.heard(payload.time_ms, self._appeared_ms)
 
     def carried(self, payload: SeenPayload, record: SeenRecord) -> None:
-        """Take a record of the message."""
+        """Process a record of the message."""
         sender, receiver = payload.sender_name, payload.receiver_name
         at_ms, tap = payload.time_ms, payload.observer
         if self._appeared_ms is None:
@@ -195,13 +195,13 @@ class _Message:
             person.held_ms = at_ms
 
     def note(self, note: Note) -> None:
-        """Take a conclusion of a view."""
+        """Process a conclusion of a view."""
         self._log.note(note)
         if note.what in RULES and (person := self._people.get(note.who)) is not None:
             person.outcomes.append(note.what)
 
     def evidence(self, observers: Sequence[str]) -> Evidence:
-        """Return what is known."""
+        """Return the current state of the trace."""
         conclusions, summary = self._log.conclusions(UNDONE)
         repeated = [
             Step(

@@ -11,7 +11,7 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import Excused
 
 STEP_MS = 10_000
-"""Events in the window are grouped by times of this resolution."""
+"""Resolution of the times by which events in the window are grouped."""
 
 
 class Rule(msgspec.Struct, array_like=True, frozen=True):
@@ -46,13 +46,13 @@ class Rule(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Window(msgspec.Struct, array_like=True):
-    """What the verdict on a group rests on. Times are clocks in Unix ms.
+    """Evidence of the verdict on a group. Times are clocks in Unix ms.
 
     Attributes:
         began_ms: Clock at the group's first record; None before it.
         message_ms: Clock at its latest MESSAGE; None before the first.
         ended: Pairs of id and receiver that ended in a step, by the step's end.
-        unacknowledged: Those of them that are unacknowledged and not resolved.
+        unacknowledged: Number of them that are unacknowledged and not resolved.
         unanswered: Requests that ended unanswered in a step, by its end.
         taps: Clock at the latest payload of each tap that showed the group.
         rule: Settings of the verdict.
@@ -67,7 +67,7 @@ class Window(msgspec.Struct, array_like=True):
     rule: Rule = Rule()
 
     def at(self, clock_ms: int) -> Window:
-        """Return the window as it is at a clock, without what has left it."""
+        """Return the window at a clock, without events that have left it."""
         edge_ms = clock_ms - self.rule.window_ms
         taps_ms = clock_ms - self.rule.horizon_ms
         return Window(
@@ -83,10 +83,10 @@ class Window(msgspec.Struct, array_like=True):
     def verdict(
         self, clock_ms: int, unacknowledged: int, unanswered: int
     ) -> tuple[Verdict, str]:
-        """Return verdict and reason at a clock: the first that holds.
+        """Return verdict and reason at a clock: the first that applies.
 
         Args:
-            clock_ms: The clock; the window is as of it.
+            clock_ms: The clock, at which the window is valid.
             unacknowledged: Number of unacknowledged pairs that count.
             unanswered: Number of unanswered requests that count.
         """
@@ -104,7 +104,7 @@ class Window(msgspec.Struct, array_like=True):
         return Verdict.OK, "ok"
 
     def judge(self, clock_ms: int) -> tuple[Verdict, str]:
-        """Return verdict and reason at a clock; the window is as of it."""
+        """Return verdict and reason at a clock, at which the window is valid."""
         unacknowledged = sum(self.unacknowledged.values())
         return self.verdict(clock_ms, unacknowledged, sum(self.unanswered.values()))
 
@@ -139,12 +139,12 @@ def joined(windows: Sequence[Window]) -> Window:
 
 
 def step_after(time_ms: int) -> int:
-    """The end of the step that a time belongs to, Unix ms."""
+    """The end of the step to which a time belongs, Unix ms."""
     return -(-time_ms // STEP_MS) * STEP_MS
 
 
 def count_in(steps: dict[int, int], time_ms: int, number: int = 1) -> None:
-    """Count in the step of a time; a step with nothing is removed."""
+    """Count in the step of a time; an empty step is removed."""
     step = step_after(time_ms)
     steps[step] = steps.get(step, 0) + number
     if not steps[step]:

@@ -22,8 +22,11 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.wire import FrameKind
 
 _MOST_WITNESSES = 64
-"""Witnesses of one message, at most: enough for filters with a false-positive rate of
-0.8, and a stranger may invent names."""
+"""Maximum number of witnesses of a message.
+
+They suffice for filters with a false-positive rate of 0.8, and untrusted senders may
+invent names.
+"""
 
 
 class DefiniteAcknowledgement(msgspec.Struct, array_like=True, tag=True):
@@ -42,7 +45,7 @@ class DefiniteAcknowledgement(msgspec.Struct, array_like=True, tag=True):
 
 @native
 class Acknowledgements:
-    """Follows each content message until its acknowledgement or its deadline."""
+    """Tracks each content message until its acknowledgement or its deadline."""
 
     _settings: RuleSettings
     _totals: ChannelTotals
@@ -81,16 +84,16 @@ class Acknowledgements:
         self._unacknowledged = dict.fromkeys(
             messages.unacknowledged(clock_ms - settings.horizon_ms)
         )
-        # Those that have had no opportunity yet, and are not overdue, in this order.
+        # Messages without an opportunity so far that are not overdue, in this order.
         self._unjudged = dict.fromkeys(messages.unjudged())
-        # Event times of those whose deadline has not passed.
+        # Event times of messages whose deadline has not passed.
         self._in_flight = dict(messages.in_flight())
         after_ms = settings.ack_deadline_ms
         awaited = [(seen_ms + after_ms, key) for key, seen_ms in messages.not_overdue()]
         deadlines.add_all(Due.ACKNOWLEDGEMENT, awaited)
 
     def watch(self, journal: Journal) -> None:
-        """Note from now on what is concluded of the watched messages."""
+        """Record conclusions about the watched messages from now on."""
         self._journal = journal
 
     def get(self, key: int) -> Message | None:
@@ -98,11 +101,11 @@ class Acknowledgements:
         return self._messages.get(key)
 
     def is_recent(self, message: Message, clock_ms: int) -> bool:
-        """Whether the message is within the horizon, so that frames still affect it."""
+        """Whether the message is in the window, so that frames still affect it."""
         return clock_ms <= message.seen_ms + self._settings.horizon_ms
 
     def first_copy(self, frame: SeenFrame, clock_ms: int) -> Message:
-        """Begin to follow a message whose first copy was seen."""
+        """Start to track a message whose first copy was seen."""
         sender = self._participants.index(frame.sender)
         others = self._participants.active_others(
             sender, frame.time_ms, self._settings.probable_witnesses
@@ -150,12 +153,12 @@ class Acknowledgements:
     def read_frame(
         self, frame: SeenFrame, by: int, clock_ms: int, is_first_copy: bool
     ) -> None:
-        """Search a frame's filter for unacknowledged messages of others.
+        """Look up unacknowledged messages of others in a frame's filter.
 
         Call this after `mentioned` for the frame's causal history. A message that the
-        filter holds gets a witness. One that it lacks, or any if there is no readable
-        filter, has had an opportunity, if the frame could have acknowledged it: its
-        sender did not return from a long silence since.
+        filter holds gets a witness. A message that it lacks (any message, if no filter
+        is readable) has had an opportunity, if the frame could have acknowledged it:
+        its sender did not return from a long silence since.
 
         Args:
             frame: The frame.
@@ -174,9 +177,9 @@ class Acknowledgements:
             if excess > 0:
                 self._totals.leave_out(LeftOut.SEARCH, excess)
         filter_, time_ms = frame.filter, frame.time_ms
-        # A participant may have been off when earlier messages were sent.
+        # A participant may have been offline when earlier messages were sent.
         returned_ms: int = self._deliveries.returned_ms(by)
-        # Each with whether the filter holds it.
+        # Each with a flag: whether the filter holds it.
         found: list[tuple[Message, bool]] = []
         keys: Iterable[int] = islice(reversed(self._unacknowledged), searched)
         if filter_ is None:
@@ -209,7 +212,7 @@ class Acknowledgements:
                 self._witnessed(message, by, filter_, time_ms, clock_ms)
 
     def _unjudged_among_newest(self, count: int) -> list[int]:
-        """Those of so many messages without acknowledgement, the newest first."""
+        """Those of the newest unacknowledged messages, up to a number, newest first."""
         first: int = 0
         if len(self._unacknowledged) > count:
             (key,) = islice(reversed(self._unacknowledged), count - 1, count)
@@ -230,7 +233,7 @@ class Acknowledgements:
         """Decide the outcome of a message at its deadline.
 
         Returns:
-            Whether it counts as unacknowledged; None if the deadline is void: the
+            Whether it counts as unacknowledged; None if the deadline is obsolete: the
             message was forgotten.
         """
         message: Message | None = self._messages.get(key)
@@ -256,14 +259,14 @@ class Acknowledgements:
         return message.opportunity
 
     def drain_definite(self) -> list[DefiniteAcknowledgement]:
-        """Returns the definite acknowledgements since the last call."""
+        """Return the definite acknowledgements since the last call."""
         definite, self._definite = self._definite, []
         return definite
 
     def forget(self, key: int) -> Message:
-        """Forget and return a message.
+        """Drop and return a message.
 
-        One still in flight ends as unwitnessed: no fault.
+        A message in flight ends as unwitnessed, which is not a fault.
         """
         message: Message = self._messages[key]
         self._messages.remove(key)
@@ -282,12 +285,12 @@ class Acknowledgements:
         return min(self._in_flight.values(), default=None)
 
     def forget_ids(self, clock_ms: int) -> None:
-        """Forget ids, hashes and hints that no later frame can need."""
+        """Drop ids, hashes and hints that no later frame can need."""
         since_ms = clock_ms - self._settings.horizon_ms
         self._messages.keep_ids_of(self._deliveries.orders_of_use(), since_ms)
 
     def _forget_old(self, clock_ms: int) -> None:
-        """Search no longer for messages beyond the horizon."""
+        """Stop looking up messages beyond the retention window."""
         old = []
         for key in self._unacknowledged:
             message: Message = self._messages[key]
@@ -303,7 +306,7 @@ class Acknowledgements:
     def _witnessed(
         self, message: Message, by: int, filter_: Filter, time_ms: int, clock_ms: int
     ) -> None:
-        """Add a witness; with enough of them the acknowledgement is probable."""
+        """Add a witness; with enough of them the acknowledgement is possible."""
         message.witnesses.append(by)
         message.witness_rate *= filter_.false_positive_rate()
         self._note(message, "witnessed", time_ms, by)
@@ -320,7 +323,7 @@ class Acknowledgements:
         self._acknowledged(message, clock_ms)
 
     def _acknowledged(self, message: Message, clock_ms: int) -> None:
-        """Count an acknowledgement by its time; end the incident if there is one."""
+        """Count an acknowledgement by its time; end the incident if one exists."""
         self._unacknowledged.pop(message.key, None)
         self._unjudged.pop(message.key, None)
         self._in_flight.pop(message.key, None)

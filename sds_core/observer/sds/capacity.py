@@ -15,10 +15,10 @@ from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
 from sds_core.wire import estimated_ids, false_positive_rate
 
 _LEAST_GROWTH_MS = 60_000
-"""Growth is not estimated over a shorter time, since ids arrive in bursts."""
+"""Minimum time over which growth is estimated, because ids arrive in bursts."""
 
 _FAR_MS = 365 * 86_400_000
-"""A filter that would need longer than a year counts as not growing."""
+"""Time beyond which a filter that is not full by then counts as not growing."""
 
 
 class EpochState(msgspec.Struct, array_like=True):
@@ -27,7 +27,7 @@ class EpochState(msgspec.Struct, array_like=True):
     Attributes:
         number: Number of the epoch: Unix ms // `ObserverSettings.epoch_ms`.
         sent: Number of messages in it, by participant index: first copies and retries.
-        last_max: Greatest number of one participant in the previous epoch.
+        last_max: Maximum number of one participant in the previous epoch.
     """
 
     number: int = 0
@@ -36,7 +36,7 @@ class EpochState(msgspec.Struct, array_like=True):
 
     @property
     def most(self) -> int:
-        """Greatest number of one participant."""
+        """Maximum number of one participant."""
         return max(self.sent.values(), default=0)
 
 
@@ -95,7 +95,7 @@ class Capacity:
         totals.bloom_worst = self._worst_filter(clock_ms)
 
     def filter_of(self, by: int) -> BloomGauge | None:
-        """The newest filter of a participant; None if it is not followed."""
+        """The newest filter of a participant; None if it is not tracked."""
         trace = self._filters.traces.get(by)
         return None if trace is None else self._gauge(trace)
 
@@ -119,7 +119,7 @@ class Capacity:
         return min(changes, default=None)
 
     def _worst_filter(self, clock_ms: int) -> BloomGauge | None:
-        """The fullest of the filters that were seen lately; None if there is none."""
+        """The fullest of the recent filters; None if there were none."""
         since_ms = clock_ms - self._settings.lately_ms
         worst = max(
             (t for t in self._filters.traces.values() if t.time_ms >= since_ms),
@@ -136,8 +136,8 @@ class Capacity:
     def _one_percent_ms(self, trace: FilterTrace) -> int | None:
         """Event time at which the filter's false-positive rate passes 1 %, Unix ms.
 
-        Extrapolated from its growth; None if it does not grow. At the fill
-        X/m = 0.01^(1/k) it holds -(m/k) ln(1 - X/m) ids.
+        It is extrapolated from the filter's growth; None if it does not grow. At the
+        fill X/m = 0.01^(1/k) it holds -(m/k) ln(1 - X/m) ids.
         """
         if trace.grown_from is None:
             return None
@@ -153,7 +153,7 @@ class Capacity:
         return trace.time_ms + round(left_ms) if left_ms < _FAR_MS else None
 
     def _begin_epoch(self, clock_ms: int) -> None:
-        """Begin a new epoch if the clock has reached one."""
+        """Start a new epoch if the clock has reached one."""
         epoch, number = self._epoch, clock_ms // self._settings.epoch_ms
         if number == epoch.number:
             return

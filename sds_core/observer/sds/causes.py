@@ -1,7 +1,7 @@
 """Likely causes of the verdict on a channel (docs/figures.md, 12).
 
-Each rule wants several failures, and rules out that they have something in common by
-chance: where all are from one sender, others must have sent too.
+Each rule needs several failures, and checks that their common property is not chance:
+if all are from one sender, others must have sent too.
 """
 
 from __future__ import annotations
@@ -24,22 +24,26 @@ from sds_core.observer.verdict import Verdict
 from sds_core.text import counted, number
 
 LEAST = 3
-"""Messages, or deliveries, on which a cause rests, at least."""
+"""Minimum number of messages, or deliveries, on which a cause is based."""
 
 CHANCE = 0.001
-"""Greatest chance that messages have a sender or a participant in common although each
-had an equal risk."""
+"""Maximum probability that the common sender or participant is chance.
+
+It assumes that each had an equal risk.
+"""
 
 _NAMED_LATE_MS = 60_000
-"""How long after a gap of a tap a message that it missed is named first, at most."""
+"""Maximum time from a gap of a tap to the first naming of a message that it missed."""
 
 _GAP_SHARE = 2
-"""Part of the verdict's window that gaps of a tap may take, as a divisor: in a longer
-one anything coincides with them."""
+"""Divisor of the verdict's window: the maximum share that gaps of a tap may take.
+
+With a larger share, anything would coincide with them.
+"""
 
 
 def causes_of(totals: ChannelTotals, around: Surroundings) -> Sequence[Cause]:
-    """Return the likely causes of a bad verdict, the most telling first."""
+    """Return the likely causes of a bad verdict, the most convincing first."""
     evidence = totals.evidence
     if evidence is None:
         return ()
@@ -77,11 +81,11 @@ def _common(
 
 
 def _is_telling(failed: int, share: float) -> bool:
-    """Return whether chance does not explain what failures have in common.
+    """Return whether the common property of failures is unlikely to be chance.
 
     Args:
         failed: Number of failures.
-        share: Share of them that would have it in common by chance, in (0, 1].
+        share: Share of them that would have the property by chance, in (0, 1].
     """
     return failed >= LEAST and share ** (failed - 1) <= CHANCE
 
@@ -196,7 +200,7 @@ def _tap_gap(evidence: Evidence, around: Surroundings) -> Cause | None:
         return None
     settings = around.settings
     window_ms = settings.verdict_window_ms
-    # The message, and all that shows that it arrived, is seen by its deadline.
+    # The message, and all evidence that it arrived, is seen by its deadline.
     before_ms = settings.ack_deadline_ms
     for name, holes in around.holes.items():
         recent = [
@@ -235,7 +239,7 @@ def _lie_in(
 
 
 def _is_doubtful(evidence: Evidence, around: Surroundings) -> bool:
-    """Return whether taps may have made a part of the failures."""
+    """Return whether taps may have caused a part of the failures."""
     if around.excused is None:
         return False
     failures = (*evidence.lost, *evidence.undelivered, *evidence.unacknowledged)

@@ -1,7 +1,7 @@
 """What a passive observer concludes from the frames of one channel.
 
-The model follows each frame, and each deadline that the clock passes. It knows nothing
-of batches: `ChannelView` calls it.
+The model processes each frame, and each deadline that the clock passes. It does not
+depend on batches: `ChannelView` calls it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect, FrameKind
 
 _SWEEP_MS = 60_000
-"""Time between sweeps: old messages and gaps are forgotten up to this much later."""
+"""Time between sweeps; old messages and gaps are dropped up to this much late."""
 
 
 @native
@@ -167,7 +167,7 @@ class ChannelModel:
         )
 
     def watch(self, journal: Journal) -> None:
-        """Note from now on what is concluded of the watched messages."""
+        """Record conclusions about the watched messages from now on."""
         self._journal = journal
         self._deliveries.watch(journal)
         self._acknowledgements.watch(journal)
@@ -184,7 +184,7 @@ class ChannelModel:
         return self._participants.names()
 
     def pack(self) -> ChannelState:
-        """The state, with what changed since it was made."""
+        """The state, including all changes since it was loaded."""
         state = self._state
         state.copies = self._copies.state()
         state.deliveries = self._deliveries.state()
@@ -195,7 +195,7 @@ class ChannelModel:
         return state
 
     def apply(self, frame: SeenFrame) -> bool:
-        """Ignore a duplicate, count a replica, follow a broadcast.
+        """Ignore a duplicate, count a replica, process a broadcast.
 
         Returns:
             Whether the frame is anything but a duplicate.
@@ -215,7 +215,7 @@ class ChannelModel:
         return True
 
     def pass_to(self, clock_ms: int) -> None:
-        """Move the clock forward; fire each deadline that it passes."""
+        """Advance the clock; fire each deadline that it passes."""
         while self.next_moment() < clock_ms:
             moment_ms: int = self.next_moment()
             for deadline_ms, due, key in self._deadlines.passed(moment_ms + 1):
@@ -240,7 +240,7 @@ class ChannelModel:
         return self._capacity.next_change_ms(clock_ms)
 
     def summarise(self) -> None:
-        """Set the totals that are gauges, as of the clock."""
+        """Set the totals that are gauges to their values at the clock."""
         totals, clock_ms = self._totals, self._state.clock_ms
         totals.clock_ms = clock_ms
         totals.observers = self._copies.observers()
@@ -256,7 +256,7 @@ class ChannelModel:
     def drain(self) -> list[DefiniteAcknowledgement | Incident]:
         """Return what happened since the last call.
 
-        Lists the participants as of now, and what failures have in common.
+        This includes the list of participants now, and what failures have in common.
         """
         self._totals.participant_table = pack_participants(
             self._participants,
@@ -303,10 +303,10 @@ class ChannelModel:
             self._health.expired(deadline_ms)
 
     def _broadcast(self, frame: SeenFrame, clock_ms: int) -> None:
-        """Follow a frame that is not a copy."""
+        """Process a frame that is not a copy."""
         self._count(frame)
         if frame.time_ms < clock_ms - self._settings.horizon_ms:
-            # What preceded it may have been forgotten.
+            # Earlier frames may have been forgotten.
             return
         by = self._participants.index(frame.sender)
         sight = self._own_ids.follow(frame, clock_ms)
@@ -387,7 +387,7 @@ class ChannelModel:
             )
 
     def _read_history(self, frame: SeenFrame, by: int, after_start: int) -> None:
-        """Follow each id that the frame's causal history names.
+        """Process each id that the frame's causal history names.
 
         The last `after_start` of them were sent after the start.
         """
@@ -406,7 +406,7 @@ class ChannelModel:
         for named in frame.history:
             place += 1
             key: int = named.fingerprint
-            # The innermost loop of a healthy channel: most of what is named is settled.
+            # The innermost loop of a healthy channel: most named ids need no action.
             if naming is not before_start and messages.name_settled(
                 key, named.hint, clock_ms
             ):
@@ -438,15 +438,15 @@ class ChannelModel:
             self._totals.leave_out(LeftOut.UNSEEN, unseen - room)
 
     def _is_new(self, key: int, frame: SeenFrame) -> bool:
-        """Whether an id that is no message would be added to those not seen."""
+        """Whether an id that is not a message would be added to the unseen ones."""
         is_own: bool = key == frame.named.fingerprint
         return not (is_own or self._gaps.follows(key) or self._own_ids.knows(key))
 
     def _forget(self, clock_ms: int) -> None:
-        """Forget entries older than the horizon.
+        """Drop entries older than the retention window.
 
-        Happens before each frame and by the clock alone, so that memory does not
-        depend on how the frames are cut into batches.
+        This is done before each frame and depends only on the clock, so that memory
+        does not depend on how the frames are divided into batches.
         """
         state, horizon_ms = self._state, self._settings.horizon_ms
         if clock_ms - horizon_ms > self._oldest_ms:
@@ -458,9 +458,9 @@ class ChannelModel:
             self._sweep(clock_ms // _SWEEP_MS * _SWEEP_MS)
 
     def _evict(self) -> None:
-        """Forget the oldest messages, gaps and requests beyond the limit.
+        """Drop the oldest messages, gaps and requests beyond the limit.
 
-        Happens right after the frame that exceeded the limit, in the same batch.
+        This is done right after the frame that exceeded the limit, in the same batch.
         """
         limit: int = self._settings.remembered
         while len(self._messages) > limit:
@@ -475,7 +475,7 @@ class ChannelModel:
         self._repairs.evict()
 
     def _sweep(self, sweep_ms: int) -> None:
-        """Forget what was neither seen nor named for the horizon."""
+        """Drop ids that were neither seen nor named within the retention window."""
         state = self._state
         state.swept_ms = sweep_ms
         edge_ms = sweep_ms - self._settings.horizon_ms
@@ -488,7 +488,8 @@ class ChannelModel:
         self._deliveries.forget_old(sweep_ms)
         self._segments.forget_before(sweep_ms - self._settings.segment_idle_ms)
         self._acknowledgements.forget_ids(sweep_ms)
-        # A participant silent for longer is active for no message in the horizon.
+        # A participant that is silent for longer is active for no message in the
+        # window.
         silent_ms = edge_ms - self._settings.horizon_ms
         self._filters.forget_before(silent_ms)
         self._deliveries.forget_silent_since(silent_ms)

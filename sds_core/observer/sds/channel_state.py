@@ -24,9 +24,9 @@ BLOB_VERSION = 7
 Version 3 adds one field at the end of the state of version 2. A release that writes 2
 would ignore the field and lose the minutes that end meanwhile, so it must refuse.
 Version 4 adds the checksum; version 5 has tables of messages, gaps and requests.
-Version 6 stores no bytes for the ids, hashes and witnesses of a message without any,
-and has the segments of messages. Version 7 has sync frames, bounds of what is
-forgotten, and the filters of the warm-up.
+Version 6 stores no bytes for the ids, hashes and witnesses of a message that has none,
+and has the segments of messages. Version 7 has sync frames, bounds of the forgotten
+messages, and the filters of the warm-up.
 """
 
 CHECKSUM_SINCE = 4

@@ -1,7 +1,7 @@
 """View of one channel: what a passive observer concludes from its frames.
 
 `ChannelView.apply` is pure: it takes digests and a clock, and updates the totals. The
-totals do not depend on how the sequence of frames is cut into batches
+totals do not depend on how the sequence of frames is divided into batches
 (docs/figures.md, 3).
 """
 
@@ -33,13 +33,13 @@ from sds_core.observer.sds.totals import ChannelMinute, ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
 _OLD_VERSION = 4
-"""Newest version of blobs whose messages are not a table."""
+"""Newest version of blobs that store messages without a table."""
 
 _SENDERS_SINCE = 7
-"""First version that knows whether content named its sender."""
+"""First version that records whether content named its sender."""
 
 _MOMENTARY = {"evidence": None, "participant_table": b"", "suspects": None}
-"""Figures of the present alone, as minutes and the last totals have them."""
+"""Momentary figures, with their values in minutes and in the last totals."""
 
 ChannelEvent = DefiniteAcknowledgement | Incident | ChannelMinute | Forgotten
 """Values that `ChannelView.apply` returns once."""
@@ -90,7 +90,7 @@ class ChannelView:
     def from_blob(
         cls, version: int, data: bytes, settings: ObserverSettings = DEFAULTS
     ) -> ChannelView:
-        """Restore the view that `to_blob` packed; see `View.from_blob`."""
+        """Restore the view that `to_blob` encoded; see `View.from_blob`."""
         with blob.opened(version, data, BLOB_VERSION, CHECKSUM_SINCE) as body:
             head, rest = blob.split(body)
             totals = blob.unpack_totals(head, ChannelTotals)
@@ -104,13 +104,13 @@ class ChannelView:
             return cls(settings, totals, state)
 
     def to_blob(self) -> bytes:
-        """Pack the whole view, totals first, in version `BLOB_VERSION`."""
+        """Encode the whole view, totals first, in version `BLOB_VERSION`."""
         return blob.pack(self.totals, self._model.pack())
 
     def apply(
         self, digests: Iterable[ChannelDigest], clock_ms: int
     ) -> list[ChannelEvent]:
-        """Apply the next frames, then move the clock to the admission time.
+        """Apply the next frames, then advance the clock to the admission time.
 
         Args:
             digests: The frames; digests may be in any order.
@@ -127,7 +127,7 @@ class ChannelView:
         return self.follow(heapq.merge(*frames, key=_order_of), clock_ms)
 
     def follow(self, frames: Iterable[SeenFrame], clock_ms: int) -> list[ChannelEvent]:
-        """As `apply`, with the frames in order."""
+        """Like `apply`, with the frames in order."""
         events: list[ChannelEvent] = []
         frame: SeenFrame
         for frame in frames:
@@ -141,19 +141,19 @@ class ChannelView:
         return [*events, *self._drain()]
 
     def watch(self, journal: Journal) -> None:
-        """Note from now on what is concluded of the watched messages."""
+        """Record conclusions about the watched messages from now on."""
         self._journal = journal
         self._model.watch(journal)
 
     @property
     def model(self) -> ChannelModel:
-        """The model, of which a trace asks what a note does not have."""
+        """The model, which a trace asks for facts that a note does not have."""
         return self._model
 
     def forget(self) -> list[ChannelEvent]:
         """Forget the channel; see `View.forget`.
 
-        The last figures are returned in the minute before the one that runs.
+        The last figures are returned in the minute before the running one.
         """
         if self.is_forgotten:
             return []
@@ -196,8 +196,8 @@ class ChannelView:
     def _end_of_silence(self, clock_ms: int) -> list[ChannelEvent]:
         """Forget the channel if it is silent for too long at this clock.
 
-        This comes before the frame that ends the silence, so that the cut into batches
-        does not matter.
+        This is done before the frame that ends the silence, so that the division into
+        batches does not matter.
         """
         until_ms = self._silent_until_ms
         if until_ms is None or clock_ms <= until_ms:
@@ -209,7 +209,7 @@ class ChannelView:
         return [*self._model.drain(), *self._minutes.take()]
 
     def _advance(self, clock_ms: int) -> None:
-        """Move the clock forward; stop where a minute ends that may be reported."""
+        """Advance the clock; stop where a minute ends that may be reported."""
         clock_ms = max(clock_ms, self._state.clock_ms)
         while True:
             end_ms: int = self._next_minute_end_ms()

@@ -25,15 +25,16 @@ class Copy(enum.Enum):
 
 
 class PackedBroadcasts(msgspec.Struct, array_like=True):
-    """Latest broadcast of each byte string, in order of age, as packed columns.
+    """Latest broadcast of each byte string, in order of age, as encoded columns.
 
     Attributes:
-        contents: Fingerprints of the byte strings, packed by `pack_ints`, shape (n,).
-        times: Record times of the first copies, Unix ms, packed by `pack_steps`, shape
+        contents: Fingerprints of the byte strings, encoded by `pack_ints`, shape (n,).
+        times: Record times of the first copies, Unix ms, encoded by `pack_steps`, shape
             (n,).
-        delays: Time from there to the channel's clock, ms, packed by `pack_ints`,
+        delays: Time from there to the channel's clock, ms, encoded by `pack_ints`,
             shape (n,).
-        with_hash: 1 if any copy carried a Waku hash, packed by `pack_ints`, shape (n,).
+        with_hash: 1 if any copy carried a Waku hash, encoded by `pack_ints`, shape
+            (n,).
     """
 
     contents: bytes = b""
@@ -65,7 +66,7 @@ class PackedBroadcasts(msgspec.Struct, array_like=True):
 
 
 class CopiesState(msgspec.Struct, array_like=True):
-    """Packed form of `Copies`.
+    """Encoded form of `Copies`.
 
     Attributes:
         numbers: Sequence numbers seen, by tap.
@@ -82,7 +83,7 @@ class CopiesState(msgspec.Struct, array_like=True):
 
 @native
 class Copies:
-    """Distinguishes broadcasts from their copies within the horizon."""
+    """Distinguishes broadcasts from their copies within the retention window."""
 
     _settings: RuleSettings
     _totals: ChannelTotals
@@ -110,7 +111,7 @@ class Copies:
     def classify(self, frame: SeenFrame, clock_ms: int) -> Copy:
         """Classify the frame, and remember it.
 
-        Of a tap beyond `MOST_TAPS`, it is a frame without a tap.
+        If the tap is beyond `MOST_TAPS`, the frame counts as one without a tap.
         """
         if self._knows_tap(frame.observer):
             self._observers[frame.observer] = clock_ms
@@ -124,7 +125,7 @@ class Copies:
         return Copy.BROADCAST
 
     def forget_before(self, clock_ms: int) -> None:
-        """Forget entries from before this clock, Unix ms."""
+        """Drop entries from before this clock, Unix ms."""
         for observer in list(self._numbers):
             numbers = self._numbers[observer]
             numbers.forget_before(clock_ms)
@@ -137,7 +138,7 @@ class Copies:
 
     @property
     def oldest_ms(self) -> int | None:
-        """Clock of the oldest entry, Unix ms; None if there is no entry."""
+        """Clock of the oldest entry, Unix ms; None if it is empty."""
         oldest = [numbers.oldest_ms for numbers in self._numbers.values()]
         oldest += self._observers.values()
         oldest += (self._hashes.oldest_ms, self._broadcasts.oldest_ms)

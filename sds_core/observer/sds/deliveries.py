@@ -31,17 +31,17 @@ from sds_core.wire import FrameKind
 _NEVER = -(1 << 62)
 
 _LOSSES_PER_FRAME = 25
-"""Deliveries that one frame can show to be lost, or to have arrived after all."""
+"""Maximum number of deliveries that one frame can show to be lost, or recovered."""
 
 
 class DeliveriesState(msgspec.Struct, array_like=True):
-    """Packed form of `Deliveries`.
+    """Encoded form of `Deliveries`.
 
     Attributes:
         receivers: Receivers by participant index.
-        undelivered: For each message that was ever lost to a participant, by order:
-            the event time of the first frame that showed that a participant lacked
-            it, and the clock when it was first found lost.
+        undelivered: For each message that was ever lost to a participant, by order: the
+            event time of the first frame that showed that a participant lacked it, and
+            the clock when it was first found lost.
     """
 
     receivers: dict[int, PackedReceiver] = {}
@@ -50,7 +50,7 @@ class DeliveriesState(msgspec.Struct, array_like=True):
 
 @native
 class Deliveries:
-    """Follows which participant received which message."""
+    """Tracks which participant received which message."""
 
     _settings: RuleSettings
     _totals: ChannelTotals
@@ -83,7 +83,7 @@ class Deliveries:
         self._filters = filters
         self._health = health
         self._messages = messages
-        # Order of the oldest message within the horizon; no later one was forgotten.
+        # Order of the oldest message within the window; no later one was dropped.
         self._oldest = totals.messages
         first = messages.first_seen_since(clock_ms - settings.horizon_ms)
         if first is not None:
@@ -102,7 +102,7 @@ class Deliveries:
         self._journal = None
 
     def watch(self, journal: Journal) -> None:
-        """Note from now on what is concluded of the watched messages."""
+        """Record conclusions about the watched messages from now on."""
         self._journal = journal
 
     @property
@@ -128,8 +128,9 @@ class Deliveries:
             by: Participant index or `UNKNOWN`.
             clock_ms: The channel's clock.
             is_newest: Whether the frame's filter is the participant's newest.
-            proves_lack: Whether the frame was composed about when it was seen: what
-                it then does not hold, the participant lacked.
+            proves_lack: Whether the frame was composed at about the time when it was
+                seen: then the participant lacked the messages that the frame does not
+                hold.
         """
         self.forget_old(clock_ms)
         if by == UNKNOWN:
@@ -165,7 +166,7 @@ class Deliveries:
         named: Named
         for named in frame.history:
             order: int = messages.order_of(named.fingerprint)
-            # Messages that are still named are remembered for longer than a horizon.
+            # Messages that are still named are remembered for longer than the window.
             if order >= self._oldest and order in waiting:
                 orders.add(order)
         return messages.by_orders(sorted(orders))
@@ -189,14 +190,15 @@ class Deliveries:
             self._end(receiver, by, old)
         time_ms: int = frame.time_ms
         proves: bool = proves_lack and frame.kind is not FrameKind.EPHEMERAL
-        # What was sent before a roll-over may be missing from the filter alone.
+        # A message that was sent before a roll-over may be absent from the filter only.
         rolled_ms = self._filters.rolled_ms(by)
         since_ms: int = _NEVER if rolled_ms is None else rolled_ms
         grace_ms: int = time_ms - self._settings.delivery_grace_ms
-        # What it was shown to lack before this time is lost.
+        # Messages that it was shown to lack before this time are lost.
         overdue_ms: int = time_ms - self._settings.delivery_deadline_ms
         if receiver.returns[0] >= overdue_ms:
-            # Back for a short time: it had none to catch up, unless it was back before.
+            # It returned a short time ago: it had no time to catch up, unless it
+            # returned before.
             overdue_ms = min(overdue_ms, receiver.returns[1])
         missing, lost = receiver.missing, receiver.lost
         # Each is an incident; the participant's next frame shows the others.
@@ -238,7 +240,7 @@ class Deliveries:
     def returned_ms(self, by: int) -> int:
         """Event time of a participant's latest return after a long silence, Unix ms.
 
-        0 if there was none.
+        0 if it never returned.
         """
         receiver = self._receivers.get(by)
         return 0 if receiver is None else receiver.returns[0]
@@ -255,7 +257,7 @@ class Deliveries:
     def orders_of_use(self) -> set[int]:
         """Orders of the messages whose ids may still be searched for in a filter.
 
-        Leaves out a message that all active participants are known to have.
+        This omits a message that all active participants are known to have.
         """
         of_use: set[int] = set()
         for receiver in self._receivers.values():
@@ -267,8 +269,8 @@ class Deliveries:
     def _new_from(self) -> int:
         """Order of the first message that is new to any receiver.
 
-        As `_new_to` for each receiver, but in time that many silent receivers cannot
-        drive up.
+        The result is that of `_new_to` for each receiver, but many silent receivers
+        cannot increase the time.
         """
         end: int = self._totals.messages
         first: int = end
@@ -288,15 +290,15 @@ class Deliveries:
         return found
 
     def forget(self, message: Message) -> None:
-        """Follow a message no longer that is being forgotten."""
+        """Stop tracking a message that is being dropped."""
         self._oldest = max(self._oldest, message.order + 1)
 
     def forget_silent_since(self, clock_ms: int) -> None:
-        """Forget receivers that are silent, and waiting messages that are forgotten.
+        """Drop receivers that are silent, and waiting messages that were dropped.
 
         Args:
             clock_ms: Event time, Unix ms. A participant whose latest first copy is
-                before it is active for no message within the horizon.
+                earlier is active for no message within the retention window.
         """
         self._missing.forget_before(self._oldest)
         for by, receiver in list(self._receivers.items()):
@@ -326,7 +328,7 @@ class Deliveries:
         )
 
     def _await_new(self, receiver: Receiver, by: int) -> None:
-        """Await the messages sent since the participant's latest first copy."""
+        """Expect the messages sent since the participant's latest first copy."""
         totals = self._totals
         limit: int = self._settings.awaited
         unread_from: int = max(receiver.checked_to, self._oldest)
@@ -348,7 +350,7 @@ class Deliveries:
     def _new_to(self, by: int, first: int) -> list[int]:
         """Orders of messages, from one on, that a participant is expected to receive.
 
-        These are of others, and it is active for them.
+        These are messages of others, during which it is active.
         """
         after_ms, until_ms = self._participants.active_span(by)
         end: int = self._totals.messages
@@ -425,7 +427,7 @@ class Deliveries:
         receiver.lost.discard(order)
 
     def forget_old(self, clock_ms: int) -> None:
-        """Follow messages older than the horizon no longer."""
+        """Stop tracking messages older than the retention window."""
         since_ms = clock_ms - self._settings.horizon_ms
         end: int = self._totals.messages
         while self._oldest < end:

@@ -1,11 +1,11 @@
-"""Packs the frames of one channel in a chunk into one compact digest.
+"""Encodes the frames of one channel in a chunk as one compact digest.
 
 Moving whole frames between processes is expensive: most of their bytes are repeated
 history and an 18 kB bloom filter. A `ChannelDigest` has what the view needs: each id
 once per chunk, each history as a slice of a list that it shares with the frame before
 it, and each filter as the words that differ from the previous filter. Message content
-and unknown fields are left out, except for the header of a segment. `seen_frames`
-unpacks it.
+and unknown fields are omitted, except for the header of a segment. `seen_frames`
+decodes it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _SPEC_BYTES = DEFAULT_PARAMETERS.length_bytes
 
 _ROW_BYTES = 1_500
 _TIMES_AS_LONG = 5
-"""About how much memory a row takes, and a new entry compared with its bytes."""
+"""Approximate memory of a row, and of a new entry relative to its bytes."""
 
 _CONTENT_CODES = frozenset(_KIND_CODES[FrameKind.CONTENT, one] for one in DIALECTS)
 
@@ -75,9 +75,9 @@ Row = tuple[
 - name, sender: indices into `names` and `sender_names`;
 - lamport: 0 if the kind has none;
 - history from, history to: slice of `histories`;
-- history left out: how many entries limits leave out;
+- history left out: how many entries limits drop;
 - requests to: end of its slice of `requests`;
-- requests left out: how many requests limits leave out;
+- requests left out: how many requests limits drop;
 - filter: one of `digest_parts.NO_FILTER` and those beside it;
 - bits set: number of ones in the filter;
 - changes to: end of its slice of `positions` and `changes`;
@@ -94,8 +94,8 @@ class ChannelDigest(msgspec.Struct, array_like=True):
         histories: Indices into `names`.
         requests: Indices into `names`.
         requests_held: Whether the requester's own filter holds the id, for each.
-        names: Message ids, each once for every combination of sender and retrieval
-            hint that it is named with.
+        names: Message ids, each once for every combination of sender and retrieval hint
+            with which it is named.
         name_prints: `fingerprint` of each of `names`.
         name_senders: Sender of each of `names`, index into `sender_names`.
         name_hints: Retrieval hint of each of `names`; empty if it has none.
@@ -173,7 +173,7 @@ class ChannelDigester:
 
         Args:
             frame: The decoded frame; all frames of a digester have the same channel.
-            value: The encoded frame, as it was on the wire.
+            value: The frame in its wire form.
             arrival: Tap, time and place of the frame's record.
         """
         names = self._names
@@ -199,7 +199,7 @@ class ChannelDigester:
             self._add_segment(arrival.offset, frame.content, frame.sender_id.encode())
 
     def add_outline(self, outline: Outline, value: bytes, arrival: Arrival) -> int:
-        """Append one frame if its outline holds for it and limits leave nothing out.
+        """Append a frame if its outline is valid for it and no limit drops a part.
 
         Returns:
             About how many bytes of memory it takes. 0 if it was not appended: then
@@ -271,7 +271,7 @@ class ChannelDigester:
         )
 
     def _add_requests(self, message_ids: list[str], filter_: Filter | None) -> int:
-        """Add the requests of a frame; returns how many of them limits leave out."""
+        """Add the requests of a frame; returns how many of them limits drop."""
         left_out = 0
         # One request per frame and id, even if the frame repeats the id.
         for message_id in dict.fromkeys(message_ids):

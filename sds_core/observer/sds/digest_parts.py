@@ -1,4 +1,4 @@
-"""What the frames of one digest share: names, runs of history, and filters."""
+"""Values that the frames of one digest share: names, runs of history, and filters."""
 
 from __future__ import annotations
 
@@ -21,18 +21,21 @@ from sds_core.wire import (
 from sds_core.wire.outline import entry_bytes, outlined_entry
 
 LONGEST_HINT = 1_024
-"""Most bytes of a retrieval hint; js-waku uses 32. Longer hints are dropped."""
+"""Maximum bytes of a retrieval hint; js-waku uses 32. Longer hints are dropped."""
 
 NO_FILTER, WHOLE_FILTER, CHANGED_FILTER = range(3)
-"""How a frame's filter is packed. Changed: the words that differ from the previous."""
+"""How a frame's filter is encoded. Changed: the words that differ from the previous."""
 
 _WORD_BYTES = 8
 _CHANGE_BYTES = 12
 """A changed word and its position."""
 
 _NewEntries = tuple[int, list[bytes], list[int], list[tuple[bytes, HistoryEntry]]]
-"""Where a history begins in `Histories.indices`, its entries that are not there, their
-sizes in the frame, and those of them that no earlier history has."""
+"""A history, compared with `Histories.indices`.
+
+Where it begins there, its new entries, their sizes in the frame, and those of them that
+no earlier history has.
+"""
 
 
 @native
@@ -111,8 +114,8 @@ def usable_id(raw: bytes) -> str | None:
 class Histories:
     """Causal histories, each a slice of one list.
 
-    A participant's history mostly is that of the frame before it in the channel without
-    its first entries, and with new ones behind: then only these are added.
+    A participant's history usually is that of the previous frame in the channel without
+    its first entries, followed by new ones: then only the new ones are added.
 
     Attributes:
         indices: Index of the name of each entry.
@@ -120,7 +123,7 @@ class Histories:
 
     _names: Names
     indices: list[int]
-    # Entries on the wire, and their size in a frame; None and 0 if unknown.
+    # Entries in wire form, and their size in a frame; None and 0 if unknown.
     _entries: list[bytes | None]
     _sizes: list[int]
     # Where the last history begins.
@@ -139,7 +142,7 @@ class Histories:
         """Add a decoded history.
 
         Returns:
-            Begin and end of the slice, and how many entries limits leave out.
+            Start and end of the slice, and how many entries limits drop.
         """
         left_out = max(0, len(entries) - MOST_HISTORY)
         added: list[int] = []
@@ -162,14 +165,14 @@ class Histories:
         return begin, begin + len(added), left_out
 
     def new_entries(self, entries: list[bytes], size: int) -> _NewEntries | None:
-        """Compare the history of an outline with those before it.
+        """Compare the history of an outline with previous histories.
 
         Args:
             entries: The history.
             size: Bytes that it takes in the frame.
 
         Returns:
-            What `add_new` must add. None if `add` must read the history.
+            Argument for `add_new`; None if `add` must decode the history.
         """
         begin, shared = self._run(self._entries, entries)
         new: list[bytes] = entries[shared:] if shared else entries
@@ -211,10 +214,10 @@ class Histories:
         self._sizes += sizes
 
     def _run(self, before: list[Any], history: list[Any]) -> tuple[int, int]:
-        """Find what a history shares with the last one.
+        """Find the part of a history that the last one contains.
 
         Returns:
-            Where the history begins, and how many of its entries are there already.
+            Where the history begins, and how many of its entries are already stored.
         """
         end = len(before)
         if not history:
@@ -235,7 +238,7 @@ class Histories:
 
 @native
 class Filters:
-    """Filters, whole or as what differs from the one before.
+    """Filters, whole or as the words that differ from the previous filter.
 
     Attributes:
         whole: Bits of each whole filter.
@@ -249,8 +252,8 @@ class Filters:
     # Positions and words that differ, of all filters.
     _positions: list[np.ndarray]
     _words: list[np.ndarray]
-    # Of the previous filter: (dialect, m_bits, k, number of bytes), its words, and
-    # how many of its bits are set.
+    # The previous filter: (dialect, m_bits, k, number of bytes), its words, and the
+    # number of its set bits.
     _last: tuple[tuple[Dialect, int, int, int], np.ndarray, int] | None
 
     def __init__(self) -> None:
@@ -272,10 +275,10 @@ class Filters:
         return _joined(self._words, np.uint64)
 
     def add(self, filter_: Filter | None) -> tuple[int, int]:
-        """Add a filter; its own number of bits that are set does not matter.
+        """Add a filter; its own count of set bits is ignored.
 
         Returns:
-            How it is packed, and how many of its bits are set.
+            How it is encoded, and the number of its set bits.
         """
         if filter_ is None:
             return NO_FILTER, 0

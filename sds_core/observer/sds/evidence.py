@@ -1,4 +1,4 @@
-"""What a verdict on a channel rests on (docs/figures.md, 8)."""
+"""The evidence for a verdict on a channel (docs/figures.md, 8)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import Excused
 
 STEP_MS = 10_000
-"""Evidence is grouped by times of this resolution."""
+"""Resolution of the times by which evidence is grouped."""
 
 Found = tuple[int, int, int]
-"""Evidence of one kind: since when, when it was found, and how many. The clock in Unix
-ms; the first is rounded down and the second up to `STEP_MS`."""
+"""Evidence of one kind: its start, when it was found, and its number.
+
+The clock in Unix ms; the first is rounded down and the second up to `STEP_MS`.
+"""
 
 
 @native
@@ -31,12 +33,12 @@ class Counts:
             many of them were not acknowledged.
         pairs, undelivered: Deliveries that ended in the window, and how many of them
             are lost and not retracted.
-        lost: Messages that are lost to everybody.
+        lost: Number of messages that are lost to all participants.
         recovering: Whether gaps are open, or a delivery recovered.
         expired: Whether a repair episode expired.
         saturated: Whether a participant's newest filter is too full.
-        content: Whether there was content.
-        attributed: Whether some of it named its sender.
+        content: Whether the window has content frames.
+        attributed: Whether some of them named their sender.
     """
 
     messages: int
@@ -53,7 +55,7 @@ class Counts:
 
 @native
 def verdict_of(counts: Counts, settings: RuleSettings) -> tuple[Verdict, str]:
-    """Return the verdict after the warm-up, and its reason: the first that holds."""
+    """Return the verdict after the warm-up, and its reason: the first that applies."""
     if counts.lost:
         return Verdict.FAILING, "lost"
     if counts.undelivered * 100 > counts.pairs * settings.undelivered_percent:
@@ -84,10 +86,10 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
         messages, pairs, saturated, content, attributed: See `Counts`; in states of
             releases before 0.13 `attributed` is missing.
         lost, undelivered, unacknowledged: All of them.
-        recovered, expired: Of those found in one step the one that began last.
-        gaps: The gaps that are open; the one that began last stands for all.
-        lacking: Of `undelivered` those of each participant, by its id, of the
-            participants to which most messages are lost.
+        recovered, expired: Of those found in one step, only the one that began last.
+        gaps: The open gaps; only the one that began last is stored.
+        lacking: `undelivered` by participant id, for the participants to which most
+            messages are lost.
         lacking_others: Number of further participants to which messages are lost.
     """
 

@@ -1,6 +1,6 @@
-"""Findings of a channel that do not count because the monitor may have missed messages.
+"""Findings of a channel that do not count: the monitor may have missed messages.
 
-They are what alerts on a channel are held back for (docs/figures.md, 8).
+Alerts on a channel are suppressed because of them (docs/figures.md, 8).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 
 LEAST_EXPIRED = 10
-"""Expired repair episodes that are enough for an alert."""
+"""Number of expired repair episodes from which an alert fires."""
 
 ALERTS = {
     "lost": "SdsMessagesLost",
@@ -26,13 +26,13 @@ ALERTS = {
 def excused_findings(
     totals: ChannelTotals, excusing: Excusing, settings: ObserverSettings
 ) -> tuple[ExcusedFindings, ...]:
-    """Return the findings of each kind in a channel, of which some are excused.
+    """Return the findings of each kind in a channel, if some are excused.
 
-    A message that seems lost may have been sent in a hole and be named only later, so
-    what may have hidden it reaches back further than for other findings.
+    A message that seems lost may have been sent in a capture gap and be named only
+    later, so its excuse extends further back than those of other findings.
 
     Args:
-        totals: Totals of the channel, with what was found.
+        totals: Totals of the channel, with the findings.
         excusing: What excuses it.
         settings: Settings of the rules.
     """
@@ -55,5 +55,5 @@ def excused_findings(
 
 
 def _earlier(found: Sequence[Found], by_ms: int) -> list[Found]:
-    """Return findings that begin earlier by a time, ms."""
+    """Return findings whose start is earlier by a time, ms."""
     return [(since_ms - by_ms, at_ms, count) for since_ms, at_ms, count in found]

@@ -17,10 +17,10 @@ from sds_core.wire import Dialect, FrameKind, estimated_ids
 
 
 class FilterTrace(msgspec.Struct, array_like=True):
-    """One participant's newest filter: of the greatest Lamport timestamp.
+    """One participant's newest filter: that with the maximum Lamport timestamp.
 
     Attributes:
-        dialect, m_bits, k: Parameters of the filter; a change of dialect begins a new
+        dialect, m_bits, k: Parameters of the filter; a change of dialect starts a new
             trace.
         lamport: Lamport timestamp of the frame.
         time_ms: Event time of the frame, Unix ms.
@@ -28,9 +28,10 @@ class FilterTrace(msgspec.Struct, array_like=True):
         rolled_ms: Event time of the frame with the latest roll-over; None if there
             was none.
         grown_from: Event time and estimated number of ids of an earlier frame, from
-            which growth is computed: one to two horizons back, or the first frame.
-        grown_next: The same of a later frame, which replaces `grown_from` after a
-            horizon.
+            which growth is computed: one to two retention windows back, or the first
+            frame.
+        grown_next: The same for a later frame, which replaces `grown_from` after a
+            retention window.
     """
 
     dialect: Dialect
@@ -46,7 +47,7 @@ class FilterTrace(msgspec.Struct, array_like=True):
 
 @native
 class Filters:
-    """Follows the filters in first copies."""
+    """Tracks the filters in first copies."""
 
     _settings: RuleSettings
     _traces: dict[int, FilterTrace]
@@ -118,7 +119,7 @@ class Filters:
         return True
 
     def forget_before(self, clock_ms: int) -> None:
-        """Forget filters from before this event time, Unix ms."""
+        """Drop filters from before this event time, Unix ms."""
         for by in [by for by, t in self._traces.items() if t.time_ms < clock_ms]:
             del self._traces[by]
 
@@ -132,6 +133,6 @@ class Filters:
 
 
 def _has_rolled(trace: FilterTrace, filter_: Filter) -> bool:
-    """Whether the fill decreased or the size changed: the filter was built anew."""
+    """Whether the fill decreased or the size changed: the filter was rebuilt."""
     is_other = (filter_.m_bits, filter_.k) != (trace.m_bits, trace.k)
     return is_other or filter_.bits_set < trace.bits_set

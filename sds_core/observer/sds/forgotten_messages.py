@@ -1,4 +1,4 @@
-"""What is known of the messages that are forgotten (docs/figures.md, 2 and 6)."""
+"""Bounds of the messages that are forgotten (docs/figures.md, 2 and 6)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sds_core.observer.sds.totals import ChannelTotals
 
 
 class ForgottenState(msgspec.Struct, array_like=True):
-    """Packed form of `ForgottenMessages`.
+    """Encoded form of `ForgottenMessages`.
 
     Attributes:
-        seen_ms: The channel's clock at the newest first copy that is forgotten, Unix
-            ms; 0 if nothing is.
-        lamports: Highest Lamport timestamp that is forgotten, by participant index;
-            `UNKNOWN` for all senders without a name.
+        seen_ms: The channel's clock at the newest forgotten first copy, Unix ms; 0 if
+            none is forgotten.
+        lamports: Highest forgotten Lamport timestamp, by participant index; `UNKNOWN`
+            for all senders without a name.
     """
 
     seen_ms: int = 0
@@ -30,8 +30,8 @@ class ForgottenMessages:
 
     Args:
         settings: Limit the number of senders.
-        totals: Count the senders that the limit leaves out.
-        state: The packed form, which this keeps changing.
+        totals: Count the senders that the limit drops.
+        state: The encoded form, which this object keeps changing.
     """
 
     _limit: int
@@ -67,5 +67,5 @@ class ForgottenMessages:
         return known is not None and lamport <= known
 
     def remembers_since(self, seen_ms: int) -> bool:
-        """Whether all that was seen since this clock is remembered."""
+        """Whether everything that was seen since this clock is remembered."""
         return seen_ms > self._state.seen_ms

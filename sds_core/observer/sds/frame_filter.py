@@ -1,4 +1,4 @@
-"""The bloom filter of one frame, as a view searches it."""
+"""The bloom filter of one frame, in which a view looks up ids."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from sds_core.wire import (
 )
 
 _probes = lru_cache(maxsize=8_192)(probes)
-"""Cached, since the same few ids are searched in every frame's filter."""
+"""Cached, because the same few ids are looked up in every frame's filter."""
 
 
 _spec_hashes = lru_cache(maxsize=16_384)(partial(id_hashes, dialect=Dialect.SPEC))
 _nim_hashes = lru_cache(maxsize=16_384)(partial(id_hashes, dialect=Dialect.NIM))
-"""The key has no size of a filter: a stranger who changes it in each frame does not
-empty the cache."""
+"""The key contains no filter size, so that changing sizes cannot empty the cache."""
 
 _SPEC = Dialect.SPEC
 _MOST = (1 << 63) - 1
@@ -38,8 +37,8 @@ class Filter:
         dialect: Decides hash function and bit order.
         m_bits: Size in bits.
         k: Number of hash functions.
-        bits: Packed bits. The next frame of the digest changes them in place, so use
-            a filter only until `frames_of` yields the next frame.
+        bits: Encoded bits. The next frame of the digest changes them in place, so use a
+            filter only until `frames_of` yields the next frame.
         bits_set: Number of bits that are 1.
     """
 
@@ -65,7 +64,7 @@ class Filter:
         self.bits_set = bits_set
 
     def with_fill(self, dialect: Dialect, bits_set: int) -> Filter:
-        """A filter of the same bits, of which so many are 1."""
+        """A filter with the same bits, and the number of those that are 1."""
         one: Filter = Filter.__new__(Filter)
         one.dialect, one.m_bits, one.k = dialect, self.m_bits, self.k
         one.bits, one.octets, one.bits_set = self.bits, self.octets, bits_set
@@ -94,8 +93,8 @@ class Filter:
 
     def _holds(self, hash_a: int, hash_b: int, message_id: str) -> bool:
         if hash_a < -_MOST or hash_b < -_MOST:
-            # The least integer has no positive counterpart: the libraries' remainder is
-            # negative.
+            # The minimum integer has no positive counterpart: the libraries' remainder
+            # is negative.
             return self._holds_least(message_id)
         m_bits: int = self.m_bits
         index: int = (hash_a if hash_a >= 0 else -hash_a) % m_bits
@@ -132,7 +131,7 @@ def usable_filter(frame: Frame) -> Filter | None:
         bits, m_bits, k = filter_bits(frame.dialect, frame.bloom_filter)
     except BloomError:
         return None
-    # A stranger may send many words that are not in use. Both libraries send one more
-    # than are full.
+    # A hostile sender may send many unused words. Both libraries send one more than are
+    # full.
     words = m_bits // 64 + 1
     return Filter(frame.dialect, m_bits, k, bits[: 8 * words], 0)

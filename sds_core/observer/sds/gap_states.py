@@ -39,18 +39,18 @@ AFTER_START = frozenset(
 
 
 class GapEvent(enum.IntEnum):
-    """What happens to an id that is named but not seen."""
+    """Events of an id that is named but not seen."""
 
     NAMED_IN_WARM_UP = 0
     """A causal history names it during the channel's warm-up."""
     NAMED_BEFORE_START = 1
-    """A history names it, with no message sent after the start before it."""
+    """A history names it, and no message sent after the start precedes it there."""
     NAMED_AFTER_START = 2
-    """A history names it behind a message sent after the start."""
+    """A history names it after a message that was sent after the start."""
     SETTLE_TIME_PASSED = 3
     """The settle time passes."""
     DEADLINE_PASSED = 4
-    """The deadline passes, and nothing shows that the network had the message."""
+    """The deadline passes, and no evidence shows that the network had the message."""
     DEADLINE_PASSED_WITH_EVIDENCE = 5
     """The deadline passes, and participants other than its sender had the message."""
     ARRIVED = 6
@@ -62,7 +62,7 @@ class GapEvent(enum.IntEnum):
     ARRIVED_AFTER_HORIZON = 9
     """The first copy arrives after the deadline and after the horizon."""
     FORGOTTEN = 10
-    """It was not named for the horizon, or the limit of entries evicts it."""
+    """It was not named within the window, or the limit of entries evicts it."""
 
 
 NAMINGS = (
@@ -87,7 +87,7 @@ class Transition(NamedTuple):
     """Effect of an event.
 
     Attributes:
-        next: The next state; None if the id is no longer followed.
+        next: The next state; None if the id is no longer tracked.
         counts: Fields of `ChannelTotals` that change, and by how much.
     """
 
@@ -96,10 +96,10 @@ class Transition(NamedTuple):
 
 
 class NoTransition(ValueError):
-    """An event cannot happen in a state.
+    """An event cannot occur in a state.
 
     Attributes:
-        state, event: The pair that `TRANSITIONS` does not have.
+        state, event: The pair that `TRANSITIONS` lacks.
     """
 
     def __init__(self, state: GapState, event: GapEvent) -> None:
@@ -119,7 +119,7 @@ def _stays(state: GapState, *events: GapEvent) -> dict[GapEvent, Transition]:
 _GONE = Transition(None)
 
 TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
-    # A deadline is void if its entry was forgotten and the id was named again since.
+    # A deadline is obsolete if its entry was dropped and the id was named again since.
     GapState.NOTED: {
         **_stays(GapState.NOTED, GapEvent.NAMED_IN_WARM_UP, *DEADLINES),
         GapEvent.NAMED_BEFORE_START: Transition(GapState.BEFORE_START),
@@ -140,7 +140,7 @@ TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
         **_all(ARRIVALS, _GONE),
         GapEvent.FORGOTTEN: _GONE,
     },
-    # No ARRIVED_AFTER_HORIZON: that is after the deadline.
+    # ARRIVED_AFTER_HORIZON cannot occur: that is after the deadline.
     GapState.OPEN: {
         **_stays(GapState.OPEN, *NAMINGS, GapEvent.SETTLE_TIME_PASSED),
         GapEvent.DEADLINE_PASSED: Transition(
@@ -156,7 +156,7 @@ TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
         GapEvent.ARRIVED_AFTER_REPAIR_WINDOW: Transition(
             None, {"gaps_open": -1, "gaps_recovered_late": 1}
         ),
-        # Nothing shows that it was lost.
+        # No evidence shows that it was lost.
         GapEvent.FORGOTTEN: Transition(None, {"gaps_open": -1, "gaps_tap_gap": 1}),
     },
     GapState.LOST: {
@@ -176,7 +176,7 @@ TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
 _ROWS = tuple(
     tuple(TRANSITIONS[state].get(event) for event in GapEvent) for state in GapState
 )
-"""The same by number: ids are named often, and enums are slow as keys."""
+"""The same by number, because ids are named often, and enums are slow as keys."""
 
 
 def transition(state: GapState, event: GapEvent) -> Transition:

@@ -1,4 +1,4 @@
-"""The ids that are named but not seen, and their packed form in the state."""
+"""The ids that are named but not seen, and their encoded form in the state."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
     """One id that is named but not seen. Stored in the state, by position.
 
     Attributes:
-        named_ms: Event time of the naming from which its duration runs.
-        since_ms: The channel's clock at that naming; deadlines run from it.
+        named_ms: Event time of the naming from which its duration counts.
+        since_ms: The channel's clock at that naming; deadlines count from it.
         last_named_ms: The channel's clock when it was last named.
         sender: Sender in the naming: participant index or `UNKNOWN`.
         state: State of the gap.
@@ -29,10 +29,10 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
         witnesses: Participants other than the named sender that had it.
         message_id: The id, while it waits or is lost; otherwise empty.
         naming: Dialect and Lamport timestamp of the frame from which its duration
-            runs: frames after it could have had the id.
-        lacking: Participants known to lack it, and not known to have it since, with
-            the event time of the first frame that showed this; at most
-            `MOST_LACKING`: a stranger may invent names.
+            counts: later frames could have had the id.
+        lacking: Participants known to lack it, and not known to have it since, with the
+            event time of the first frame that showed this; at most `MOST_LACKING`,
+            because untrusted senders may invent names.
         hint: A retrieval hint for it; empty if there is none.
     """
 
@@ -50,7 +50,7 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def is_witnessed(self) -> bool:
-        """Whether the network had it: one witness, two if its sender is unknown."""
+        """Whether the network had it: one witness, or two if its sender is unknown."""
         return len(self.witnesses) >= (2 if self.sender == UNKNOWN else 1)
 
 
@@ -68,7 +68,7 @@ _DECODER = msgspec.msgpack.Decoder(Gap)
 
 @native
 class _GapCodec(Codec[Gap]):
-    """Repeats in columns what is asked of many gaps at once."""
+    """Copies into columns the values that are read for many gaps at once."""
 
     def __init__(self) -> None:
         self.packings = (SIGNED, SIGNED, UNSIGNED, UNSIGNED)
@@ -97,7 +97,7 @@ class GapTable(Table[Gap]):
     def waiting(self) -> list[tuple[int, int, bool]]:
         """Key and `since_ms` of the gaps whose outcome is not decided.
 
-        With each, whether it settles.
+        Each has a flag: whether its settle time is still running.
         """
         self.flush()
         found: list[tuple[int, int, bool]] = []
@@ -111,7 +111,7 @@ class GapTable(Table[Gap]):
         return found
 
     def state_of(self, key: int) -> GapState:
-        """State of an entry, which there must be; the entry stays in its columns."""
+        """State of an entry, which must exist; the entry stays in its columns."""
         row: int = self._row(key)
         if row < 0:
             return self._added[key].state

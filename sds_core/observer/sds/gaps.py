@@ -22,9 +22,9 @@ from sds_core.observer.sds.totals import ChannelTotals
 
 @native
 class Gaps:
-    """Follows each id that is named but not seen.
+    """Tracks each id that is named but not seen.
 
-    States and what is counted follow `gap_states.TRANSITIONS`.
+    States and counts follow `gap_states.TRANSITIONS`.
     """
 
     _settings: RuleSettings
@@ -67,11 +67,11 @@ class Gaps:
         deadlines.add_all(Due.GAP_OVERDUE, overdue)
 
     def watch(self, journal: Journal) -> None:
-        """Note from now on what is concluded of the watched messages."""
+        """Record conclusions about the watched messages from now on."""
         self._journal = journal
 
     def room(self) -> int:
-        """How many further ids a frame may add."""
+        """Number of further ids that a frame may add."""
         return MOST_UNSEEN if len(self._gaps) >= MANY_UNSEEN else MANY_UNSEEN
 
     def follows(self, key: int) -> bool:
@@ -97,7 +97,8 @@ class Gaps:
             gap = self._gaps[key] = Gap(frame.time_ms, clock_ms, clock_ms, sender)
         elif gap.sender == UNKNOWN and named.sender:
             gap.sender = self._participants.index(named.sender)
-            # The sender always has its own message: no evidence about the network.
+            # The sender always has its own message, so its frames are no evidence about
+            # the network.
             gap.witnesses = [p for p in gap.witnesses if p != gap.sender]
         gap.last_named_ms = clock_ms
         gap.hint = gap.hint or named.hint
@@ -115,7 +116,7 @@ class Gaps:
             self._await(key, gap)
 
     def after_start_since_ms(self, key: int) -> int | None:
-        """Clock since when an unseen id is, or was, a gap, Unix ms.
+        """Clock at which an unseen id became a gap, Unix ms.
 
         None if it is not known to have been sent after the start.
         """
@@ -136,10 +137,10 @@ class Gaps:
     def search_filter(
         self, frame: SeenFrame, filter_: Filter, by: int, is_first_copy: bool
     ) -> None:
-        """Search a participant's filter for waiting gaps.
+        """Look up waiting gaps in a participant's filter.
 
-        A rebroadcast carries an old filter: it proves what its owner had, but not
-        what it lacks.
+        A rebroadcast has an old filter: it proves what its owner had, but not what it
+        lacks.
         """
         if by == UNKNOWN or not self._searched:
             return
@@ -163,7 +164,7 @@ class Gaps:
                 gap.lacking.setdefault(by, frame.time_ms)
 
     def settle_time_passed(self, key: int, deadline_ms: int) -> bool:
-        """Open a gap if this is its settle time; does nothing if it is void.
+        """Open a gap after its settle time; does nothing if the deadline is obsolete.
 
         Returns:
             Whether the gap is open.
@@ -175,7 +176,7 @@ class Gaps:
         return state is GapState.OPEN
 
     def deadline_passed(self, key: int, deadline_ms: int) -> bool:
-        """Decide the outcome of a gap at its deadline; does nothing if it is void.
+        """Decide the outcome of a gap at its deadline; nothing if that is obsolete.
 
         Returns:
             Whether the message is now lost.
@@ -199,10 +200,10 @@ class Gaps:
         return True
 
     def arrived(self, frame: SeenFrame, clock_ms: int) -> Gap | None:
-        """Stop following an id whose first copy has arrived.
+        """Stop tracking an id whose first copy has arrived.
 
         Returns:
-            The gap as it was; None if the id was not followed.
+            The gap in its last state; None if the id was not tracked.
         """
         key = frame.named.fingerprint
         gap = self._gaps.pop(key)
@@ -220,7 +221,7 @@ class Gaps:
         return gap
 
     def forget(self, key: int) -> None:
-        """Stop following an id: nobody names it any more, or the limit is reached."""
+        """Stop tracking an id that is no longer named, or beyond the limit."""
         state = self._gaps.state_of(key)
         self._gaps.remove(key)
         self._searched.pop(key, None)
@@ -229,10 +230,10 @@ class Gaps:
     def _move(
         self, key: int, gap: Gap, event: GapEvent, time_ms: int
     ) -> GapState | None:
-        """Apply an event: set the next state and count what it counts.
+        """Apply an event: set the next state and update the counts.
 
-        Returns the next state; None if the id is no longer followed: the gap then
-        has the state in which it ended.
+        Returns the next state; None if the id is no longer tracked: the gap then has
+        the state in which it ended.
         """
         next_, counts = transition(gap.state, event)
         self._count(counts)
@@ -262,7 +263,7 @@ class Gaps:
         return GapEvent.ARRIVED_AFTER_REPAIR_WINDOW
 
     def _add_witness(self, key: int, gap: Gap, by: int) -> None:
-        """Record that a participant has the message, unless that is no evidence."""
+        """Record that a participant has the message, if that is evidence."""
         if by == gap.sender or by in gap.witnesses or gap.is_witnessed:
             return
         gap.witnesses.append(by)
@@ -274,7 +275,7 @@ class Gaps:
         """Whether a filter without the id proves that its owner lacked it.
 
         Time and Lamport timestamp of an unseen message are unknown, but they are
-        before those of the frame that named it.
+        earlier than those of the frame that named it.
         """
         return (
             gap.naming is not None
@@ -312,7 +313,7 @@ class Gaps:
         return gap.since_ms + self._settings.gap_deadline_ms
 
     def _await(self, key: int, gap: Gap) -> None:
-        """Queue the deadlines of a waiting gap, and search filters for it."""
+        """Queue the deadlines of a waiting gap, and look it up in filters."""
         self._queue(key, gap.state, gap.since_ms)
         if not gap.is_witnessed:
             self._searched[key] = None

@@ -27,13 +27,16 @@ _BUCKET_MS = 1_000
 _NEVER = 1 << 62
 
 _MOST_LOSSES = 2_000
-"""Losses of each kind that are kept, the latest: any one in the window decides."""
+"""Number of losses of each kind that are kept, the latest.
+
+Any single one in the window decides.
+"""
 
 _MOST_NAMED = 10
-"""Participants that the evidence names, at most."""
+"""Maximum number of participants that the evidence names."""
 
 _MOST_RETRIED = 200
-"""Messages whose retries are counted, those repeated last."""
+"""Maximum number of messages whose retries are counted, those repeated last."""
 
 
 class HealthState(msgspec.Struct, array_like=True):
@@ -41,15 +44,14 @@ class HealthState(msgspec.Struct, array_like=True):
 
     Attributes:
         first_ms: Clock at the channel's first record; None before it.
-        last_content_ms: Clock at the latest content frame; None if there is none in
-            the window.
+        last_content_ms: Clock at the latest content frame; None if the window has none.
         last_expired_ms: When the latest repair episode expired; None as above.
         losses: When each lost message was found, by fingerprint; without those that
             were retracted.
         ended: Number of messages whose deadline fell in a second, and how many of them
             were unacknowledged, by the end of the second, ascending.
         undelivered: When each lost delivery was found, by order of the message and
-            participant index; without those that were retracted.
+            participant index; excluding retracted ones.
         last_recovered_ms: When the latest delivery recovered; None as above.
         saturated: Event time of the newest filter, by participant index, of each
             participant whose filter has a false-positive rate over the limit.
@@ -58,13 +60,13 @@ class HealthState(msgspec.Struct, array_like=True):
         pairs: Number of deliveries that ended in a step, by its end, ascending.
         lacked: When a frame first showed that the participant lacked the message, for
             each of `undelivered`; states of releases before 0.8 have none.
-        recovered, expired: Of the deliveries that recovered in a step, and of the
-            repair episodes that expired in it, when the one that began last began, by
-            the end of the step, ascending.
+        recovered, expired: For the deliveries that recovered in a step, and the repair
+            episodes that expired in it: the latest start among them, by the end of the
+            step, ascending.
         newest_gap_ms: When the gap that opened last was first named.
         last_attributed_ms: Clock at the latest content frame that names its sender;
             None as above.
-        retries: Number of retries of a message and when the latest one came, by
+        retries: Number of retries of a message and time of the latest one, by
             fingerprint, in order of the latest.
     """
 
@@ -94,7 +96,7 @@ _LATEST = (
     "last_expired_ms",
     "last_recovered_ms",
 )
-"""Fields that are None if there is no such event in the window."""
+"""Fields that are None if the window has no such event."""
 
 
 @native
@@ -163,7 +165,7 @@ class Health:
         self.retracted(key)
         losses[key] = time_ms
         self._lost[step_after(time_ms)] += 1
-        # Many at once, since each search for the first steps over those deleted.
+        # Many at once, because each search for the first steps over all deleted ones.
         if len(losses) > 2 * _MOST_LOSSES:
             for old in list(islice(losses, _MOST_LOSSES)):
                 self.retracted(old)
@@ -176,7 +178,7 @@ class Health:
             _subtract(self._lost, step_after(found_ms))
 
     def retried(self, key: int, clock_ms: int) -> None:
-        """Record a retry of a message. It decides no verdict."""
+        """Record a retry of a message, which affects no verdict."""
         retries = self._state.retries
         count, _ = retries.pop(key, (0, 0))
         retries[key] = count + 1, clock_ms
@@ -251,7 +253,7 @@ class Health:
     def expired(self, time_ms: int) -> None:
         """Record a repair episode that expired."""
         self._state.last_expired_ms = later(self._state.last_expired_ms, time_ms)
-        # Which of the windows it was is not known here: the longer one.
+        # The window is not known here, so the longer one is used.
         began_ms = time_ms - self._settings.repair_window_nim_ms
         _begin_last(self._state.expired, time_ms, began_ms)
         self._leaves_after(time_ms)
@@ -279,17 +281,17 @@ class Health:
     def evidence(
         self, clock_ms: int, gaps_open: int, name: Callable[[int], str]
     ) -> Evidence | None:
-        """What the verdict rests on; None if it is not bad.
+        """The evidence for the verdict; None if the verdict is not bad.
 
         Args:
             clock_ms: The clock.
             gaps_open: Number of open gaps.
-            name: Gives the id of a participant, by its index.
+            name: Returns the id of a participant, by its index.
         """
         state, settings = self._state, self._settings
         if state.verdict not in (Verdict.FAILING, Verdict.DEGRADED):
             return None
-        # What does not decide the verdict is forgotten late, else.
+        # Otherwise, events that do not decide the verdict would be dropped late.
         self._forget(clock_ms)
         ack_ms, gap_ms = settings.ack_deadline_ms, settings.gap_deadline_ms
         gaps: list[Found] = []
@@ -320,7 +322,7 @@ class Health:
     def _lacking(
         self, name: Callable[[int], str]
     ) -> tuple[list[tuple[str, list[Found]]], int]:
-        """Lost deliveries by participant, those with most; number of the others."""
+        """Lost deliveries of the most affected participants; number of the others."""
         spans: defaultdict[int, Counter[tuple[int, int]]] = defaultdict(Counter)
         for order, lost_to in self._state.undelivered.items():
             for by, found_ms in lost_to.items():
@@ -333,7 +335,7 @@ class Health:
         return lacking, len(spans) - len(most)
 
     def edge_ms(self) -> int:
-        """Until the clock passes this, the verdict does not change without an event.
+        """Time up to which the verdict does not change without an event.
 
         Unix ms. A lower bound; `next_change_ms` is exact but slower.
         """
@@ -366,7 +368,7 @@ class Health:
         )
 
     def _span_of(self, order: int, by: int, found_ms: int) -> tuple[int, int]:
-        """Begin and end of a lost delivery, to steps."""
+        """Start and end of a lost delivery, rounded to steps."""
         lacked_ms = self._state.lacked.get(order, {}).get(
             by, found_ms - self._settings.delivery_deadline_ms
         )
@@ -378,7 +380,7 @@ class Health:
         return _NEVER if first_ms is None else first_ms + self._settings.warm_up_ms - 1
 
     def _leaves_after(self, time_ms: int) -> None:
-        """Note that an event at this time leaves the window later."""
+        """Record that an event at this time leaves the window later."""
         edge_ms = time_ms + self._settings.verdict_window_ms
         self._edge_ms = min(self._edge_ms, edge_ms)
 
@@ -401,7 +403,7 @@ class Health:
         return min(edge_ms, _NEVER)
 
     def _forget(self, clock_ms: int) -> None:
-        """Forget events before the window."""
+        """Drop events before the window."""
         state = self._state
         edge_ms = clock_ms - self._settings.verdict_window_ms
         for key in [key for key, time in state.losses.items() if time < edge_ms]:
@@ -427,13 +429,13 @@ class Health:
 
 
 def _begin_last(began: dict[int, int], time_ms: int, began_ms: int) -> None:
-    """Note when what ended at a time began, unless another of its step began later."""
+    """Record the start of what ended at a time, unless a later start is stored."""
     end_ms = step_after(time_ms)
     began[end_ms] = max(began.get(end_ms, 0), step_before(began_ms))
 
 
 def _subtract(counter: Counter[Any], key: Hashable) -> None:
-    """Count one less; a count of 0 is not stored."""
+    """Decrease a count by one; a count of 0 is not stored."""
     counter[key] -= 1
     if not counter[key]:
         del counter[key]

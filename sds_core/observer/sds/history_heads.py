@@ -1,7 +1,7 @@
 """Where each participant's causal history began (docs/figures.md, 6).
 
 A participant's log of messages only grows. So each of the last n entries of a later
-history lies in the log at or after the first entry of an earlier one that had n.
+history is in the log at or after the first entry of an earlier history with n entries.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class HistoryHeads:
         Args:
             frame: The first copy.
             by: Participant index or `UNKNOWN`.
-            has_rolled: Whether its filter shows that the participant began anew: then
-                nothing follows from its earlier history.
+            has_rolled: Whether its filter shows that the participant restarted: then
+                its earlier history proves nothing.
 
         Returns:
             The history before it, if its last entries follow the head of that one:
@@ -82,7 +82,7 @@ class HistoryHeads:
         return before if before.entries <= len(frame.history) else None
 
     def forget_silent_since(self, time_ms: int) -> None:
-        """Forget participants whose latest first copy is before this, Unix ms."""
+        """Drop participants whose latest first copy is before this, Unix ms."""
         for by in list(self._heads):
             if not self._participants.has_spoken_since(by, time_ms):
                 del self._heads[by]

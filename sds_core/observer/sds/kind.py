@@ -1,4 +1,4 @@
-"""SDS as the monitor observes it: its kind of view, and its protocol."""
+"""SDS in the monitor: its kind of view, and its protocol."""
 
 from __future__ import annotations
 

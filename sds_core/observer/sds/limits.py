@@ -1,6 +1,6 @@
-"""What one frame of a channel may cost: limits that only hostile traffic reaches.
+"""Limits on the cost of a frame, which only hostile traffic reaches.
 
-What a limit leaves out is counted (docs/figures.md, 2).
+Dropped entries are counted (docs/figures.md, 2).
 """
 
 from __future__ import annotations
@@ -8,28 +8,33 @@ from __future__ import annotations
 from enum import StrEnum
 
 MOST_HISTORY = 500
-"""Entries of one causal history that are read, the last ones; js-waku sends 200."""
+"""Maximum entries of a history that are read, the last ones; js-waku sends 200."""
 
 MOST_REQUESTS = 100
-"""Repair requests of one frame that are read, the first ones; libraries send three."""
+"""Maximum repair requests of a frame that are read, the first; libraries send three."""
 
 MANY_UNSEEN = 5_000
-"""Ids of a channel that are named and not seen, from which on a frame adds few."""
+"""Number of named, unseen ids of a channel above which a frame adds few."""
 
 MOST_UNSEEN = 20
-"""Number of these that a frame then adds, at most. A tap that misses 95 % of a
-channel's messages sees 19 in each frame."""
+"""Maximum number of these that a frame then adds.
+
+A tap that misses 95 % of a channel's messages sees 19 in each frame.
+"""
 
 MOST_SEGMENT_SETS = 100
-"""Segmented messages of a channel that are followed until they are complete, and as
-many complete ones; nim-segmentation reassembles as many at once."""
+"""Maximum segmented messages of a channel that are tracked until they are complete.
+
+The same number of complete ones is tracked; nim-segmentation reassembles as many at
+once.
+"""
 
 MOST_TAPS = 50
-"""Maximum number of taps of a channel that are distinguished within the horizon."""
+"""Maximum number of taps of a channel that are distinguished within the window."""
 
 
 class LeftOut(StrEnum):
-    """What a limit leaves out: keys of `ChannelTotals.left_out`."""
+    """Kinds of dropped entries: keys of `ChannelTotals.left_out`."""
 
     HISTORY = "history_entry"
     UNSEEN = "unseen_id"

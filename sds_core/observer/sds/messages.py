@@ -1,4 +1,4 @@
-"""Content messages, and their packed form in the state."""
+"""Content messages, and their encoded form in the state."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ class Message:
         key: Fingerprint of its id.
         order: Number of messages that the channel had before it.
         t0_ms: Event time of the first copy, Unix ms.
-        seen_ms: The channel's clock at the first copy; deadlines run from it.
+        seen_ms: The channel's clock at the first copy; deadlines count from it.
         latest_ms: The channel's clock when it was last seen or named.
         sender: Participant index or `UNKNOWN`.
         lamport: Lamport timestamp, in the unit of its dialect.
         dialect: Dialect of the first copy.
-        witnesses_needed: Number of witnesses for a probable acknowledgement.
+        witnesses_needed: Number of witnesses for a possible acknowledgement.
         definite, probable: Whether it has this kind of acknowledgement.
         overdue: Whether its deadline has passed.
         in_time: Whether it was acknowledged, definitely or probably, by its deadline.
         opportunity: Whether another participant could have acknowledged it.
-        witnesses: Participants whose filter held it, as long as it is not definite.
+        witnesses: Participants whose filter held it, until it is definite.
         witness_rate: Product of the false-positive rates of those filters.
         message_id: The id. Empty if no later frame can need it.
         waku_hash: Waku message hash of the first copy, 32 bytes; empty if unknown or
             if the id is.
         was_named_before: Whether it was named before any tap saw it.
-        hint: Retrieval hint from a causal history; empty if there is none or if the id
+        hint: Retrieval hint from a causal history; empty if none is known or if the id
             is empty.
-        hashed_for, hash_a, hash_b: Hashes of its id, and the dialect that they are of.
+        hashed_for, hash_a, hash_b: Hashes of its id, and the dialect to which they
+            belong.
     """
 
     key: int
@@ -95,8 +96,10 @@ _NEVER = -(1 << 62)
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(tuple[bytes, bytes, bytes, list[int], float])
-"""What a message has beside its columns: the bytes of an id in hex, otherwise the id in
-UTF-8; the Waku hash; the hint, unless it equals the hash; the witnesses and their rate.
+"""The part of a message outside of its columns.
+
+These are the bytes of an id in hex, otherwise the id in UTF-8; the Waku hash; the hint,
+unless it equals the hash; the witnesses and their rate.
 """
 
 
@@ -198,7 +201,7 @@ class MessageTable(Table[Message]):
         return -1 if message is None else message.order
 
     def sender_of(self, key: int) -> int:
-        """Sender of a message, which there must be; it stays in its columns."""
+        """Sender of a message, which must exist; it stays in its columns."""
         row: int = self._row(key)
         if row >= 0:
             return self._cells[_SENDER, row]
@@ -227,7 +230,7 @@ class MessageTable(Table[Message]):
         return _NEVER if message is None else message.seen_ms
 
     def _row_from(self, number: int, value: int) -> int:
-        """The first row whose integer in a rising column is not less."""
+        """The first row whose integer in an increasing column is at least this."""
         low: int = 0
         high: int = self._rows
         while low < high:
@@ -239,7 +242,7 @@ class MessageTable(Table[Message]):
         return low
 
     def by_orders(self, orders: Iterable[int]) -> list[Message]:
-        """The messages with these orders, without those that are not remembered."""
+        """The messages with these orders; those that are not remembered are omitted."""
         found: list[Message] = []
         for order in orders:
             message = self.by_order(order)
@@ -248,11 +251,11 @@ class MessageTable(Table[Message]):
         return found
 
     def name_settled(self, key: int, hint: bytes, clock_ms: int) -> bool:
-        """Move the `latest_ms` of a message that is named, without looking it up.
+        """Update `latest_ms` of a named message, without decoding it.
 
         Args:
             key: Its fingerprint.
-            hint: The retrieval hint that it is named with.
+            hint: The retrieval hint with which it is named.
             clock_ms: The channel's clock.
 
         Returns:
@@ -287,10 +290,10 @@ class MessageTable(Table[Message]):
         self._added_by_order.clear()
 
     def sent_since(self, first: int, end: int) -> list[tuple[int, int, int]]:
-        """Order, event time and sender of the messages from one order to another.
+        """Order, event time and sender of the messages in a range of orders.
 
         Args:
-            first: The first order; no message from it on was forgotten.
+            first: The first order; no message from it on was dropped.
             end: The order after the last.
         """
         sent: list[tuple[int, int, int]] = []
@@ -311,11 +314,11 @@ class MessageTable(Table[Message]):
     def new_to(
         self, by: int, after_ms: int, until_ms: int, first: int, end: int
     ) -> list[int]:
-        """Orders of the messages of others, from one order to another, in a span.
+        """Orders of the messages of others, in a range of orders and a period.
 
         Args:
             by: Participant index.
-            after_ms: Exclusive start of the span of their event times, Unix ms.
+            after_ms: Exclusive start of the period of their event times, Unix ms.
             until_ms: Its inclusive end.
             first: As in `sent_since`.
             end: As in `sent_since`.
@@ -390,12 +393,12 @@ class MessageTable(Table[Message]):
         return silent
 
     def keep_ids_of(self, orders: set[int], since_ms: int) -> None:
-        """Forget ids, hashes and hints that no later frame can need.
+        """Drop ids, hashes and hints that no later frame can need.
 
         Args:
-            orders: Messages whose ids may be searched for; those without a definite
+            orders: Messages whose ids may be looked up; those without a definite
                 acknowledgement are kept too.
-            since_ms: Those seen before this clock are not needed.
+            since_ms: Messages seen before this clock are not needed.
         """
         self.flush()
         cells: Int64Rows = self._cells

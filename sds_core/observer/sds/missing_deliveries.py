@@ -1,4 +1,4 @@
-"""Which participants lack which message, and the incidents that follow from it."""
+"""Which participants lack which message, and the incidents of these messages."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sds_core.observer.sds.receivers import Receiver
 class MissingDeliveries:
     """An index of the receivers by the messages that they lack.
 
-    Messages are given by their order, receivers by their participant index.
+    Messages are identified by their order, receivers by their participant index.
 
     Args:
         participants: Has the names of participants.
-        incidents: Takes the incidents of messages that are lost to a participant.
+        incidents: Records the incidents of messages that are lost to a participant.
         receivers: Receivers by participant index.
         undelivered: See `DeliveriesState`; the index keeps changing it.
     """
@@ -42,8 +42,8 @@ class MissingDeliveries:
         self._participants = participants
         self._incidents = incidents
         self._undelivered = undelivered
-        # The receivers that lack a message, by its order; and of those the ones that
-        # it is lost to. With each, when a frame first showed that it lacks the message.
+        # The receivers that lack a message, by its order; and those of them to which it
+        # is lost. For each, when a frame first showed that it lacks the message.
         self._missing: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self._lost: defaultdict[int, dict[int, int]] = defaultdict(dict)
         for by, receiver in receivers.items():
@@ -74,7 +74,7 @@ class MissingDeliveries:
         self.record_incident(message, clock_ms)
 
     def end(self, order: int, by: int) -> None:
-        """Record that a receiver has a message, or is no longer followed."""
+        """Record that a receiver has a message, or is no longer tracked."""
         for index in (self._missing, self._lost):
             if order in index:
                 index[order].pop(by, None)
@@ -82,7 +82,7 @@ class MissingDeliveries:
                     del index[order]
 
     def forget_before(self, order: int) -> None:
-        """Forget that earlier messages were ever lost to a participant."""
+        """Drop the record that earlier messages were lost to a participant."""
         for earlier in [one for one in self._undelivered if one < order]:
             del self._undelivered[earlier]
 
@@ -91,7 +91,7 @@ class MissingDeliveries:
         since_ms, found_ms = self._undelivered[message.order]
         lost_to = self._lost.get(message.order, {})
         count = len(lost_to)
-        # Beyond the names that an incident holds, each doubling is news enough.
+        # Beyond the names that an incident holds, only a doubled number is reported.
         if count > MOST_LACKING and count & (count - 1):
             return
         lacking, others = self._named(lost_to)

@@ -29,7 +29,7 @@ class OutlineReader:
         self._found = {}
 
     def add(self, key: bytes | None, value: bytes, arrival: Arrival) -> int:
-        """Add the frame of a record; returns about how many bytes of it are kept."""
+        """Add the frame of a record; returns the approximate number of bytes kept."""
         outline = outline_of(value, MOST_HISTORY)
         if outline is None:
             return 0

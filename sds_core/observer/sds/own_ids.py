@@ -33,12 +33,12 @@ class Sight(enum.Enum):
     """A first copy whose id a causal history named before any tap saw it."""
     AGAIN = enum.auto()
     OLD = enum.auto()
-    """Again, and the first copy is beyond the horizon."""
+    """A repetition whose first copy is beyond the retention window."""
 
 
 @native
 class OwnIds:
-    """Follows the id of each broadcast: first copies, rebroadcasts, responses.
+    """Tracks the id of each broadcast: first copies, rebroadcasts, responses.
 
     All arguments are parts of the channel's model.
     """
@@ -87,23 +87,23 @@ class OwnIds:
         self._journal = None
 
     def watch(self, journal: Journal) -> None:
-        """Note from now on what is concluded of the watched messages."""
+        """Record conclusions about the watched messages from now on."""
         self._journal = journal
         self._timing.watch(journal)
         self._segments.watch(journal)
 
     def follow(self, frame: SeenFrame, clock_ms: int) -> Sight:
-        """Count a broadcast by what was seen of its id, and remember the id.
+        """Count a broadcast by the previous frames with its id, and remember the id.
 
         Args:
-            frame: A frame that is no copy.
+            frame: A frame that is not a copy.
             clock_ms: The channel's clock.
         """
         if frame.kind is FrameKind.SYNC and frame.dialect is Dialect.NIM:
             return self._follow_sync(frame, clock_ms)
         if frame.kind is not FrameKind.CONTENT:
-            # By the specification no history names it, and nobody repairs it. To
-            # remember the sync frames of js-waku would nearly double the state.
+            # By the specification no history names it, and no participant repairs it.
+            # Remembering the sync frames of js-waku would nearly double the state.
             return Sight.FIRST
         key = frame.named.fingerprint
         known = self._acknowledgements.get(key)
@@ -121,11 +121,11 @@ class OwnIds:
         return self._age(known.seen_ms, clock_ms)
 
     def knows(self, key: int) -> bool:
-        """Whether an id was seen, and is no message."""
+        """Whether an id was seen, and is not a message."""
         return key in self._seen_ids
 
     def was_seen(self, key: int, clock_ms: int) -> bool:
-        """Whether an id that is named was seen, and is no message.
+        """Whether an id that is named was seen, and is not a message.
 
         Args:
             key: Its fingerprint.
@@ -138,18 +138,18 @@ class OwnIds:
         return True
 
     def forget(self, key: int) -> None:
-        """Forget a content message."""
+        """Drop a content message."""
         message = self._acknowledgements.forget(key)
         self._forgotten.add(message.seen_ms, message.sender, message.lamport)
 
     def forget_seen_id(self, key: int) -> None:
-        """Forget an id that is no message."""
+        """Drop an id that is not a message."""
         seen = self._seen_ids[key]
         self._forgotten.add(seen.seen_ms, seen.sender, seen.lamport)
         del self._seen_ids[key]
 
     def _follow_sync(self, frame: SeenFrame, clock_ms: int) -> Sight:
-        """Follow a sync frame of nim-sds; another one may have had the same id."""
+        """Process a sync frame of nim-sds; another one may have had the same id."""
         key = frame.named.fingerprint
         sender = self._participants.index(frame.sender)
         known = self._seen_ids.get(key)
@@ -168,10 +168,10 @@ class OwnIds:
         return Sight.FIRST if gap is None else Sight.FIRST_AFTER_NAMING
 
     def _came_back(self, frame: SeenFrame, sender: int, clock_ms: int) -> bool:
-        """Count a rebroadcast of what is forgotten; returns whether it is one.
+        """Count a rebroadcast of a forgotten message; returns whether it is one.
 
-        It was requested, or came back before. Otherwise a stranger's high Lamport
-        timestamp would make rebroadcasts of all that a participant sends.
+        It was requested, or returned before. Otherwise a hostile sender's high Lamport
+        timestamp would make everything that a participant sends a rebroadcast.
         """
         key, lamport = frame.named.fingerprint, frame.lamport
         seen = self._seen_ids.get(key)
@@ -186,7 +186,7 @@ class OwnIds:
         ):
             return False
         else:
-            # It may be noted as an id from before the start.
+            # It may be recorded as an id from before the start.
             self._gaps.arrived(frame, clock_ms)
             self._seen_ids[key] = SeenId(
                 0,
@@ -200,7 +200,7 @@ class OwnIds:
         return True
 
     def _age(self, seen_ms: int, clock_ms: int) -> Sight:
-        """Of a rebroadcast, by the clock at the first copy."""
+        """For a rebroadcast, by the clock at the first copy."""
         is_recent = clock_ms <= seen_ms + self._settings.horizon_ms
         return Sight.AGAIN if is_recent else Sight.OLD
 
@@ -217,7 +217,7 @@ class OwnIds:
         self._check_response(frame, clock_ms)
 
     def _first_copy(self, frame: SeenFrame, clock_ms: int) -> Sight:
-        """Begin to follow a content message; it fills the gap that waits for it."""
+        """Start to track a content message; it fills the gap that waits for it."""
         message = self._acknowledgements.first_copy(frame, clock_ms)
         gap = self._arrived(frame, clock_ms)
         self._check_response(frame, clock_ms)
@@ -232,7 +232,7 @@ class OwnIds:
         return Sight.FIRST_AFTER_NAMING
 
     def _arrived(self, frame: SeenFrame, clock_ms: int) -> Gap | None:
-        """End the gap that waits for a first copy; returns it as it was."""
+        """End the gap that waits for a first copy; returns its last state."""
         self._note(frame, "first_copy")
         gap = self._gaps.arrived(frame, clock_ms)
         if gap is not None and gap.state is GapState.LOST:
@@ -251,7 +251,7 @@ class OwnIds:
         self._capacity.response(frame)
         if frame.dialect is Dialect.SPEC and frame.sender:
             if len(self._participants) > self._settings.timed_participants:
-                # Each of them would have to be tried.
+                # Each of them would have to be tested.
                 self._totals.leave_out(LeftOut.RESPONSE)
                 return
             self._timing.responded(

@@ -1,6 +1,6 @@
 """Figures of single participants, for the page of a channel (docs/figures.md, 5).
 
-They leave the job with the totals, packed and bounded: unpacked they would take more
+They leave the job with the totals, encoded and limited: decoded, they would take more
 memory than the totals of thousands of channels, and only the page and the API read
 them.
 """
@@ -17,8 +17,10 @@ from sds_core.observer.sds.participants import Participants
 from sds_core.observer.sds.totals import BloomGauge
 
 MOST_PARTICIPANTS = 100
-"""Participants of a channel with figures of their own, at most: those that lack most,
-then those heard last."""
+"""Maximum number of participants of a channel with figures of their own.
+
+These are the participants that lack most, then those heard last.
+"""
 
 
 class ParticipantFigures(msgspec.Struct, array_like=True, frozen=True):
@@ -31,8 +33,8 @@ class ParticipantFigures(msgspec.Struct, array_like=True, frozen=True):
             received since.
         lacks_since_ms: When a frame first showed that it lacked one of these; None if
             it lacks none.
-        undelivered: Number of these that count as not delivered: it lacked them beyond
-            the deadline.
+        undelivered: Number of these that count as undelivered, because it lacked them
+            beyond the deadline.
         delivered: Deliveries to it that succeeded.
         failed: Deliveries to it that count as lost and are not retracted.
         filter: Its newest bloom filter; None if it is not known.
@@ -56,8 +58,8 @@ class ParticipantTable(msgspec.Struct, array_like=True, frozen=True):
 
     Attributes:
         participants: At most `MOST_PARTICIPANTS`, those that lack most first.
-        others: Number of further participants that ever spoke, those that have been
-            silent for two horizons included.
+        others: Number of further participants that ever sent a frame, including those
+            that have been silent for two retention windows.
     """
 
     participants: list[ParticipantFigures] = []
@@ -75,17 +77,17 @@ def unpack_participants(packed: bytes) -> ParticipantTable:
 def pack_participants(
     participants: Participants, deliveries: Deliveries, capacity: Capacity, spoken: int
 ) -> bytes:
-    """Pack the figures of the participants whose deliveries are followed.
+    """Encode the figures of the participants whose deliveries are tracked.
 
     Args:
         participants: Has their names.
         deliveries: What they received.
         capacity: Has their filters and messages.
-        spoken: Number of participants that ever spoke.
+        spoken: Number of participants that ever sent a frame.
     """
     receivers = deliveries.receivers
     by_time = sorted(receivers, key=participants.last_ms, reverse=True)
-    # Sorting by what they lack keeps the order in time of those that lack as much.
+    # Sorting by what they lack keeps the order in time of those that lack equally many.
     lacking = sorted(
         (by for by in by_time if receivers[by].missing),
         key=lambda by: (len(receivers[by].lost), len(receivers[by].missing)),

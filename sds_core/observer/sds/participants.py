@@ -16,8 +16,8 @@ class Participant(msgspec.Struct, array_like=True):
 
     Attributes:
         name: Participant id.
-        first_ms: Event time of its first frame that is a first copy, Unix ms; None if
-            it was only named.
+        first_ms: Event time of its first first copy, Unix ms; None if it was only
+            named.
         last_ms: Event time of its latest first copy, Unix ms.
     """
 
@@ -41,12 +41,12 @@ class Participants:
         self._limit = settings.remembered
         self._all = state
         self._index = {participant.name: i for i, participant in enumerate(state)}
-        # Those that have spoken, the latest speakers last.
+        # Those that have sent frames, the latest senders last.
         spoken = [one for one in enumerate(state) if one[1].first_ms is not None]
         self._spoken = dict(sorted(spoken, key=lambda one: one[1].last_ms))
 
     def __len__(self) -> int:
-        """Number of participants that spoke or were named."""
+        """Number of participants that sent a frame or were named."""
         return len(self._all)
 
     def index(self, name: str) -> int:
@@ -140,7 +140,7 @@ class Participants:
             else min(participant.first_ms, time_ms)
         )
         participant.last_ms = max(participant.last_ms, time_ms)
-        # Removed first, so that the latest speakers stay last.
+        # Removed first, so that the latest senders stay last.
         self._spoken.pop(index, None)
         self._spoken[index] = participant
         return is_first

@@ -1,4 +1,4 @@
-"""What single participants have received, and its packed form in the state."""
+"""What single participants have received, and its encoded form in the state."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sds_core.observer.columns import pack_set, unpack_set
 WATCHED = 4
 """Number of ids by which a roll-over is detected even if the fill increases.
 
-The first three ids that were held, which a filter drops first, and the newest, which is
-missing after a participant restarts with an old state."""
+These are the first three ids that were held, which a filter drops first, and the
+newest, which is absent after a participant restarts with an old state."""
 
 
 @native
@@ -21,7 +21,7 @@ missing after a participant restarts with an old state."""
 class Receiver:
     """What one participant has received, as far as its frames show.
 
-    Messages are given by their order.
+    Messages are identified by their order.
 
     Attributes:
         checked_to: Messages from this one on were sent after its latest first copy.
@@ -33,9 +33,9 @@ class Receiver:
             the deadline, the latest first; 0 if there is none.
         delivered: Number of deliveries to it that succeeded.
         failed: Number of deliveries to it that count as lost and are not retracted.
-        first, bitmap: See `PackedReceiver`; void once `unpacked` is set.
-        unpacked: The waiting messages, from their first use on: a batch concerns a few
-            receivers of many.
+        first, bitmap: See `PackedReceiver`; invalid once `unpacked` is set.
+        unpacked: The waiting messages, from their first use on, because a batch
+            concerns few of many receivers.
     """
 
     checked_to: int = 0
@@ -65,11 +65,11 @@ class Receiver:
 
 
 class PackedReceiver(msgspec.Struct, array_like=True):
-    """Packed form of a `Receiver`.
+    """Encoded form of a `Receiver`.
 
     Attributes:
         checked_to, missing, lost, watched, returns, delivered, failed: See `Receiver`.
-        first: Least order of the waiting messages.
+        first: Minimum order of the waiting messages.
         waiting: Bitmap of the waiting messages, from `first` on.
     """
 
@@ -85,7 +85,7 @@ class PackedReceiver(msgspec.Struct, array_like=True):
 
     @classmethod
     def of(cls, receiver: Receiver) -> PackedReceiver:
-        """The packed form of a receiver."""
+        """The encoded form of a receiver."""
         first, bitmap = receiver.first, receiver.bitmap
         if receiver.unpacked is not None:
             first, bitmap = pack_set(receiver.unpacked)

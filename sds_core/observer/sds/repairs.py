@@ -14,7 +14,7 @@ from sds_core.wire import Dialect
 
 @native
 class Repairs:
-    """Follows repair episodes by message id."""
+    """Tracks repair episodes by message id."""
 
     _settings: RuleSettings
     _totals: ChannelTotals
@@ -37,11 +37,11 @@ class Repairs:
         deadlines.add_all(Due.EPISODE_EXPIRED, requests.open_until())
 
     def watch(self, journal: Journal) -> None:
-        """Note from now on what is concluded of the watched messages."""
+        """Record conclusions about the watched messages from now on."""
         self._journal = journal
 
     def was_requested(self, key: int) -> bool:
-        """Whether the id was requested within the horizon."""
+        """Whether the id was requested within the retention window."""
         return key in self._requests
 
     def is_live(self, key: int, clock_ms: int) -> bool:
@@ -124,18 +124,18 @@ class Repairs:
 
     @property
     def oldest_ms(self) -> int | None:
-        """Least `Request.latest_ms`; None if there is no request."""
+        """Minimum of `Request.latest_ms`; None if no request is remembered."""
         return self._requests.oldest_ms
 
     def forget_before(self, clock_ms: int) -> None:
-        """Forget ids whose latest request is before this clock, Unix ms."""
+        """Drop ids whose latest request is before this clock, Unix ms."""
         while (oldest_ms := self._requests.oldest_ms) is not None:
             if oldest_ms >= clock_ms:
                 return
             del self._requests[self._requests.first()]
 
     def evict(self) -> None:
-        """Forget the oldest requests beyond the limit; one still open expires."""
+        """Drop the oldest requests beyond the limit; an open one expires."""
         while len(self._requests) > self._settings.remembered:
             key = self._requests.first()
             self._totals.repair_expired += self._requests.is_open(key)

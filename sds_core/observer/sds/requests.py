@@ -1,4 +1,4 @@
-"""Repair requests by message id, and their packed form in the state."""
+"""Repair requests by message id, and their encoded form in the state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sds_core.native import Int64Rows, native
 from sds_core.observer.table import SIGNED, UNSIGNED, Codec, PackedTable, Table
 
 REMEMBERED = 32
-"""Participants and requests remembered for one id, at most: enough to check times."""
+"""Maximum participants and requests remembered for one id: enough to check times."""
 
 
 class Request(msgspec.Struct, array_like=True, gc=False):
@@ -47,7 +47,7 @@ _DECODER = msgspec.msgpack.Decoder(Request)
 
 @native
 class _RequestCodec(Codec[Request]):
-    """Repeats in columns what is asked of many requests at once."""
+    """Copies into columns the values that are read for many requests at once."""
 
     def __init__(self) -> None:
         self.packings = (SIGNED, UNSIGNED, UNSIGNED)
@@ -69,7 +69,7 @@ class _RequestCodec(Codec[Request]):
 class RequestTable(Table[Request]):
     """Requests by fingerprint of the id, in order of the latest request.
 
-    Its time never changes: who requests an id again replaces the entry.
+    Its time never changes: a repeated request replaces the entry.
     """
 
     def __init__(self, packed: PackedTable) -> None:
@@ -87,7 +87,7 @@ class RequestTable(Table[Request]):
         return found
 
     def is_open(self, key: int) -> bool:
-        """Whether the episode of an entry, which there must be, is open."""
+        """Whether the episode of an entry, which must exist, is open."""
         row: int = self._row(key)
         if row < 0:
             return self._added[key].is_open
@@ -96,7 +96,7 @@ class RequestTable(Table[Request]):
 
     @property
     def oldest_ms(self) -> int | None:
-        """Least `Request.latest_ms`; None if there is no request."""
+        """Minimum of `Request.latest_ms`; None if no request is remembered."""
         if self._first < self._rows:
             return self._cells[_LATEST, self._first]
         for one in self._added.values():

@@ -34,7 +34,7 @@ class Named:
         fingerprint: `fingerprint` of the id.
         message_id: The id.
         sender: Sender of the message, from a history entry; empty if unknown.
-        hint: Retrieval hint from a history entry; empty if there is none.
+        hint: Retrieval hint from a history entry; empty if it has none.
     """
 
     fingerprint: int
@@ -46,10 +46,10 @@ class Named:
 @native
 @dataclass(slots=True)
 class SeenFrame:
-    """One frame of a channel, with its place in the topic.
+    """One frame of a channel, with its position in the topic.
 
     Attributes:
-        clock_ms, partition, offset: Place of the frame in the channel; see `order`.
+        clock_ms, partition, offset: Position of the frame in the channel; see `order`.
         time_ms: Record time, Unix ms.
         observer, seq, waku_hash: See `Arrival`.
         content: Fingerprint of the whole frame.
@@ -64,9 +64,9 @@ class SeenFrame:
         sizes: Number of bytes of each part.
         waku_hash_bytes: Waku message hash of a content frame, 32 bytes; empty if
             unknown.
-        history_left_out, requests_left_out: Number of history entries and requests
-            that limits leave out.
-        segment: What the content is a segment of; None if it is none.
+        history_left_out, requests_left_out: Number of history entries and requests that
+            limits drop.
+        segment: The segment that the content is; None if it is not one.
     """
 
     clock_ms: int
@@ -106,7 +106,7 @@ def frames_of(digest: ChannelDigest) -> Iterator[SeenFrame]:
     """Yields the frames of a digest in order of offsets, with their filters.
 
     Raises:
-        DamagedDigest: A row names what the digest does not have, or too little of it.
+        DamagedDigest: A row refers to something that the digest does not contain.
     """
     try:
         yield from _frames_of(digest)
@@ -203,7 +203,7 @@ class _FilterReader:
     _digest: ChannelDigest
     _positions: ReadUint32s
     _changes: ReadUint64s
-    # Whole filters and changed words that were read.
+    # Number of whole filters and of changed words that were read.
     _whole: int
     _read: int
     _filter: Filter | None
@@ -223,7 +223,7 @@ class _FilterReader:
         """Return the next filter.
 
         Args:
-            packed: How it is packed.
+            packed: How it is encoded.
             dialect: Its dialect.
             bits_set: Number of bits that are 1.
             changes_to: End of its slice of the words that differ.

@@ -1,7 +1,7 @@
-"""Ids that were seen and are not followed as messages, and their packed form.
+"""Ids that were seen and are not tracked as messages, and their encoded form.
 
 These are the ids of sync frames of nim-sds, which names and repairs them, and of
-content messages that came back after they were forgotten (docs/figures.md, 2).
+content messages that returned after they were forgotten (docs/figures.md, 2).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class SeenId:
     """The newest first copy with one id.
 
     Attributes:
-        seen_ms: The channel's clock when it was seen, Unix ms; 0 if it came back.
+        seen_ms: The channel's clock when it was seen, Unix ms; 0 if it returned.
         latest_ms: The channel's clock when it was last seen or named, Unix ms.
         sender: Participant index or `UNKNOWN`.
         lamport: Lamport timestamp, in the unit of its dialect.
         dialect: Dialect of the frame.
-        is_content: Whether it is a content message that came back.
+        is_content: Whether it is a content message that returned.
     """
 
     seen_ms: int
@@ -45,7 +45,7 @@ _SEEN, _LATEST, _SENDER, _LAMPORT, _FLAGS = range(1, 6)
 
 @native
 class _SeenIdCodec(Codec[SeenId]):
-    """All of an entry lies in columns."""
+    """All of an entry is in columns."""
 
     def __init__(self) -> None:
         self.packings = (RISING, SIGNED, SIGNED, UNSIGNED, UNSIGNED)

@@ -1,11 +1,12 @@
 """What a view needs of a content that is a segment of a larger payload.
 
 Segments have no mark of their own, so the content of an application may look like one.
-The checks here go beyond `read_segment_header`, which reads any segment that can be
-read: they refuse what no sender of segments writes (docs/figures.md, 13).
+The checks here are stricter than `read_segment_header`: they refuse headers that no
+sender of segments writes (docs/figures.md, 13).
 
-The only data segment of a payload is the whole payload, so its hash is checked: 6 us
-and 3 us per kB on one core, measured with pycryptodome 4.4. No other frame is hashed.
+If a payload has only one data segment, the segment is the whole payload, so its hash is
+checked: 6 us and 3 us per kB on one core, measured with pycryptodome 4.4. No other
+frame is hashed.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ class SeenSegment(NamedTuple):
         place: Position among the segments of its kind, in [0, 256).
         is_parity: Whether it is a parity segment or a data segment.
         data_count, parity_count: Number of segments of each kind, at most 256 together;
-            None if the segment does not say it.
-        whole_bytes: Length of the whole payload; None if the segment does not say it.
-        has_wrong_hash: Whether it is the whole payload, and the hash another one's.
+            None if the segment does not contain it.
+        whole_bytes: Length of the whole payload; None if the segment does not contain
+            it.
+        has_wrong_hash: Whether it is the whole payload, and does not have the hash.
     """
 
     payload: int
@@ -63,7 +65,7 @@ def segment_row(offset: int, content: bytes, sender_id: bytes) -> SegmentRow | N
     if header is None or not _is_plausible(header):
         return None
     segment = SeenSegment(
-        # The hash has a fixed length, so that no two pairs have the same bytes.
+        # The hash has a fixed length, so different pairs never have the same bytes.
         fingerprint(header.payload_hash + sender_id),
         header.index,
         header.is_parity,
@@ -76,7 +78,7 @@ def segment_row(offset: int, content: bytes, sender_id: bytes) -> SegmentRow | N
 
 
 def _has_wrong_hash(header: SegmentHeader) -> bool:
-    """Whether a segment is the whole payload, which does not have the hash."""
+    """Whether a segment is the whole payload, but does not have the hash."""
     is_whole = header.data_count == 1 and not header.is_parity
     return is_whole and payload_hash(header.payload) != header.payload_hash
 
@@ -84,7 +86,8 @@ def _has_wrong_hash(header: SegmentHeader) -> bool:
 def _is_plausible(header: SegmentHeader) -> bool:
     """Whether a sender of segments writes such a header."""
     if not header.payload_hash.translate(None, _PRINTABLE):
-        # A text, such as an id in hexadecimal digits. Of hashes, 1 in 10^13 is one.
+        # A text, such as an id in hexadecimal digits. A hash is one in 1 of 10^13
+        # cases.
         return False
     size, whole, count = len(header.payload), header.whole_bytes, header.data_count
     if not size:

@@ -17,8 +17,8 @@ class SegmentSet(msgspec.Struct, array_like=True):
 
     Attributes:
         data_count, parity_count, whole_bytes: See `SeenSegment`; 0 or None until a
-            segment says it.
-        data, parity: Which segments were seen: bit i is that of place i, little-endian.
+            segment contains it.
+        data, parity: Which segments were seen: bit i is that of index i, little-endian.
         latest_ms: The channel's clock at the latest one, Unix ms.
     """
 
@@ -31,9 +31,9 @@ class SegmentSet(msgspec.Struct, array_like=True):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the payload can be put together from what was seen.
+        """Whether the payload can be reassembled from the seen segments.
 
-        As many segments of any kind as there are data segments are enough.
+        As many segments of any kind as there are data segments suffice.
         """
         seen = _bits(self.data).bit_count() + _bits(self.parity).bit_count()
         return self.data_count is not None and seen >= self.data_count
@@ -44,7 +44,7 @@ class SegmentSet(msgspec.Struct, array_like=True):
         return seen >> segment.place & 1 == 1
 
     def agrees(self, segment: SeenSegment) -> bool:
-        """Whether a segment does not contradict those that were seen."""
+        """Whether a segment does not contradict the seen ones."""
         return (
             _agree(self.data_count, segment.data_count)
             and _agree(self.parity_count, segment.parity_count)
@@ -52,7 +52,7 @@ class SegmentSet(msgspec.Struct, array_like=True):
         )
 
     def add(self, segment: SeenSegment, clock_ms: int) -> None:
-        """Add a segment that agrees with those that were seen."""
+        """Add a segment that agrees with the seen ones."""
         self.data_count = self.data_count or segment.data_count
         self.parity_count = self.parity_count or segment.parity_count
         self.whole_bytes = self.whole_bytes or segment.whole_bytes
@@ -67,8 +67,8 @@ class SegmentsState(msgspec.Struct, array_like=True):
     """Sets of segments by `SeenSegment.payload`, in order of the latest segment.
 
     Attributes:
-        open: Those of incomplete messages.
-        complete: Those of complete messages, of which more segments may come.
+        open: Sets of incomplete messages.
+        complete: Sets of complete messages, of which more segments may arrive.
     """
 
     open: dict[int, SegmentSet] = {}
@@ -76,7 +76,7 @@ class SegmentsState(msgspec.Struct, array_like=True):
 
 
 class Segments:
-    """Follows segmented messages until they are complete or given up."""
+    """Tracks segmented messages until they are complete or dropped."""
 
     def __init__(
         self,
@@ -94,11 +94,11 @@ class Segments:
             deadlines.add(one.latest_ms + self._idle_ms, Due.SEGMENTS_IDLE, key)
 
     def watch(self, journal: Journal) -> None:
-        """Note from now on what is concluded of the watched messages."""
+        """Record conclusions about the watched messages from now on."""
         self._journal = journal
 
     def first_copy(self, segment: SeenSegment, clock_ms: int) -> None:
-        """Follow the first copy of a message whose content is a segment."""
+        """Process the first copy of a message whose content is a segment."""
         if segment.has_wrong_hash:
             self._totals.segments_disagreeing += 1
             return
@@ -110,7 +110,7 @@ class Segments:
         if found is not None and found.has(segment):
             if key in self._open:
                 return
-            # The same payload again, such as a heartbeat that never changes.
+            # The same payload again, for example a heartbeat that never changes.
             del self._complete[key]
             found = None
         if found is None:
@@ -138,14 +138,14 @@ class Segments:
         self._evict()
 
     def idle_passed(self, key: int, deadline_ms: int) -> None:
-        """Give a message up whose missing segments did not come in time."""
+        """Drop a message whose missing segments did not arrive in time."""
         found = self._open.get(key)
         if found is not None and found.latest_ms + self._idle_ms == deadline_ms:
             self._give_up(key)
             self._note(key, "segmented_incomplete", deadline_ms)
 
     def forget_before(self, clock_ms: int) -> None:
-        """Forget complete messages whose latest segment is before this clock."""
+        """Drop complete messages whose latest segment is before this clock."""
         complete = self._complete
         while complete:
             key = next(iter(complete))
@@ -163,7 +163,7 @@ class Segments:
         self._totals.segmented_incomplete += 1
 
     def _evict(self) -> None:
-        """Forget the messages with the oldest latest segment beyond the limit."""
+        """Drop the messages with the oldest latest segment beyond the limit."""
         while len(self._open) > MOST_SEGMENT_SETS:
             self._give_up(next(iter(self._open)))
             self._totals.leave_out(LeftOut.SEGMENT_SET)

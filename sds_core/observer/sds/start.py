@@ -1,4 +1,4 @@
-"""What was sent after the monitor's first sight of a channel (docs/figures.md, 6)."""
+"""Decides what was sent after the monitor's first frame (docs/figures.md, 6)."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Start:
         filters: Filters of the participants.
         heads: Their causal histories.
         start_filters: Filters of the warm-up.
-        seen_ids: Ids that were seen and are no messages, by fingerprint.
-        forgotten: What is forgotten of both.
+        seen_ids: Ids that were seen and are not messages, by fingerprint.
+        forgotten: Bounds of the forgotten ones of both.
     """
 
     _highest: dict[Dialect, int]
@@ -67,9 +67,10 @@ class Start:
             self._highest[frame.dialect] = max(highest, frame.lamport)
 
     def is_before(self, key: int, message: Message | None) -> bool:
-        """Whether an id says nothing about those that stand behind it.
+        """Whether an id proves nothing about the ids after it.
 
-        It was not shown to be sent after the warm-up, or later ones may be forgotten.
+        This is so if it was not shown to be sent after the warm-up, or later ones may
+        be forgotten.
 
         Args:
             key: Its fingerprint.
@@ -86,7 +87,7 @@ class Start:
     def was_held(self, frame: SeenFrame, named: Named) -> bool:
         """Whether a filter of the warm-up holds an id that a frame names.
 
-        False for all but nim-sds: the order of other histories is proof enough.
+        False for all but nim-sds: the order of other histories is sufficient proof.
         """
         return frame.dialect is Dialect.NIM and self._start_filters.held(
             named.message_id

@@ -1,7 +1,7 @@
-"""What participants held when the monitor first saw a channel (docs/figures.md, 6).
+"""Ids that participants held when the monitor started (docs/figures.md, 6).
 
 Causal histories of nim-sds are in the order of delivery, so an id from before the start
-may stand behind later ones. A filter of the warm-up shows that it was there before.
+may follow later ones. A filter of the warm-up shows that it existed before.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.wire import Dialect, count_set_bits
 
 _MOST_SIZES = 2
-"""Filters of different sizes that are stored: a library has one."""
+"""Maximum number of stored filters with different sizes: a library has one size."""
 
 _MOST_BYTES = 65_536
-"""Bytes of a filter that is stored, at most: nim-sds sends 17,980 by default."""
+"""Maximum bytes of a stored filter: nim-sds sends 17,980 by default."""
 
 
 class StartFilter(msgspec.Struct, array_like=True):
@@ -29,7 +29,7 @@ class StartFilter(msgspec.Struct, array_like=True):
 
     Attributes:
         m_bits, k: Size in bits and number of hash functions.
-        bits: Packed bits in the order of nim-sds.
+        bits: Encoded bits in the order of nim-sds.
     """
 
     m_bits: int
@@ -39,12 +39,12 @@ class StartFilter(msgspec.Struct, array_like=True):
 
 @native
 class StartFilters:
-    """Joins the filters that nim-sds sends during the warm-up.
+    """Merges the filters that nim-sds sends during the warm-up.
 
     Args:
         settings: Limit the false-positive rate of the union.
-        totals: Count what the limits leave out.
-        filters: The unions; part of the state, which this keeps changing.
+        totals: Count what the limits drop.
+        filters: The unions; part of the state, which this object keeps changing.
     """
 
     _limit: float
@@ -74,7 +74,7 @@ class StartFilters:
         )
 
     def _add(self, added: Filter) -> bool:
-        """Add a filter; returns False if a limit leaves it out."""
+        """Add a filter; returns False if a limit drops it."""
         used_bytes = -(-added.m_bits // 64) * 8
         if used_bytes > _MOST_BYTES:
             return False
@@ -87,7 +87,7 @@ class StartFilters:
             bits = bits | np.frombuffer(same[0].bits, np.uint8)
         joined = bits.tobytes()
         set_bits = count_set_bits(Dialect.NIM, joined, added.m_bits)
-        # A filter that holds anything would hide all missing dependencies.
+        # A filter that holds any id would hide all missing dependencies.
         union = Filter(Dialect.NIM, *size, joined, set_bits)
         if union.false_positive_rate() > self._limit:
             return False

@@ -1,6 +1,6 @@
-"""Whom and what the failures behind a bad verdict have in common.
+"""What the failures behind a bad verdict have in common, as values.
 
-`causes.py` says from it why a channel fails; `suspicion.py` finds it.
+`causes.py` derives from it why a channel fails; `suspicion.py` finds it.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ import msgspec
 
 
 class Origin(msgspec.Struct, array_like=True, frozen=True):
-    """The participant that sent all messages that failed.
+    """The participant that sent all failed messages.
 
-    A message failed if it is lost to everybody, or to a participant.
+    A message failed if it is lost to all participants, or to one.
 
     Attributes:
         name: Participant id.
         failed: Number of the messages that failed.
-        sent: Messages that it sent from the first of these to the last.
-        arrived: Messages that others sent meanwhile, and that arrived at a participant
-            that lacks one of the failed ones; at any, if they are lost to everybody.
+        sent: Number of messages that it sent from the first of these to the last.
+        arrived: Number of messages that others sent meanwhile, and that arrived at a
+            participant that lacks one of the failed ones; at any participant, if the
+            failed ones are lost to all.
     """
 
     name: str
@@ -28,12 +29,12 @@ class Origin(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Recipient(msgspec.Struct, array_like=True, frozen=True):
-    """The participant to which all messages that failed are lost.
+    """The participant to which all failed messages are lost.
 
     Attributes:
         name: Participant id.
         failed: Number of the messages.
-        arrived: Deliveries of the same messages to others that are shown.
+        arrived: Number of known deliveries of the same messages to others.
     """
 
     name: str
@@ -42,10 +43,10 @@ class Recipient(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Unrequested(msgspec.Struct, array_like=True, frozen=True):
-    """Lost deliveries for which a request was due, while nobody requested anything.
+    """Lost deliveries for which a request was due, while no participant requested any.
 
     A request was due if a later message of the same sender had arrived, and the
-    participant has spoken after the longest time in which it had to ask.
+    participant has sent a frame after the maximum time in which it had to request.
 
     Attributes:
         deliveries: Number of the deliveries.
@@ -59,12 +60,12 @@ class Unrequested(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Abandoned(msgspec.Struct, array_like=True, frozen=True):
-    """Messages that were repeated, are not acknowledged, and are not repeated any more.
+    """Messages whose retries ended without an acknowledgement.
 
     Attributes:
         messages: Number of the messages.
         senders: Ids of their senders, at most 20.
-        least, most: Least and greatest number of retries of one of them.
+        least, most: Minimum and maximum number of retries of one of them.
     """
 
     messages: int
@@ -74,7 +75,7 @@ class Abandoned(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Suspects(msgspec.Struct, array_like=True, frozen=True):
-    """What failures have in common; None where they have not, or it is not known."""
+    """What failures have in common; None where nothing is common or known."""
 
     origin: Origin | None = None
     recipient: Recipient | None = None

@@ -1,8 +1,8 @@
 """Finds what the failures behind a bad verdict have in common.
 
-A cause needs counts that the verdict does not: who sent the messages that failed, who
-else has them, what was requested and what was repeated. They are read from what the
-model remembers anyway, once in a batch, and only while the verdict is bad.
+A cause needs counts that the verdict does not: who sent the failed messages, who else
+has them, what was requested and what was repeated. They are computed from the model's
+memory, once in a batch, and only while the verdict is bad.
 """
 
 from __future__ import annotations
@@ -27,20 +27,23 @@ from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect
 
 _MOST_MESSAGES = 2_000
-"""Messages from the first that failed on, at most; with more, nothing is said."""
+"""Maximum number of messages since the first failed one; with more, it is skipped."""
 
 _MOST_LOST = 50
-"""Lost messages whose senders are looked up, at most; with more, nothing is said."""
+"""Maximum number of lost messages whose senders are looked up."""
 
 _MOST_COMPARED = 20
-"""Participants whose messages are compared, at most."""
+"""Maximum number of participants whose messages are compared."""
 
 _LEAST_SPREAD_MS = 60_000
-"""Time from the first failed message to the last, at least: failures within a minute
-are one event, such as a short absence, which happens to anybody now and then."""
+"""Minimum time from the first failed message to the last.
+
+Failures within a minute are one event, such as a short absence, which may happen to any
+participant.
+"""
 
 _MOST_PAIRS = 200
-"""Failed deliveries of one participant that are looked at, the latest."""
+"""Maximum number of failed deliveries of one participant that are read, the latest."""
 
 
 class Memory(NamedTuple):
@@ -88,7 +91,7 @@ def suspects_of(memory: Memory, clock_ms: int) -> Suspects:
         return Suspects(abandoned=abandoned)
     lost = _lost(memory)
     if lost:
-        # Its sender's latest message before a lost one is looked for.
+        # Its sender's latest message before a lost one is searched for.
         before_ms = min(one.at_ms for one in lost) - memory.settings.verdict_window_ms
         earliest = memory.messages.first_seen_since(before_ms)
         if earliest is not None:
@@ -121,7 +124,7 @@ def _origin(
     if len(senders) != 1 or UNKNOWN in senders:
         return None
     (sender,) = senders
-    # A lost message was sent after the latest one that was seen before it was named.
+    # A lost message was sent after the latest message that was seen before the naming.
     own_ms = [one.at_ms for one in sent.values() if one.sender == sender]
     begins = [max((ms for ms in own_ms if ms < one.at_ms), default=0) for one in lost]
     if 0 in begins:
@@ -138,7 +141,7 @@ def _origin(
     if any(
         not one.missing.keys().isdisjoint(others) for one in memory.receivers.values()
     ):
-        # Somebody lacks what others sent too, if not for long enough yet.
+        # Some participant lacks messages of others too, but not for long enough yet.
         return None
     lacking = {by for lost_to in undelivered.values() for by in lost_to}
     compared = _compared(memory, lacking or memory.receivers)
@@ -225,7 +228,7 @@ def _abandoned(memory: Memory, clock_ms: int) -> Abandoned | None:
         interval_ms = (latest_ms - message.seen_ms) / count
         silent_ms = max(3 * interval_ms, settings.ack_deadline_ms)
         spoke_ms = memory.participants.last_ms(message.sender)
-        # Who says nothing more may be off.
+        # A participant that sends nothing more may be offline.
         if latest_ms + silent_ms < clock_ms and spoke_ms > latest_ms + 2 * interval_ms:
             retries.append(count)
             senders.setdefault(message.sender)
@@ -240,13 +243,13 @@ def _may_lack(memory: Memory, by: int, failed: Mapping[int, _Sent]) -> bool:
 
     Args:
         memory: The parts of the model.
-        by: Index of a participant that is followed.
+        by: Index of a participant that is tracked.
         failed: The messages by order.
     """
     receiver = memory.receivers[by]
     if receiver.waiting and not receiver.waiting.isdisjoint(failed.keys()):
         return True
-    # It may have been off since then, and show later what it lacks.
+    # It may have been offline since then, and show later what it lacks.
     after_ms, until_ms = memory.participants.active_span(by)
     return receiver.checked_to <= max(failed) and any(
         order >= receiver.checked_to
@@ -257,14 +260,14 @@ def _may_lack(memory: Memory, by: int, failed: Mapping[int, _Sent]) -> bool:
 
 
 def _compared(memory: Memory, some: Iterable[int]) -> list[int]:
-    """Return the followed ones of some participants, those heard last."""
+    """Return those of some participants that are tracked, those heard last."""
     followed = [by for by in some if by in memory.receivers]
     followed.sort(key=lambda by: (-memory.participants.last_ms(by), by))
     return followed[:_MOST_COMPARED]
 
 
 def _has(memory: Memory, by: int, order: int, message: _Sent) -> bool:
-    """Return whether a participant was to get a message, and is shown to have it."""
+    """Return whether a participant should have received a message, and has it."""
     receiver = memory.receivers[by]
     after_ms, until_ms = memory.participants.active_span(by)
     return (

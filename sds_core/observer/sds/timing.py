@@ -29,7 +29,7 @@ class RepairTiming:
         self._journal: Journal | None = None
 
     def watch(self, journal: Journal) -> None:
-        """Note from now on what is concluded of the watched messages."""
+        """Record conclusions about the watched messages from now on."""
         self._journal = journal
 
     def requested(
@@ -88,7 +88,7 @@ class RepairTiming:
 def request_due_ms(
     settings: RuleSettings, requester: str, message_id: str, known_ms: int
 ) -> int:
-    """Return when T_req lets a participant request a message, ms as `known_ms`.
+    """Return when T_req allows a participant to request a message, ms.
 
     Args:
         settings: Has T_min and T_max.

@@ -1,9 +1,9 @@
 """Totals of one SDS channel.
 
-Totals live in the query's state, first in each blob, so they are exactly as durable as
-its checkpoint. They leave the job whole: a sink that sets them twice has the same
-numbers. ``docs/figures.md`` defines each figure; the modules in ``figures/`` beside
-this file say where it is published.
+Totals are in the query's state, first in each blob, so they are exactly as durable as
+its checkpoint. They leave the job as absolute values: a sink that sets them twice has
+the same numbers. ``docs/figures.md`` defines each figure; the modules in ``figures/``
+beside this file define where it is published.
 
 Fields are only ever added, at the end and with a default: an older blob then decodes
 into a newer struct.
@@ -35,7 +35,7 @@ class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
         m_bits: Size in bits.
         k: Number of hash functions.
         one_percent_ms: Time when the false-positive rate passes or passed 1 % if the
-            filter grows at the same pace, Unix ms; None if it does not grow.
+            filter continues to grow at its rate, Unix ms; None if it does not grow.
     """
 
     bits_set: int
@@ -55,7 +55,7 @@ class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
 
 
 def fullest(gauges: Sequence[BloomGauge]) -> BloomGauge:
-    """The gauge with the greatest false-positive rate, the first of several."""
+    """The gauge with the maximum false-positive rate, the first of several."""
     return max(gauges, key=lambda gauge: gauge.false_positive_ratio)
 
 
@@ -72,10 +72,10 @@ def _of_fullest(name: str) -> property:
 class ChannelTotals(msgspec.Struct, array_like=True):
     """Everything that leaves the job for one channel.
 
-    Counters run from the checkpoint's first batch; gauges are as of `clock_ms`. Times
-    are event times in Unix milliseconds, or None. `observers` are the taps that showed
-    the channel within the horizon. How each field is added up over channels follows
-    from its type or its annotation, see `sds_core.observer.summing`.
+    Counters start at the checkpoint's first batch; gauges are values at `clock_ms`.
+    Times are event times in Unix milliseconds, or None. `observers` are the taps that
+    showed the channel within the retention window. How each field is added up over
+    channels depends on its type or its annotation, see `sds_core.observer.summing`.
     """
 
     first_event_ms: Annotated[int | None, least] = None
@@ -153,17 +153,16 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 
     verdict_since_ms: int | None = None
 
-    # What limits left out, keyed by `LeftOut` (section 2).
+    # Entries that limits dropped, keyed by `LeftOut` (section 2).
     left_out: dict[str, int] = {}
 
-    # What a bad verdict rests on (section 8). It belongs to the moment: minutes leave
-    # it out.
+    # Evidence of a bad verdict (section 8). It is momentary: minutes omit it.
     evidence: Evidence | None = None
 
-    # Packed `participant_figures.ParticipantTable` (section 5). Of the moment too.
+    # Encoded `participant_figures.ParticipantTable` (section 5). Momentary too.
     participant_table: bytes = b""
 
-    # Rate-limit budget (section 9): greatest share that one participant used, in the
+    # Rate-limit budget (section 9): maximum share that one participant used, in the
     # current epoch and in the last one.
     budget_used_now: Annotated[float, greatest] = 0.0
     budget_used_last: Annotated[float, greatest] = 0.0
@@ -177,8 +176,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     segments_parity: int = 0
     segments_disagreeing: int = 0
 
-    # What the failures behind a bad verdict have in common (section 12). Of the moment
-    # too.
+    # What the failures behind a bad verdict have in common (section 12). Momentary too.
     suspects: Suspects | None = None
 
     @property
@@ -225,7 +223,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 
     @property
     def frames_new(self) -> int:
-        """Frames less sync frames and rebroadcasts; a repeated sync frame is both."""
+        """Frames minus sync frames and rebroadcasts; a repeated sync frame is both."""
         again = self.rebroadcasts_repair + self.rebroadcasts_retry
         return self.frames_content + self.frames_ephemeral - again
 
@@ -238,7 +236,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
         return self.evidence.verdict_without(excused, settings)
 
     def leave_out(self, what: LeftOut, count: int = 1) -> None:
-        """Count what a limit leaves out; 0 is allowed."""
+        """Count entries that a limit drops; 0 is allowed."""
         if count:
             self.left_out[what] = self.left_out.get(what, 0) + count
 
@@ -269,9 +267,9 @@ def remains_of(totals: ChannelTotals) -> ChannelTotals:
 
     Its first and last event time stay too.
 
-    What has not ended can no longer be observed. It ends as if it had been evicted
-    (docs/figures.md, 2): messages in flight as unwitnessed, open gaps as tap gaps,
-    messages whose segments are missing as incomplete.
+    Events that have not ended can no longer be observed. They end as if they had been
+    evicted (docs/figures.md, 2): messages in flight as unwitnessed, open gaps as tap
+    gaps, messages whose segments are missing as incomplete.
     """
     return msgspec.structs.replace(
         counted_part(totals, _GAUGES),

@@ -1,4 +1,4 @@
-"""How a trace says what a channel's view concluded (docs/figures.md)."""
+"""How a trace describes the conclusions of a channel's view (docs/figures.md)."""
 
 from __future__ import annotations
 
@@ -125,4 +125,4 @@ UNDONE: Mapping[str, Sequence[str]] = {
     "missing": ("recovered", "undelivered", "retracted"),
     "gaps_opened": ("gaps_late", "gaps_repaired", "gaps_recovered_late", "gaps_lost"),
 }
-"""What takes a conclusion back, or says more than it."""
+"""Notes that revoke a conclusion, or replace it by a stronger one."""

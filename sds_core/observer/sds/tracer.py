@@ -42,7 +42,7 @@ class SdsTracing:
     is_keyed = True
 
     def may_concern(self, value: bytes, query: Query) -> bool:
-        """Ids and senders are in a frame as they are."""
+        """Ids and senders are contained unchanged in a frame."""
         texts = (query.sender,) if query.sender else query.message_ids
         return any(text.encode() in value for text in texts)
 
@@ -73,7 +73,7 @@ class SdsTracing:
 
 
 class ChannelTracer:
-    """Runs a channel's view on its frames, and follows some messages; see `Tracer`."""
+    """Runs a channel's view on its frames, and tracks some messages; see `Tracer`."""
 
     def __init__(self, subjects: Sequence[Subject], settings: ObserverSettings) -> None:
         self._messages = {
@@ -113,9 +113,9 @@ class ChannelTracer:
         ]
 
     def _passing(self, frames: Iterable[SeenFrame]) -> Iterator[SeenFrame]:
-        """Yield frames to the view; read each after the view has followed it.
+        """Yield frames to the view; read each after the view has processed it.
 
-        So what the view notes meanwhile is what it concluded of this frame.
+        So the notes of the view meanwhile are its conclusions from this frame.
         """
         for frame in frames:
             segment = frame.segment
@@ -141,7 +141,7 @@ class ChannelTracer:
             self._take_notes(frame)
 
     def _read(self, frame: SeenFrame) -> None:
-        """Take the evidence of a frame that is no copy."""
+        """Process the evidence of a frame that is not a copy."""
         messages = self._messages
         for named in frame.history:
             if (message := messages.get(named.fingerprint)) is not None:
@@ -197,7 +197,7 @@ class _Message:
         self._clock_ms = 0
 
     def shown(self, frame: SeenFrame, is_replica: bool) -> None:
-        """Take a frame of the message itself."""
+        """Process a frame of the message itself."""
         self._appear(frame.time_ms)
         if "first_copy_ms" not in self._facts:
             self._facts |= {
@@ -223,13 +223,13 @@ class _Message:
         self._add(frame.time_ms, what, text, frame.sender, tap_name)
 
     def heard(self, frame: SeenFrame) -> None:
-        """Take that a participant spoke."""
+        """Record that a participant sent a frame."""
         self._clock_ms = frame.clock_ms
         if frame.sender and (person := self._person(frame.sender)) is not None:
             person.heard(frame.time_ms, self._appeared_ms)
 
     def named(self, frame: SeenFrame, named: Named) -> None:
-        """Take that a causal history names the message."""
+        """Record that a causal history names the message."""
         if frame.named.fingerprint == named.fingerprint:
             return
         self._appear(frame.time_ms)
@@ -246,7 +246,7 @@ class _Message:
                 person.named_ms = frame.time_ms
 
     def requested(self, frame: SeenFrame, is_held: bool, wait_ms: int | None) -> None:
-        """Take a repair request; `wait_ms` is T_req from when it could notice."""
+        """Process a repair request; `wait_ms` is T_req from when it could notice."""
         self._appear(frame.time_ms)
         text = "requests the message"
         person = self._person(frame.sender)
@@ -259,7 +259,7 @@ class _Message:
         self._frame(frame, "requested", text)
 
     def searched(self, frame: SeenFrame, proves_lack: bool) -> None:
-        """Search a filter for the message."""
+        """Look up the message in a filter."""
         if frame.filter is None or self._appeared_ms is None:
             return
         dialect = self._facts.get("dialect", frame.dialect.value)
@@ -281,7 +281,7 @@ class _Message:
             person.lacked_last_ms = frame.time_ms
 
     def note(self, note: Note, names: tuple[str, ...]) -> None:
-        """Take a conclusion of the view."""
+        """Process a conclusion of the view."""
         self._log.note(note, names)
         if note.what in RULES and note.who:
             person = self._person(note.who)
@@ -293,7 +293,7 @@ class _Message:
         segments: Mapping[tuple[bool, int], SeenSegment],
         observers: Sequence[str],
     ) -> Evidence:
-        """Return what is known.
+        """Return the current state of the trace.
 
         Args:
             segments: Segments of its payload that were seen.
@@ -321,7 +321,7 @@ class _Message:
         )
 
     def _late_steps(self) -> Iterator[Step]:
-        """Yield the steps that are known only when no later one is."""
+        """Yield the steps that are known only when no later one exists."""
         for person in self._people.values():
             last_ms = person.lacked_last_ms
             if last_ms is not None and last_ms != person.lacked_ms:

@@ -39,7 +39,7 @@ class _Messages(msgspec.Struct, array_like=True):
     """Columns of n messages, each of shape (n,).
 
     Attributes:
-        orders, t0s: Packed by `pack_steps`; the other columns by `pack_ints`.
+        orders, t0s: Encoded by `pack_steps`; the other columns by `pack_ints`.
         delays: `seen_ms - t0_ms`.
         flags: Bits in the order above.
         ids, hashes, hints: One for each message; empty if it was not needed any more.
@@ -110,7 +110,7 @@ class _Messages(msgspec.Struct, array_like=True):
 
 
 class OldChannelState(msgspec.Struct, array_like=True):
-    """`ChannelState` as it was."""
+    """`ChannelState` in its former layout."""
 
     clock_ms: int = 0
     swept_ms: int = 0
@@ -152,7 +152,7 @@ def channel_state(data: bytes | memoryview) -> ChannelState:
 
 
 def packed_messages(messages: dict[int, Message]) -> PackedTable:
-    """Messages by fingerprint as a packed table."""
+    """Messages by fingerprint as an encoded table."""
     table = MessageTable(PackedTable())
     for message in messages.values():
         table.add(message)
@@ -160,7 +160,7 @@ def packed_messages(messages: dict[int, Message]) -> PackedTable:
 
 
 def packed_gaps(gaps: dict[int, Gap]) -> PackedTable:
-    """Gaps by fingerprint as a packed table."""
+    """Gaps by fingerprint as an encoded table."""
     table = GapTable(PackedTable())
     for key, gap in gaps.items():
         table[key] = gap
@@ -168,7 +168,7 @@ def packed_gaps(gaps: dict[int, Gap]) -> PackedTable:
 
 
 def packed_requests(requests: dict[int, Request]) -> PackedTable:
-    """Requests by fingerprint as a packed table."""
+    """Requests by fingerprint as an encoded table."""
     table = RequestTable(PackedTable())
     for key, request in requests.items():
         table[key] = request

@@ -1,6 +1,6 @@
 """The table of all figures of an SDS channel; see ``docs/figures.md``.
 
-There is a module for each of that page's sections. To add a figure, add its field to
+Each section of that page has a module. To add a figure, add its field to
 `ChannelTotals` and an entry to one of these modules; metrics, report, pages, charts,
 history and tables of the documentation follow.
 """
@@ -80,7 +80,7 @@ _REPORT_ORDER = (
     "message_id_collisions",
     "deliveries",
     "gaps",
-    # The only path whose place differs from its place in the table.
+    # The only path whose position differs from that in the table.
     "gaps.retracted",
     "repair",
     "repair_timing",
@@ -94,9 +94,11 @@ _REPORT_ORDER = (
     "verdict",
     "reason",
 )
-"""Order of the report of release 0.5.0. Columns of the history have the same order, and
-users load its files by position. So this tuple never changes; new figures follow after
-it."""
+"""Order of the report of release 0.5.0.
+
+Columns of the history have the same order, and users load its files by position. So
+this tuple never changes; new figures follow it.
+"""
 
 CHANNEL_FIGURES = FigureTable(
     ChannelTotals,

@@ -1,4 +1,4 @@
-"""The verdict, and what makes the figures doubtful: docs/figures.md, 2 and 8."""
+"""The verdict, and effects that make figures unreliable: docs/figures.md, 2, 8."""
 
 from __future__ import annotations
 
