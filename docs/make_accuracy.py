@@ -18,7 +18,6 @@ from docs.accuracy_tables import CALM, SECTIONS, Section, percent, wrong_share
 from docs.page_part import table
 from tests.support.accuracy.causes import (
     CAUSE_SCENARIOS,
-    CAUSED,
     KINDS,
     CauseFigures,
     judge,
@@ -102,9 +101,7 @@ def grids(results: Results) -> Iterator[Grid]:
     yield _goals(results)
     for section in SECTIONS:
         yield section_grid(section, results.by_name)
-    yield _catching_up(results)
     yield _causes(results)
-    yield _causes_by_scenario(results)
     yield _mvds(results)
 
 
@@ -203,9 +200,9 @@ def _goals(results: Results) -> Grid:
             f"{stated.right.total():,} of {len(stated.statements):,}",
         ),
         (
-            "an outage of an hour changes nothing",
+            "after an outage of an hour the report is the same to the byte",
             all(one.alike for one in caught_up),
-            f"{sum(one.alike for one in caught_up)} of {len(caught_up)} alike",
+            f"{sum(one.alike for one in caught_up)} of {len(caught_up)}",
         ),
         (
             "no channel is called blind without a gap of its taps",
@@ -224,35 +221,6 @@ def _goals(results: Results) -> Grid:
         "",
         ("goal", "met", "figure"),
         [(goal, "yes" if met else "**no**", figure) for goal, met, figure in goals],
-    )
-
-
-def _catching_up(results: Results) -> Grid:
-    return Grid(
-        "Catching up",
-        "The monitor stops after five minutes of clean traffic and reads the next "
-        f"hour afterwards, with the seeds 1 to {_CATCH_UP_SEEDS}.",
-        ("read", "messages", "alike", "lost", "incidents", "verdicts"),
-        [
-            (
-                how,
-                f"{sum(one.messages for one in found):,}",
-                f"{sum(one.alike for one in found)} of {len(found)}",
-                f"{sum(one.lost for one in found):,}",
-                f"{sum(one.incidents for one in found):,}",
-                ", ".join(sorted(frozenset().union(*(one.verdicts for one in found)))),
-            )
-            for how, found in results.caught_up.items()
-        ],
-        (
-            ("messages", "seen by the tap"),
-            (
-                "alike",
-                "reports, with incidents and every latency, that are byte-identical "
-                "to those of a monitor that never stopped",
-            ),
-            ("lost", "messages and deliveries reported as lost"),
-        ),
     )
 
 
@@ -291,30 +259,6 @@ def _causes(results: Results) -> Grid:
                 "that make this cause; often with too few failures to state it",
             ),
             ("found", "those of them with a right statement"),
-        ),
-    )
-
-
-def _causes_by_scenario(results: Results) -> Grid:
-    return Grid(
-        "Likely causes by scenario",
-        "",
-        ("scenario", "makes", "channels", "with a cause", "right", "wrong"),
-        [
-            (
-                name,
-                ", ".join(sorted(CAUSED.get(name, ()))) or "none",
-                f"{one.bad:,}",
-                f"{one.explained:,}",
-                f"{one.right.total():,}",
-                f"{one.wrong.total():,}",
-            )
-            for name, one in results.causes.items()
-        ],
-        (
-            ("makes", "causes that the scenario makes"),
-            ("channels", "that were failing or degraded at some time"),
-            ("with a cause", "those of them for which one was stated"),
         ),
     )
 

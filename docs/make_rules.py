@@ -1,4 +1,4 @@
-"""Writes docs/rules.md from docs/rules/ and the tests: ``python -m docs.make_rules``.
+"""Writes docs/rules.md from docs/rules/: ``python -m docs.make_rules``.
 
 A test shows a rule by the marker ``@pytest.mark.rule("sds-send-1", ...)``: on a
 function, a class or a parameter, or as ``pytestmark`` of a class or module.
@@ -27,11 +27,12 @@ TESTS = ROOT / "tests"
 _HEAD = """\
 # Rules
 
-Which rules of SDS, SDS-R, the Reliable Channel API, MVDS and WAKU2-SYNC are followed, and which tests show it?
+Which rules do SDS, SDS-R, the Reliable Channel API, MVDS and WAKU2-SYNC have, and how are they followed here?
 
-Made from `docs/rules/` and the markers of the tests by `.venv/bin/python -m docs.make_rules`; do not edit it by hand.
+Made from `docs/rules/` by `.venv/bin/python -m docs.make_rules`; do not edit it by hand.
 
-The page lists every rule for a [participant](participant.md), a [reliable channel](reliable-channel.md), an [MVDS node](mvds.md) or both sides of a [synchronisation](sync.md) in our own words, what ours does differently or more precisely, and the tests that cover it (`git grep NAME tests` finds one), or why none does.
+The page lists every rule for a [participant](participant.md), a [reliable channel](reliable-channel.md), an [MVDS node](mvds.md) or both sides of a [synchronisation](sync.md) in our own words, and what ours does differently or more precisely.
+`git grep -w ID tests` finds the tests that show a rule; without one, the reason stands here.
 MUST, SHOULD and MAY are RFC 2119 keywords; RULE is a statement without one (list item, formula, other requirement), SUGGESTION is advice.
 A rule "of" another one shares its keyword.
 A test compares the numbers of keywords with those of the documents.
@@ -290,9 +291,6 @@ def _ids(expression: ast.expr) -> Iterator[str]:
 
 def page() -> str:
     """Return the whole page."""
-    tests: dict[str, list[str]] = {}
-    for rule_id, file, test in markers():
-        tests.setdefault(rule_id, []).append(f"`{test or Path(file).name}`")
     parts = [_HEAD]
     if run := mutation():
         parts.append(mutation_sentence(run))
@@ -300,7 +298,7 @@ def page() -> str:
         parts.append(rule_mutation_sentence(own))
     for document in documents():
         parts.append(f"## {document.title}\n\n{document.about}\n")
-        parts += (_section(section, tests) for section in document.sections)
+        parts += map(_section, document.sections)
     return "\n".join(parts)
 
 
@@ -325,19 +323,13 @@ def rule_mutation_sentence(run: RuleMutation) -> str:
     )
 
 
-def _section(section: Section, tests: dict[str, list[str]]) -> str:
+def _section(section: Section) -> str:
     return f"### {section.title}\n\n" + "".join(
         f"- `{rule.id}` {rule.keyword}{f' of `{rule.shares}`' * bool(rule.shares)}: "
-        f"{' '.join(filter(None, (rule.text, rule.note)))} "
-        f"{_shown(rule, tests.get(rule.id, []))}\n"
+        f"{' '.join(filter(None, (rule.text, rule.note)))}"
+        f"{f' (No test: {rule.covered_by})' * bool(rule.covered_by)}\n"
         for rule in section.rules
     )
-
-
-def _shown(rule: Rule, tests: list[str]) -> str:
-    if rule.covered_by:
-        return f"(No test: {rule.covered_by})"
-    return f"({', '.join(tests)})"
 
 
 def _number(rule_id: str) -> str:

@@ -68,7 +68,8 @@ def _about(run: SyncRun) -> str:
     lines = [
         "### The run",
         "",
-        f"sds-monitor {run.version}, {run.date}, {run.minutes:g} minutes.",
+        f"sds-monitor {run.version}, {run.date}, {run.minutes:g} minutes; a test "
+        "compares bytes and rounds with those of this version.",
         f"{run.machine}; load before the run {run.load:g}.",
         f"{versions}.",
         f"Every figure is the median of {run.seeds} sets of messages, each of its own "

@@ -54,3 +54,15 @@ def test_link_out_of_the_site_becomes_a_path(site: Path) -> None:
     page = (site / "install/index.html").read_text("utf-8")
     assert "deploy/Dockerfile" in page
     assert "Dockerfile" not in "".join(re.findall('href="([^"]*)"', page))
+
+
+def test_python_api_has_what_the_packages_export(site: Path) -> None:
+    """Under the names that applications import, with their docstrings."""
+    page = (site / "python-api.html").read_text("utf-8")
+    for name in (
+        "connectors.reliable_channel.create_reliable_channel",
+        "sds_core.message_channel.MessageChannel.send",
+        "sds_core.mvds.node.Node.tick",
+        "sds_core.wire.decode",
+    ):
+        assert f'id="{name}"' in page

@@ -61,6 +61,19 @@ def test_file_has_every_row() -> None:
             assert len(cell.sessions) == known.seeds
 
 
+@pytest.mark.parametrize("contender", OURS)
+def test_file_has_the_bytes_and_rounds_of_this_version(contender: str) -> None:
+    """After a change of a protocol run ``make sync-bench``."""
+    number, count, shape = place = (10_000, 100, "recent")
+    items, lacked = messages(number, 1), differing(number, count, shape, 1)
+    whole = ProllyTree(items)
+    here = whole.changed(delete=[items[at] for at in lacked])
+    now = OURS[contender](here, whole, Workload(items, lacked))
+    cell = read_run().find("main", contender, *place)
+    assert cell is not None
+    assert now[:3] == cell.sessions[0][:3]
+
+
 def test_example_prints_what_the_page_says() -> None:
     """It runs as it is."""
     page = make_sync.PART.path.read_text(encoding="utf-8")
