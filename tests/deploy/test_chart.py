@@ -301,7 +301,7 @@ def test_executors_find_the_driver() -> None:
     assert str(published["blocks"]) == spark["spark.driver.blockManager.port"]
     assert service["spec"]["publishNotReadyAddresses"]
     assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
-    # Executors may reach them, and nobody else.
+    # Only executors may reach them.
     *_, rule = chart.get("NetworkPolicy", "sds-monitor")["spec"]["ingress"]
     (peer,) = rule["from"]
     executor = yaml.safe_load(
@@ -310,6 +310,22 @@ def test_executors_find_the_driver() -> None:
     labels = executor["metadata"]["labels"].items()
     assert peer["podSelector"]["matchLabels"].items() <= labels
     assert [p["port"] for p in rule["ports"]] == ["driver", "blocks"]
+
+
+@FOR_HELM
+def test_executors_have_the_files_of_the_driver() -> None:
+    """Certificates for Kafka, at the same path."""
+    chart = rendered(EXECUTORS)
+    text = chart.get("ConfigMap", "sds-monitor")["data"]["executor.yaml"]
+    pods = (chart.pod("sds-monitor"), yaml.safe_load(text)["spec"])
+    ca_file = settings_of(EXECUTORS)["kafka-ca-file"]
+    for pod in pods:
+        (volume,) = (v for v in pod["volumes"] if v["name"] == "secrets")
+        assert volume["secret"]["secretName"] == "sds-monitor-files"
+        (mount,) = (
+            m for m in pod["containers"][0]["volumeMounts"] if m["name"] == "secrets"
+        )
+        assert Path(ca_file).parent == Path(mount["mountPath"])
 
 
 @FOR_HELM

@@ -61,3 +61,13 @@ fsGroup: 10001
 seccompProfile:
   type: RuntimeDefault
 {{- end }}
+
+{{- define "sds-monitor.secret-volume" -}}
+{{- with .Values.secrets.files -}}
+- name: secrets
+  secret:
+    secretName: {{ . }}
+    # Readable by the group of the pod alone.
+    defaultMode: 0440
+{{- end }}
+{{- end }}
