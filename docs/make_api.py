@@ -42,7 +42,7 @@ From 0.18.0 on, as long as an address below `/api/v1` is served:
 - **May change at any time**: sentences (`summary`, `sentence`, `why`, `text`, `error`), the order of keys, the content of `next`, and the pages of the [status page](status-page.md).
   [figures.md](figures.md) defines the figures; the changelog names each definition that changes.
 - **Deprecated** addresses, parameters and keys are marked here, as `deprecated` in the description, and in the changelog under *Deprecated*.
-  They work for at least two further minor versions and six months, and are removed only in a release whose changelog says so first.
+  [Compatibility](compatibility.md#deprecation) says for how long they work.
 - An incompatible change gets addresses of its own below `/api/v2`; those below `/api/v1` are then deprecated.
 
 `/metrics`, `/healthz` and `/readyz` have the same stability; [metrics.md](metrics.md) has the metrics.

@@ -9,6 +9,7 @@ import itertools
 import json
 import re
 import subprocess
+import tarfile
 import textwrap
 import tomllib
 from pathlib import Path
@@ -32,7 +33,11 @@ VALUES = (None, EXECUTORS, EVERYTHING)
 VARIANTS = pytest.mark.parametrize("values", VALUES, ids=lambda name: name or "default")
 PORTS = {"sds-monitor": 9108, "sds-monitor-mirror": 9109, "sds-monitor-audit": 9110}
 FOR_HELM = pytest.mark.needs("helm")
-LINKS = Links("https://sds.example.org", "https://grafana.example.org")
+LINKS = Links(
+    "https://sds.example.org",
+    "https://grafana.example.org",
+    "https://docs.example.org/runbooks",
+)
 
 
 @pytest.fixture(scope="module")
@@ -232,8 +237,11 @@ def test_pods_have_no_rights_that_they_do_not_need(values: str | None) -> None:
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         }
-        # Where they write: temporary files, and state.
-        assert "/tmp" in {m["mountPath"] for m in container["volumeMounts"]}  # noqa: S108
+        # Where they write: temporary files, and what executors fetch.
+        (temporary,) = (v for v in pod["volumes"] if v["name"] == "temporary")
+        assert temporary["emptyDir"] == {}
+        (mount,) = (m for m in container["volumeMounts"] if m["name"] == "temporary")
+        assert container["workingDir"] == mount["mountPath"]
         # Only the driver calls the API of Kubernetes.
         drives = "serviceAccountName" in pod
         assert drives == (values == EXECUTORS and container["name"] == "monitor")
@@ -301,7 +309,7 @@ def test_executors_find_the_driver() -> None:
     assert str(published["blocks"]) == spark["spark.driver.blockManager.port"]
     assert service["spec"]["publishNotReadyAddresses"]
     assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
-    # Executors may reach them, and nobody else.
+    # Only executors may reach them.
     *_, rule = chart.get("NetworkPolicy", "sds-monitor")["spec"]["ingress"]
     (peer,) = rule["from"]
     executor = yaml.safe_load(
@@ -310,6 +318,47 @@ def test_executors_find_the_driver() -> None:
     labels = executor["metadata"]["labels"].items()
     assert peer["podSelector"]["matchLabels"].items() <= labels
     assert [p["port"] for p in rule["ports"]] == ["driver", "blocks"]
+
+
+@FOR_HELM
+def test_package_has_the_generated_files(tmp_path: Path) -> None:
+    """In the chart they are links, which no longer work elsewhere."""
+    done = subprocess.run(
+        ["helm", "package", CHART, "--destination", tmp_path], capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+    with tarfile.open(tmp_path / f"sds-monitor-{version()}.tgz") as archive:
+        packed = {member.name for member in archive if member.isfile()}
+    expected = {f"sds-monitor/files/{path}" for path in files(LINKS)}
+    assert expected <= packed
+
+
+@FOR_HELM
+def test_names_are_short_enough() -> None:
+    """Also those of a release whose name has the 53 characters that Helm allows."""
+    values = ("--values", str(CHART / "ci" / EVERYTHING))
+    done = helm("template", "x" * 53, str(CHART), *values)
+    assert done.returncode == 0, done.stderr
+    sets = [o for o in yaml.safe_load_all(done.stdout) if o["kind"] == "StatefulSet"]
+    assert len(sets) == len(PORTS)
+    # The controller appends a hash for the label of a pod.
+    assert max(len(o["metadata"]["name"]) for o in sets) + len("-0123456789") <= 63
+
+
+@FOR_HELM
+def test_executors_have_the_files_of_the_driver() -> None:
+    """Certificates for Kafka, at the same path."""
+    chart = rendered(EXECUTORS)
+    text = chart.get("ConfigMap", "sds-monitor")["data"]["executor.yaml"]
+    pods = (chart.pod("sds-monitor"), yaml.safe_load(text)["spec"])
+    ca_file = settings_of(EXECUTORS)["kafka-ca-file"]
+    for pod in pods:
+        (volume,) = (v for v in pod["volumes"] if v["name"] == "secrets")
+        assert volume["secret"]["secretName"] == "sds-monitor-files"
+        (mount,) = (
+            m for m in pod["containers"][0]["volumeMounts"] if m["name"] == "secrets"
+        )
+        assert Path(ca_file).parent == Path(mount["mountPath"])
 
 
 @FOR_HELM

@@ -1,5 +1,10 @@
 {{- define "sds-monitor.name" -}}
-{{- if contains "sds-monitor" .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-sds-monitor{{ end -}}
+{{- $name := .Release.Name }}
+{{- if not (contains "sds-monitor" $name) }}
+{{- $name = printf "%s-sds-monitor" $name }}
+{{- end }}
+{{- /* Labels of pods have 63 characters at most, with suffixes of ours and theirs. */}}
+{{- $name | trunc 45 | trimSuffix "-" }}
 {{- end }}
 
 {{- /* Labels that select the pods of all parts, or with "part" those of one. */}}
@@ -58,6 +63,17 @@ runAsNonRoot: true
 runAsUser: 10001
 runAsGroup: 10001
 fsGroup: 10001
+fsGroupChangePolicy: OnRootMismatch
 seccompProfile:
   type: RuntimeDefault
+{{- end }}
+
+{{- define "sds-monitor.secret-volume" -}}
+{{- with .Values.secrets.files -}}
+- name: secrets
+  secret:
+    secretName: {{ . }}
+    # Readable by the group of the pod alone.
+    defaultMode: 0440
+{{- end }}
 {{- end }}
