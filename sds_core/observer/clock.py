@@ -1,7 +1,7 @@
 """Compares this machine's clock with those of Kafka and of whoever stamps records.
 
 Records stamped more than a minute ahead of this clock are dead letters, so a slow clock
-makes dead letters of live records (docs/operations.md, "Clock").
+makes dead letters of live records (docs/clock.md).
 """
 
 from __future__ import annotations
