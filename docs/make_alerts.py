@@ -21,6 +21,7 @@ Which alerts exist, when do they fire, and who should act?
 Made from `dashboards/rules/` by `.venv/bin/python -m docs.make_alerts`; do not edit it by hand.
 The [dashboards page](dashboards.md) shows where rules and limits are.
 Each alert links to its runbook in the [published documentation](dashboards.md#where-the-runbooks-are); the monitor serves the same at `/runbooks/<alert>`.
+Commands of runbooks expect the names of the shipped [systemd units](install.md#as-a-service), [Compose services](compose.md) and [chart](kubernetes.md), the latter in the namespace that `kubectl` uses.
 
 Act on `critical` now and on `warning` today; `info` needs no action.
 Several severities of one alert are several limits or windows.
