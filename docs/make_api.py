@@ -49,7 +49,7 @@ From 0.18.0 on, as long as an address below `/api/v1` is served:
 
 ## For all addresses
 
-- Requests are GET or HEAD. Answers are JSON objects, which no cache stores; [times](operations.md#times-in-json) stand beside their text.
+- Requests are GET or HEAD. Answers are JSON objects, which no cache stores; [times](web-server.md#times-in-json) stand beside their text.
 - If the operator demands it, a request needs a [login](web-access.md): a user with a password, a bearer token, or a client certificate.
 - `channel`, and `id` below `/api/v1/views/{{prefix}}`, name a channel or group; `key` replaces an id that is too long for an address.
 - An unknown parameter or a wrong value gives status 400.

@@ -1,6 +1,6 @@
 """Reads and writes small files of a checkpoint, and reports damage.
 
-docs/operations.md lists all files of a checkpoint. Hadoop's local file system stores a
+docs/checkpoint.md lists all files of a checkpoint. Hadoop's local file system stores a
 checksum beside each file that Spark writes: ``.NAME.crc`` belongs to ``NAME``, and has
 ``crc`` and a zero byte, the size of a chunk in bytes, and the CRC-32 of each chunk.
 Numbers have 4 bytes, big-endian.

@@ -79,7 +79,7 @@ _NO_WORKER_CAUSE = (
 MORE_MEMORY = (
     "if the batch fails again, the next start plans it again in smaller parts; for a "
     "larger heap set PYSPARK_SUBMIT_ARGS='--driver-memory 2g pyspark-shell', for "
-    "smaller batches --max-batch-bytes (docs/operations.md, Memory)"
+    "smaller batches --max-batch-bytes (docs/sizing.md, Memory)"
 )
 """What to do if memory was too small for a batch."""
 

@@ -35,7 +35,7 @@ LABEL_BUDGET = 200
 """Channels that have a metric label of their own (docs/figures.md)."""
 
 FORGET_DAYS = 7
-"""Days of silence after which a channel is forgotten (docs/operations.md)."""
+"""Days of silence after which a channel is forgotten (docs/channels.md)."""
 
 READ_TASKS = 2
 """Workers that read at the same time on one machine."""

@@ -7,10 +7,12 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+README_WORDS = 900
 ROOT = Path(__file__).parents[1]
 LOADED = re.compile(r"""<(?:script|link|img|iframe)[^>]+(?:src|href)="(?:https?:)?//""")
 
@@ -45,6 +47,15 @@ def test_search_finds_runbooks_and_readme(site: Path) -> None:
     overview = (site / "index.html").read_text("utf-8")
     assert 'href="install/"' in overview
     assert ".md" not in "".join(re.findall('href="([^"]*)"', overview))
+
+
+def test_readme_is_short_and_names_the_version() -> None:
+    """A reader finds a door within two minutes."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(text.split()) <= README_WORDS
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    release = project["version"].rpartition(".")[0]
+    assert f"**Version {release}, " in text
 
 
 def test_link_out_of_the_site_becomes_a_path(site: Path) -> None:

@@ -189,7 +189,7 @@ def topic_missing(missing: MissingTopic) -> str:
 
 TOPIC_REMEDY = (
     "create it again: the job then continues as --on-lost-records says "
-    "(docs/operations.md, A topic made anew)"
+    "(docs/topics.md, A recreated topic)"
 )
 """What to do about a missing topic, without a full stop."""
 

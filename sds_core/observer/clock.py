@@ -1,7 +1,7 @@
 """Compares this machine's clock with the clocks of Kafka and of taps.
 
 Records with times more than a minute ahead of this clock become dead letters, so a slow
-clock makes dead letters of live records (docs/operations.md, "Clock").
+clock makes dead letters of live records (docs/clock.md).
 """
 
 from __future__ import annotations

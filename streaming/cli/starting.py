@@ -165,7 +165,7 @@ def end_of_jvm(status: int) -> str:
         how, then = "for lack of memory", MORE_MEMORY
     else:
         how = f"by signal {-status}" if status < 0 else f"with status {status}"
-        then = "if the machine lacked memory, see docs/operations.md, Memory"
+        then = "if the machine lacked memory, see docs/sizing.md, Memory"
     return f"Spark's JVM ended {how}: start again, nothing is lost; {then}"
 
 

@@ -25,7 +25,7 @@ _HEAP_BYTES = _GIB
 """Spark's default heap of the JVM."""
 
 _BESIDE_HEAP_BYTES = _GIB
-"""For RocksDB, the driver and Python workers (docs/operations.md, Memory)."""
+"""For RocksDB, the driver and Python workers (docs/sizing.md, Memory)."""
 
 _STATE_BYTES = _GIB
 """Free space for checkpoint and history: their size for days of a few channels."""

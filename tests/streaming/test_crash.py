@@ -101,9 +101,8 @@ def in_batch(process: subprocess.Popen[bytes], checkpoint: Path, batch: int) -> 
 
 def commands_of_page() -> list[str]:
     """How to back up a running monitor, and how to restore it."""
-    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8")
-    _, _, section = page.partition("### Back up, restore and rebuild\n")
-    blocks = re.findall(r"```sh\n(.*?)```", section.partition("\n### ")[0], re.S)
+    page = (Path(__file__).parents[2] / "docs" / "checkpoint.md").read_text("utf-8")
+    blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
     return [block for block in blocks if "$CHECKPOINT" in block]
 
 

@@ -110,6 +110,23 @@ def test_sql_examples_give_the_promised_result(
         ]
 
 
+def test_example_of_the_readme_counts_the_messages_with_incidents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It runs unchanged; several rows of one incident count once."""
+    text = (make_history.PAGE.parents[1] / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (example,) = [one for one in blocks if "duckdb" in one]
+    monkeypatch.chdir(tmp_path)
+    history = ParquetHistory(Path("state/history"))
+    incidents = [lost("a", lacking={"bob": MONDAY_MS}), lost("b")]
+    history.write(INCIDENTS, incident_rows(*incidents, incidents[0]))
+    exec(example, {})  # noqa: S102 - code of ours
+    row = re.search(r"town.*lost.*", capsys.readouterr().out)
+    assert row is not None
+    assert re.findall(r"\d+", row[0]) == ["2"]
+
+
 def test_what_duckdb_needs_for_time_zones_is_declared() -> None:
     """It is installed with us, and not only because another package brings it."""
     text = (Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8")
