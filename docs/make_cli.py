@@ -23,6 +23,10 @@ PART = PagePart("cli.md", "make_cli", "the reference")
 _SHARED_FROM = 3
 """Commands that take an option, from which on it is listed once for all."""
 
+_RESTART = """\
+After code 2, a restart fails in the same way; after the others, restart a service.
+The [systemd units](operations.md#systemd) do so; Kubernetes restarts always."""
+
 
 class Row(NamedTuple):
     """An option as the page lists it; its cells are Markdown."""
@@ -95,6 +99,7 @@ def block() -> str:
     parts = [
         "## Exit codes",
         exit_codes(),
+        _RESTART,
         "## Commands",
         *_overview(),
         "## Options of several commands",

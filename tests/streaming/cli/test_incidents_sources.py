@@ -292,6 +292,23 @@ def test_wrong_use_is_one_line_and_code_2(flags: list[str], said: str) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_former_name_of_from_report_works_with_a_warning(
+    report: MakeReport, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Until 1.0; the help text has only the new one."""
+    path = str(report(ALL))
+    new = invoke("--from-report", path, "--json")
+    assert caplog.messages == []
+    for old in (
+        invoke("--report", path, "--json"),
+        invoke("--json", SDS_MONITOR_REPORT=path),
+    ):
+        assert (old.exit_code, old.stdout) == (new.exit_code, new.stdout)
+    assert len(caplog.messages) == 2
+    assert caplog.messages[-1].startswith("--report is renamed: use --from-report")
+    assert "  --report" not in invoke("--help").stdout
+
+
 def test_source_on_the_command_line_precedes_others(
     report: MakeReport, history: Path, tmp_path: Path
 ) -> None:

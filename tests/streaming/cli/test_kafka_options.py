@@ -110,7 +110,7 @@ def test_password_on_the_command_line_is_refused(flag: str) -> None:
         (("--kafka-key-file", __file__), "--kafka-key-file is given"),
         (
             ("--kafka-protocol", "SSL", "--kafka-key-file", __file__),
-            "belong together",
+            "give both",
         ),
         (("--kafka-protocol", "SSL", "--kafka-ca-file", "nowhere.pem"), "nowhere.pem"),
         (

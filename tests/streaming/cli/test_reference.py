@@ -153,7 +153,7 @@ def test_units_restart_after_what_the_page_says() -> None:
         assert (
             f"RestartPreventExitStatus={ExitCode.WRONG_USE.value}" in unit.read_text()
         )
-    assert "after 2, a restart fails in the same way" in PAGE.read_text()
+    assert "After code 2, a restart fails in the same way" in PAGE.read_text()
 
 
 def test_a_command_has_the_codes_of_click_for_wrong_use() -> None:
