@@ -104,6 +104,7 @@ chart: install ## Schema of the Helm chart's values, and the manifest made of th
 
 .PHONY: docs-tables
 docs-tables: install ## Pages and parts of pages that are made from the code
+	$(PYTHON) -m docs.make_cli
 	$(PYTHON) -m docs.make_metrics
 	$(PYTHON) -m docs.make_history
 	$(PYTHON) -m docs.make_api

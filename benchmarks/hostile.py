@@ -29,7 +29,7 @@ from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.simulator.records import simulated_records
 from sds_core.simulation.truth import Truth
-from streaming.cli.settings import Number
+from streaming.cli.values import Number
 from tests.support.hostile.mixture import healthy, mixed
 from tests.support.streaming.command import page_of, started
 

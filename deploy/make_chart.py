@@ -20,6 +20,8 @@ from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.settings_table import read_values
 from sds_core.reading import TableError
 from streaming.cli import group
+from streaming.cli.settings import Secret
+from streaming.cli.values import Duration, Number
 
 CHART = Path(__file__).with_name("helm") / "sds-monitor"
 SCHEMA = CHART / "values.schema.json"
@@ -38,7 +40,6 @@ _BY_CHART = {
 """Settings that the templates set."""
 _ENDING = {"from", "from-file", "json", "report", "to", "until-caught-up"}
 """Settings of a command that ends by itself, which a pod does not."""
-_SECRET = "From environment or file only."  # noqa: S105 - words of a help text
 _HEAD = """\
 # Made by `python -m deploy.make_chart` of deploy/helm/sds-monitor; do not edit it by
 # hand. docs/kubernetes.md says how to use it.
@@ -68,6 +69,11 @@ def manifest() -> str:
     return _HEAD + made.stdout
 
 
+_NUMBER: Schema = {"type": "number", "minimum": 0}
+_TEXT_OR_NUMBER: Schema = {"type": ["string", "number"]}
+"""A type of our own: a text, such as 5m, or the number that it stands for."""
+
+
 def _settings() -> Mapping[str, Mapping[str, Schema]]:
     """Return the settings of each place in the values, by their names."""
     run, mirror, audit = (dict(_options(*words)) for words in _COMMANDS)
@@ -79,7 +85,12 @@ def _settings() -> Mapping[str, Mapping[str, Schema]]:
         "run": {name: run[name] for name in run.keys() - common},
         "mirror": {name: mirror[name] for name in mirror.keys() - common - nodes},
         "audit": {name: audit[name] for name in audit.keys() - common - nodes},
-        "observer": {name: {"type": "number", "minimum": 0} for name in _of_model()},
+        "observer": {
+            name: _TEXT_OR_NUMBER
+            if name.endswith("_ms")
+            else {"type": "number", "minimum": 0}
+            for name in _of_model()
+        },
     }
 
 
@@ -90,7 +101,7 @@ def _options(*words: str) -> Iterator[tuple[str, Schema]]:
         command = command.get_command(click.Context(group), word)
     assert command is not None  # noqa: S101 - `_COMMANDS` names commands
     for option in command.params:
-        if isinstance(option, click.Option) and _SECRET not in (option.help or ""):
+        if isinstance(option, click.Option) and not isinstance(option, Secret):
             name = option.opts[0].removeprefix("--")
             if name not in _BY_CHART | _ENDING:
                 yield name, _value(option)
@@ -107,7 +118,9 @@ def _type(kind: click.ParamType[Any]) -> Schema:
     match kind:
         case click.Choice():
             return {"enum": list(kind.choices)}
-        case click.IntRange() | click.FloatRange():
+        case Duration():
+            return _TEXT_OR_NUMBER
+        case click.IntRange() | Number():
             number = "integer" if isinstance(kind, click.IntRange) else "number"
             bounds = {"minimum": kind.min, "maximum": kind.max}
             return {"type": number} | {k: v for k, v in bounds.items() if v is not None}
@@ -115,8 +128,7 @@ def _type(kind: click.ParamType[Any]) -> Schema:
             return {"type": "boolean"}
         case click.Path() | click.types.StringParamType():
             return {"type": "string", "minLength": 1}
-    # A type of our own: a text, or the number that it stands for.
-    return {"type": ["string", "number"]}
+    return _TEXT_OR_NUMBER
 
 
 def _of_model() -> Iterator[str]:

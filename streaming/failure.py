@@ -33,7 +33,7 @@ from streaming.damage import DamagedCheckpoint
 if TYPE_CHECKING:
     from pyspark.errors import StreamingQueryException
 
-_FINAL = (DamagedCheckpoint, TopicReplaced, UnknownBlobVersion)
+_FINAL = (DamagedCheckpoint, RecordsLost, TopicReplaced, UnknownBlobVersion)
 """Errors after which another start fails in the same way."""
 
 
@@ -62,7 +62,6 @@ _FORESEEN = (
     BatchTooLarge,
     InvalidTopic,
     KafkaUnreachable,
-    RecordsLost,
     SecurityUnusable,
     TopicMissing,
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.cli import WRONG_USE
+from streaming.cli.exit_codes import ExitCode
 from tests.support.deployment import ROOT, parameters
 
 UNITS = sorted((ROOT / "deploy").glob("*.service"))
@@ -26,7 +26,7 @@ def test_unit_uses_existing_flags(path: Path) -> None:
     given = parameters(arguments)
     kept = given["checkpoint" if arguments[0] == "run" else "state"]
     assert kept.is_relative_to(Path("/var/lib") / service["StateDirectory"])
-    assert service["RestartPreventExitStatus"] == str(WRONG_USE)
+    assert service["RestartPreventExitStatus"] == str(ExitCode.WRONG_USE.value)
 
 
 def test_both_long_running_commands_have_a_unit() -> None:

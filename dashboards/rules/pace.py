@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-_UNITS_MS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
+from sds_core.durations import duration_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,8 @@ class Pace:
 
     def __call__(self, duration: timedelta) -> str:
         """Return a duration in PromQL, in the largest unit that divides it."""
-        ms = max(1, round(duration / timedelta(milliseconds=1) / self.speed))
-        unit, length = next(
-            (unit, length) for unit, length in _UNITS_MS.items() if ms % length == 0
-        )
-        return f"{ms // length}{unit}"
+        ms = duration / timedelta(milliseconds=1) / self.speed
+        return duration_text(max(1, round(ms)))
 
 
 LIFE = Pace()

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from sds_core.durations import parse_duration_ms
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
-from sds_core.reading import read
+from sds_core.reading import TableError, read
 
 Values = Mapping[str, int | float]
 """Values of some settings, by their names in `ObserverSettings`."""
@@ -63,17 +64,29 @@ def read_values(table: Mapping[str, Any], path: str = "observer") -> Values:
     """Check the values of a table.
 
     Args:
-        table: Names and values.
+        table: Names and values; a duration may be a text such as 5m.
         path: Position of the table, for errors.
 
     Raises:
         sds_core.reading.TableError: A name is unknown, or a value is not allowed.
         ValueError: Values contradict each other.
     """
-    given = msgspec.structs.asdict(read(table, _TABLE, path))
+    plain = {name: _plain(path, name, value) for name, value in table.items()}
+    given = msgspec.structs.asdict(read(plain, _TABLE, path))
     values = {name: value for name, value in given.items() if value is not UNSET}
     settings_of(values)
     return values
+
+
+def _plain(path: str, name: str, value: Any) -> Any:
+    """Return a value of the table, and a duration that is a text in milliseconds."""
+    if not (name.endswith("_ms") and isinstance(value, str)):
+        return value
+    try:
+        return round(parse_duration_ms(value, "ms"))
+    except ValueError as error:
+        place = f"{path}.{name}"
+        raise TableError(place, f"has a wrong value: {error}") from None
 
 
 def settings_of(values: Values) -> ObserverSettings:

@@ -11,51 +11,48 @@ import resource
 import sys
 from contextlib import suppress
 from importlib import import_module
-from importlib.metadata import version
 
 import click
+from click.exceptions import NoSuchCommand
+from rich_click import RichCommandPanel, RichContext, RichHelpFormatter
 
-from connectors.broker.errors import BrokerError
-from connectors.java import JavaMissing
-from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
-from connectors.storage.disk import REMEDIES
+from streaming.cli.commands import CONTEXT, Command, Group
+from streaming.cli.exit_codes import ExitCode
 from streaming.cli.log import logger, requested_format, start_log
 from streaming.cli.signals import end_on_signals
 from streaming.cli.streams import survive_closed_output
 
-FINE = 0
-FINDING = 1
-WRONG_USE = 2
-UNREACHABLE = 3
-
-
-class Unreachable(click.ClickException):
-    """Something that a command needs does not answer."""
-
-    exit_code = UNREACHABLE
-
-
-_COMMANDS = {
-    "prepare": "Make later starts of other commands faster.",
-    "demo": "Run everything on this machine, and compare truth and findings.",
-    "simulate": "Write traffic of simulated participants to Kafka.",
-    "broker": "Run the embedded Kafka broker.",
-    "mirror": "Copy traffic of Waku nodes into Kafka.",
-    "import": "Write a file of records to Kafka.",
-    "audit": "Compare a mirror with a Waku store or with another mirror.",
-    "run": "Run the monitor.",
-    "doctor": "Check what the monitor needs, and say what to do.",
-    "rebuild": "Make a new checkpoint of all that the topic holds.",
-    "replay": "Report on a past window, apart from the live job.",
-    "incidents": "List the messages behind the figures, and why.",
-    "trace": "Print what happened to a message.",
-    "plan": "Look ahead: costs, and when limits are reached.",
-    "forget": "Forget channels that are not used any more.",
-    "inspect": "Decode one frame.",
-    "dead-letter": "List, print and replay records that could not be decoded.",
-    "export": "Write records of a topic to a file.",
+COMMANDS = {
+    "Try it out": {
+        "prepare": "Make later starts of other commands faster.",
+        "demo": "Run everything on this machine, and compare truth and findings.",
+        "simulate": "Write traffic of simulated participants to Kafka.",
+        "broker": "Run the embedded Kafka broker.",
+    },
+    "Bring traffic into Kafka": {
+        "mirror": "Copy traffic of Waku nodes into Kafka.",
+        "audit": "Compare a mirror with a Waku store or with another mirror.",
+        "import": "Write a file of records to Kafka.",
+        "export": "Write records of a topic to a file.",
+    },
+    "Run the monitor": {
+        "run": "Run the monitor.",
+        "doctor": "Check what the monitor needs, and name the remedies.",
+        "rebuild": "Make a new checkpoint from all records of the topic.",
+        "forget": "Forget channels that are no longer used.",
+    },
+    "Find the reason": {
+        "incidents": "List the messages behind the figures, and why they are reported.",
+        "trace": "Print what happened to a message.",
+        "replay": "Report on a past window, apart from the live job.",
+        "inspect": "Decode one frame.",
+        "dead-letter": "List, print and replay records that could not be decoded.",
+    },
+    "Plan": {"plan": "Forecast costs, and when limits are reached."},
 }
-"""Command -> its short help."""
+"""Title of a group of commands -> its commands, with the short help of each."""
+
+_NAMES = tuple(name for commands in COMMANDS.values() for name in commands)
 
 _PLACES = {
     "doctor": "run.doctor_command",
@@ -66,14 +63,14 @@ _PLACES = {
 """Command -> module and function, where that is not the command's own module."""
 
 
-class _LazyGroup(click.Group):
+class _LazyGroup(Group):
     """Imports a command's module when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return list(_NAMES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in _NAMES:
             return None
         place = _PLACES.get(cmd_name, f"{cmd_name.replace('-', '_')}.command")
         module, _, function = place.partition(".")
@@ -86,28 +83,45 @@ class _LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         try:
             return super().resolve_command(ctx, args)
-        except click.exceptions.NoSuchCommand as error:
+        except NoSuchCommand as error:
             # click suggests only commands that are imported already.
-            raise click.exceptions.NoSuchCommand(
-                error.command_name, possibilities=_COMMANDS, ctx=ctx
+            raise NoSuchCommand(
+                error.command_name, possibilities=_NAMES, ctx=ctx
             ) from None
 
-    def format_commands(
-        self, ctx: click.Context, formatter: click.HelpFormatter
+    def format_options(  # type: ignore[override]
+        self, ctx: RichContext, formatter: RichHelpFormatter
     ) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+        """List the commands by their short help, without their modules."""
+        listed = Group(
+            params=self.params,
+            commands=[
+                Command(name=name, help=text)
+                for commands in COMMANDS.values()
+                for name, text in commands.items()
+            ],
+            panels=[
+                RichCommandPanel(title, commands=list(commands))
+                for title, commands in COMMANDS.items()
+            ],
+        )
+        alone = RichContext(listed, help_option_names=ctx.help_option_names)
+        listed.format_options(alone, formatter)
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(version("sds-monitor"), prog_name="sds-monitor")
+@click.group(
+    cls=_LazyGroup,
+    context_settings=CONTEXT,
+)
+@click.version_option(package_name="sds-monitor", prog_name="sds-monitor")
 def group() -> None:
     """Watch the reliability of SDS channels.
 
-    sds-monitor reads SDS traffic mirrored into Kafka and reports, from outside, whether
-    messages are acknowledged, missing and repaired.
+    sds-monitor reads SDS traffic that is mirrored into Kafka. It reports, from outside,
+    whether messages are acknowledged, missing and repaired.
 
-    Exit codes: 0 fine, 1 a finding, 2 wrong use, 3 something needed is unreachable.
+    Exit codes: 0 fine, 1 a finding, 2 wrong use, 3 something needed is unreachable, 4
+    the work failed, 70 unexpected error.
     """
 
 
@@ -125,29 +139,37 @@ def main() -> None:
     # configuration file may name.
     end_on_signals(defer_hangup=arguments[:1] == ["run"])
     try:
-        sys.exit(group(standalone_mode=False) or FINE)
-    except click.exceptions.Abort:
-        sys.exit(FINE)
+        sys.exit(group(standalone_mode=False) or ExitCode.FINE)
+    except click.Abort:
+        sys.exit(ExitCode.FINE)
     except click.ClickException as error:
         _fail(error.format_message(), error.exit_code)
-    except (KafkaUnreachable, TopicMissing, BrokerError, JavaMissing) as error:
-        _fail(str(error), UNREACHABLE)
-    except RecordsLost as error:
-        _fail(str(error), FINDING)
     except Exception as error:
-        if isinstance(error, OSError) and (line := _failed_disk(error)):
-            _fail(line, FINDING)
+        if (foreseen := _foreseen(error)) is not None:
+            _fail(*foreseen)
         logger.critical("unexpected error: %r", error, exc_info=True)
-        sys.exit(FINDING)
+        sys.exit(ExitCode.UNEXPECTED)
 
 
-def _failed_disk(error: OSError) -> str | None:
-    """Return what to do if a disk is full or fails; None if the error is another."""
-    from streaming.failure import with_remedy
+def _foreseen(error: Exception) -> tuple[str, ExitCode] | None:
+    """Return message and exit code of an error that is no bug; None for others."""
+    # Imported here, because most commands end without an error.
+    from connectors.broker.errors import BrokerError
+    from connectors.java import JavaMissing
+    from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
+    from connectors.storage.disk import REMEDIES
 
-    # Nothing but standard output is written by a descriptor alone.
-    line = f"{error.filename or 'output'}: {error.strerror}"
-    return with_remedy(line) if error.errno in REMEDIES else None
+    if isinstance(error, (KafkaUnreachable, TopicMissing, BrokerError, JavaMissing)):
+        return str(error), ExitCode.UNREACHABLE
+    if isinstance(error, RecordsLost):
+        return str(error), ExitCode.WRONG_USE
+    if isinstance(error, OSError) and error.errno in REMEDIES:
+        from streaming.failure import with_remedy
+
+        # Nothing but standard output is written by a descriptor alone.
+        line = f"{error.filename or 'output'}: {error.strerror}"
+        return with_remedy(line), ExitCode.FAILED
+    return None
 
 
 def _fail(message: str, code: int) -> None:

@@ -8,6 +8,8 @@ import click
 
 from connectors.kafka.settings import KafkaSettings
 from connectors.sync_tcp.address import Address, parse_address
+from streaming.cli.commands import Group
+from streaming.cli.config_file import config_option
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.node_options import (
     NodeOptions,
@@ -19,13 +21,8 @@ from streaming.cli.node_options import (
 )
 from streaming.cli.serving_options import Address as WebAddress
 from streaming.cli.serving_options import check_exposure, serving_options
-from streaming.cli.settings import (
-    Number,
-    Parsed,
-    config_option,
-    log_option,
-    setting,
-)
+from streaming.cli.settings import Panel, json_option, log_option, setting
+from streaming.cli.values import Duration, Parsed
 from streaming.cli.window_options import AuditSpan, span_options
 
 SYNC_PORT = 9111
@@ -34,7 +31,7 @@ SYNC_PORT = 9111
 _COMPARE = "compare"
 
 
-class _CompareByDefault(click.Group):
+class _CompareByDefault(Group):
     """Options without a command are those of ``compare``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -52,7 +49,7 @@ class _CompareByDefault(click.Group):
 def command() -> None:
     """Compare a mirror with a Waku store or with another mirror.
 
-    If no command is given, the options are those of compare.
+    If you omit the command, sds-monitor runs `compare`.
     """
 
 
@@ -62,22 +59,29 @@ def command() -> None:
     "--bootstrap localhost:9092 --from 2026-11-24T00:00:00Z --fix",
 )
 @config_option
-@kafka_options(topic_help="Topic of frames: the mirror.")
+@kafka_options(topic_help="Topic that the mirror writes to.")
 @node_options(required=False)
 @setting(
     "--peer",
     type=Parsed("HOST:PORT", parse_address),
-    help="Another mirror: where its `sds-monitor audit serve` listens.",
+    panel=Panel.PEER,
+    help="Address of `sds-monitor audit serve` of another mirror.",
 )
 @peer_access_options
 @traffic_options
 @span_options
-@setting("--fix", is_flag=True, help="Write what the mirror lacks to its topic.")
-@setting("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@setting(
+    "--fix",
+    is_flag=True,
+    panel=Panel.OUTPUT,
+    help="Write the missing messages to the topic of the mirror.",
+)
+@json_option
 @setting(
     "--every",
-    type=Number(1),
-    help="Seconds between two audits; by default there is one only.",
+    type=Duration("s", 1),
+    panel=Panel.TIME,
+    help="Repeat the audit after this time; by default it runs once.",
 )
 @serving_options("the metrics of an audit with --every", 9110)
 @log_option()
@@ -93,19 +97,20 @@ def compare_command(
     every: float | None,
     address: WebAddress,
 ) -> None:
-    """Say whether a mirror has all messages of a store, or of another mirror.
+    """Check that a mirror has all messages of a store, or of another mirror.
 
-    Compares by sender's time and message hash, and prints each message that one side
-    lacks. A store is listed, by the topics given; with another mirror, all messages
-    with a hash are compared, by the hashes of trees. Exit code 1 if the mirror lacks a
-    message in the end.
+    The command compares sender's times and message hashes, and prints each message that
+    one side lacks. From a store, it lists the messages of the given topics. With
+    another mirror, it compares all messages that have a hash.
+
+    If the mirror still lacks a message at the end, the exit code is 1.
     """
     if bool(nodes.urls) == (peer is not None):
-        message = "name the other side: --rest URL of a store, or --peer HOST:PORT"
+        message = "give either --rest URL for a store, or --peer HOST:PORT for a mirror"
         raise click.UsageError(message)
     if every is not None and not span.is_sliding:
         message = (
-            "--every compares the newest messages: use --last, not --from and --to"
+            "--every compares the newest messages: give --last, not --from or --to"
         )
         raise click.UsageError(message)
 
@@ -129,31 +134,35 @@ def compare_command(
     "--state ./audit --sync-host 0.0.0.0 --web-config mutual.yml",
 )
 @config_option
-@kafka_options(topic_help="Topic of frames: the mirror.")
+@kafka_options(topic_help="Topic that the mirror writes to.")
 @setting(
     "--state",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Directory of the tree; a server restarted with it reads only what is new in "
-    "the topic.",
+    panel=Panel.STORAGE,
+    help="State directory. A server restarted with the same directory reads only new "
+    "records.",
 )
 @setting(
     "--sync-host",
     default="127.0.0.1",
-    help="Address for other mirrors. If it is not loopback, --web-config must require "
-    "client certificates, or have a certificate and peer_tokens.",
+    panel=Panel.PEER,
+    help="Address on which to listen for other mirrors. If it is not loopback, "
+    "--web-config must require client certificates, or have peer_tokens.",
 )
 @setting(
     "--sync-port",
     type=click.IntRange(0, 65535),
     default=SYNC_PORT,
-    help="Port for other mirrors; 0 for any free one.",
+    panel=Panel.PEER,
+    help="Port for other mirrors; 0 selects a free one.",
 )
 @setting(
     "--keep-days",
-    type=Number(0.01),
+    type=Duration("d", 0.01),
     default=7.0,
-    help="Days of messages that are compared, by sender's time.",
+    panel=Panel.TIME,
+    help="Maximum age of messages that are compared, by sender's time.",
 )
 @serving_options("the server's metrics", 9112, shared=("insecure_web",))
 @log_option()
@@ -166,7 +175,7 @@ def serve_command(
     address: WebAddress,
     insecure_web: bool,
 ) -> None:
-    """Let other mirrors compare themselves with this one, and copy what they lack."""
+    """Let other mirrors compare themselves with this one, and copy missing messages."""
     check_exposure(
         "--sync-host",
         sync_host,

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import click
 
-from streaming.cli.settings import config_option, log_option, setting
+from streaming.cli.commands import Command
+from streaming.cli.config_file import config_option
+from streaming.cli.settings import Panel, log_option, setting
 
 
 @click.command(
     "broker",
+    cls=Command,
     epilog="Example: sds-monitor broker --port 9092 --dir ./kafka",
 )
 @config_option
@@ -18,22 +21,22 @@ from streaming.cli.settings import config_option, log_option, setting
     "--port",
     type=click.IntRange(0, 65535),
     default=9092,
-    help="Port on loopback; 0 for any free one.",
+    help="Port on loopback; 0 selects a free one.",
 )
 @setting(
     "--dir",
     "directory",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Directory of the records; by default a temporary one.",
+    panel=Panel.STORAGE,
+    help="Directory for the records; by default a temporary one.",
 )
-@setting(
-    "--fetch-only", is_flag=True, help="Only fetch and verify the broker, then end."
-)
+@setting("--fetch-only", is_flag=True, help="Download and verify the broker, then end.")
 @log_option()
 def command(port: int, directory: Path | None, fetch_only: bool) -> None:
-    """Run a single-node Kafka broker on this machine, for trying things out.
+    """Run a Kafka broker on this machine, to try things out.
 
-    The broker is fetched once, verified and cached. It ends with this command.
+    The command downloads the broker once, and verifies and caches it. The broker stops
+    when the command ends.
     """
     from streaming.cli.actions import broker
 
@@ -43,14 +46,14 @@ def command(port: int, directory: Path | None, fetch_only: bool) -> None:
         broker.run(port, directory)
 
 
-@click.command("prepare", epilog="Example: sds-monitor prepare")
+@click.command("prepare", cls=Command, epilog="Example: sds-monitor prepare")
 @config_option
 @log_option()
 def prepare_command() -> None:
     """Prepare this machine, so that other commands start in half the time.
 
-    Fetches the embedded broker, and archives the Java classes that the broker and
-    Spark load when they start. Does nothing if that was done before. Needs 250 MB.
+    The command downloads the embedded broker, and archives the Java classes that the
+    broker and Spark load at startup. It needs 250 MB, and skips what exists already.
     """
     from streaming.cli.actions.broker import prepare
 

@@ -18,13 +18,14 @@ from connectors.files.channel_table import (
 )
 from sds_core.observer.channel_table import ChannelTable
 from streaming.cli.log import logger
-from streaming.cli.settings import setting
+from streaming.cli.settings import Panel, setting
 from streaming.cli.signals import DeferredHangup
 
 channels_option = setting(
     "--channels",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="TOML file with names, objectives, labels and silences of channels.",
+    panel=Panel.CHANNELS,
+    help="TOML file with names, SLOs, labels and mutings of channels.",
 )
 
 
@@ -68,7 +69,7 @@ class ChannelTableFile:
                 # Half of a file that is being written must not end every silence.
                 raise BadChannelTable(self._path, "has no entry: write one")
         except BadChannelTable as error:
-            logger.error("the channel table stays as it was: %s", error)
+            logger.error("the channel table remains unchanged: %s", error)
             return None
         logger.info("channel table read again: %s", _counted(len(entries)))
         return ChannelTable(entries)

@@ -13,8 +13,11 @@ from connectors.kafka.settings import (
 )
 from sds_core.reason import Reason
 from sds_core.text import shown
+from streaming.cli.commands import Group
+from streaming.cli.config_file import config_option
 from streaming.cli.kafka_options import kafka_options
-from streaming.cli.settings import Parsed, Time, config_option, setting
+from streaming.cli.settings import Panel, json_option, setting
+from streaming.cli.values import Parsed, Time
 
 if TYPE_CHECKING:
     # At run time they would import a Kafka client, which --help does not need.
@@ -23,10 +26,11 @@ if TYPE_CHECKING:
 
 @click.group(
     "dead-letter",
+    cls=Group,
     epilog="Example: sds-monitor dead-letter list --bootstrap localhost:9092",
 )
 def command() -> None:
-    """Look at records that could not be decoded, and replay those that now can."""
+    """List, print and replay records that could not be decoded."""
 
 
 def _common_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -37,7 +41,8 @@ def _common_options(command: Callable[..., None]) -> Callable[..., None]:
             setting(
                 "--dead-letter-topic",
                 default=DEAD_LETTER_TOPIC,
-                help="Topic of the dead letters.",
+                panel=Panel.KAFKA,
+                help="Topic that contains the dead letters.",
             ),
         )
     ):
@@ -48,7 +53,8 @@ def _common_options(command: Callable[..., None]) -> Callable[..., None]:
 _reason_option = setting(
     "--reason",
     type=click.Choice([reason.value for reason in Reason]),
-    help="Only dead letters with this reason.",
+    panel=Panel.SOURCE,
+    help="Select dead letters with this reason.",
 )
 
 
@@ -58,7 +64,7 @@ def _parse_place(text: str) -> RecordSource:
 
     source = parse_source(text)
     if source is None:
-        message = f"{shown(text)} is no TOPIC:PARTITION:OFFSET"
+        message = f"{shown(text)} is no source: use TOPIC:PARTITION:OFFSET"
         raise ValueError(message)
     return source
 
@@ -73,20 +79,26 @@ _PLACE = Parsed("TOPIC:PARTITION:OFFSET", _parse_place)
 )
 @_common_options
 @_reason_option
-@setting("--channel", help="Only dead letters whose key is this channel.")
+@setting(
+    "--channel",
+    panel=Panel.SOURCE,
+    help="Select dead letters whose key is this channel.",
+)
 @setting(
     "--since",
     "since_ms",
     type=Time(),
-    help="Only dead letters whose record has this time or a later one.",
+    panel=Panel.SOURCE,
+    help="Select dead letters whose record has this time or a later one.",
 )
 @setting(
     "--limit",
     type=click.IntRange(1),
     default=100,
-    help="Maximum number of dead letters to list; the summary counts all.",
+    panel=Panel.OUTPUT,
+    help="Maximum number of dead letters in the list. The summary counts all.",
 )
-@setting("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@json_option
 def list_command(
     kafka: KafkaSettings,
     dead_letter_topic: str,
@@ -96,10 +108,10 @@ def list_command(
     limit: int,
     as_json: bool,
 ) -> None:
-    """List dead letters; exit code 1 if there are any.
+    """List dead letters, the newest first.
 
-    The one written last comes first. A record is listed once, although a crash may have
-    written it twice.
+    A record that a crash wrote twice appears once. If there are dead letters, the exit
+    code is 1.
     """
     from streaming.cli.actions.dead_letter_list import LetterFilter, list_letters
 
@@ -113,7 +125,7 @@ def list_command(
     "--bootstrap localhost:9092",
 )
 @_common_options
-@setting("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @click.argument(
     "source",
     metavar="SOURCE",
@@ -126,10 +138,10 @@ def show_command(
     as_json: bool,
     source: RecordSource,
 ) -> None:
-    """Print the dead letter of SOURCE, what is wrong with it, and what to do.
+    """Print the dead letter of SOURCE, its error, and the remedy.
 
-    SOURCE is TOPIC:PARTITION:OFFSET, as the list prints it. Exit code 1 if the record
-    still cannot be used.
+    SOURCE is TOPIC:PARTITION:OFFSET, as `list` prints it. If the record is still
+    invalid, the exit code is 1.
     """
     from streaming.cli.actions.dead_letter_show import print_letter
 
@@ -143,16 +155,21 @@ def show_command(
 )
 @_common_options
 @_reason_option
-@setting("--all", "all_letters", is_flag=True, help="Replay all dead letters.")
+@setting(
+    "--all",
+    "all_letters",
+    is_flag=True,
+    panel=Panel.SOURCE,
+    help="Select all dead letters.",
+)
 @setting(
     "--topic",
     "target",
-    help="Write to this topic; by default to that of each source.",
+    panel=Panel.KAFKA,
+    help="Topic to write to; by default the one from which the record came.",
 )
-@setting("--force", is_flag=True, help="Write records that still cannot be used too.")
-@setting(
-    "--dry-run", is_flag=True, help="Print what would be written, and write nothing."
-)
+@setting("--force", is_flag=True, help="Also write records that are still invalid.")
+@setting("--dry-run", is_flag=True, help="Print the records, and write nothing.")
 @click.argument(
     "sources",
     metavar="[SOURCE]...",
@@ -170,15 +187,17 @@ def replay_command(
     dry_run: bool,
     sources: tuple[RecordSource, ...],
 ) -> None:
-    """Write dead letters back to their topic, if they can be used now.
+    """Write dead letters that are now valid back to their topic.
 
-    Key, value, time and headers are those of the record, with source: replay. Their
-    times are old: a record more than an hour behind the monitor's clock only counts as
-    a frame. The dead letters stay where they are, and nothing records that they were
-    replayed: do it once. Exit code 1 if a dead letter was refused or does not exist.
+    The new record has the key, value, time and headers of the old one, and the header
+    source: replay. If its time is more than an hour behind the monitor's clock, it
+    counts only as a frame.
+
+    The dead letters remain in their topic, and nothing marks them as replayed: replay
+    them once. If a dead letter is refused or does not exist, the exit code is 1.
     """
     if sum((bool(sources), reason is not None, all_letters)) != 1:
-        message = "choose: SOURCE..., or --reason, or --all"
+        message = "give one of SOURCE..., --reason and --all"
         raise click.UsageError(message)
 
     from streaming.cli.actions.dead_letter_replay import Replay

@@ -8,41 +8,53 @@ import click
 
 from connectors.simulator import scenario_names
 from streaming.cli.channels import channel_table, channels_option
+from streaming.cli.commands import Command
+from streaming.cli.config_file import config_option
 from streaming.cli.log import LogFormat
 from streaming.cli.serving_options import Address, serving_options
-from streaming.cli.settings import Number, config_option, log_option, setting
+from streaming.cli.settings import Panel, log_option, setting
+from streaming.cli.values import Duration
 
 RECORDED = "recorded"
 """Name of the traffic of real participants, beside the names of the scenarios."""
 
 
-@click.command("demo", epilog="Example: sds-monitor demo --duration 60")
+@click.command("demo", cls=Command, epilog="Example: sds-monitor demo --duration 60")
 @config_option
 @setting(
     "--scenario",
     default=RECORDED,
-    help=f"Traffic to play: {RECORDED!r} comes from real @waku/sds participants; "
-    f"simulated are {', '.join(scenario_names())}, or a TOML file.",
+    panel=Panel.TRAFFIC,
+    help=f"Traffic to play: {RECORDED!r} is traffic of real @waku/sds participants. "
+    f"Simulated scenarios are {', '.join(scenario_names())}, or a TOML file.",
 )
 @setting(
-    "--seed", type=click.IntRange(0), help="Random seed of a simulated scenario.  [1]"
+    "--seed",
+    type=click.IntRange(0),
+    panel=Panel.TRAFFIC,
+    show_default="1",
+    help="Random seed of a simulated scenario.",
 )
 @setting(
     "--duration",
-    type=Number(0),
+    type=Duration("s", 0),
     default=20.0,
-    help="Seconds over which the traffic is played.",
+    panel=Panel.TRAFFIC,
+    help="Time in which the traffic is played.",
 )
 @setting(
     "--report",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the report to this file at the end.",
+    panel=Panel.OUTPUT,
+    help="Write the report to this file when the job ends.",
 )
 @serving_options("page and metrics", 9108, with_host=False)
 @setting(
     "--keep/--no-keep",
     default=None,
-    help="Serve the page until Ctrl-C after the end.  [default: on a terminal]",
+    panel=Panel.WEB,
+    show_default="on a terminal",
+    help="After the traffic, serve the page until Ctrl-C.",
 )
 @channels_option
 @log_option(exposed=True)
@@ -58,12 +70,14 @@ def command(
 ) -> None:
     """Run everything on this machine: Kafka, traffic, the job, metrics and page.
 
-    Ends with a table of the traffic's truth beside what the monitor found; exit code
-    1 if they differ.
+    At the end, a table compares the truth about the traffic with the findings of the
+    monitor. If they differ, the exit code is 1.
     """
     table = channel_table(channels)
     if scenario == RECORDED and seed is not None:
-        message = "--seed: the recording has no random part; choose a --scenario"
+        message = (
+            "--seed needs a simulated --scenario: the recording has no random part"
+        )
         raise click.UsageError(message)
 
     from streaming.cli.actions.demo import Demo, recorded_traffic, simulated_traffic

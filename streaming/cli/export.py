@@ -7,14 +7,17 @@ from pathlib import Path
 import click
 
 from connectors.kafka.settings import KafkaSettings
+from streaming.cli.commands import Command
+from streaming.cli.config_file import config_option
 from streaming.cli.kafka_options import kafka_options
-from streaming.cli.settings import config_option, setting
+from streaming.cli.settings import Panel, setting
 from streaming.cli.window_options import window_options
 from streaming.settings import Window
 
 
 @click.command(
     "export",
+    cls=Command,
     epilog="Example: sds-monitor export --bootstrap localhost:9092 "
     "--from 2026-11-21T08:00:00Z --to 2026-11-21T09:00:00Z frames.jsonl.xz",
 )
@@ -24,7 +27,8 @@ from streaming.settings import Window
     "--channel",
     "channels",
     multiple=True,
-    help="Only this channel, and the heartbeats of the taps; may be repeated.",
+    panel=Panel.CHANNELS,
+    help="Write only records of this channel, and heartbeats of taps. Repeatable.",
 )
 @window_options(required=False)
 @click.argument(
@@ -35,11 +39,13 @@ from streaming.settings import Window
 def command(
     kafka: KafkaSettings, channels: tuple[str, ...], window: Window, file: Path
 ) -> None:
-    """Write the records of a topic to FILE, exactly and in order of time.
+    """Write the records of a topic to FILE, unchanged and in order of time.
 
-    One record a line; a file named .xz or .gz is compressed. Reads what the topic
-    holds now, bounds included, and changes nothing in Kafka. The file appears, or
-    replaces another, when it is complete; sds-monitor import writes it to a topic.
+    FILE has one record a line. If its name ends with .xz or .gz, it is compressed. The
+    command reads the records that the topic contains now, and changes nothing in Kafka.
+    An existing file is replaced when the new one is complete.
+
+    `sds-monitor import` writes the file to a topic.
     """
     from streaming.cli.actions.export import export
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
-from streaming.cli.settings import config_option, setting
+from streaming.cli.commands import Command
+from streaming.cli.config_file import config_option
+from streaming.cli.settings import Panel, setting
 
 
 @click.command(
     "forget",
+    cls=Command,
     epilog="Example: sds-monitor forget old-channel --checkpoint ./state",
 )
 @config_option
@@ -18,18 +22,29 @@ from streaming.cli.settings import config_option, setting
     "--checkpoint",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Directory of the state of the monitor.",
+    panel=Panel.STORAGE,
+    help="State directory of the monitor.",
 )
+@setting("--dry-run", is_flag=True, help="Print the channels, and forget none of them.")
+@setting("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.argument("channels", metavar="CHANNEL...", nargs=-1, required=True)
-def command(checkpoint: Path, channels: tuple[str, ...]) -> None:
+def command(
+    checkpoint: Path, dry_run: bool, yes: bool, channels: tuple[str, ...]
+) -> None:
     """Forget channels before they have been silent for --forget-days.
 
-    CHANNEL is the id of a channel. A running monitor forgets it within seconds, another
-    one when it starts next. The channel leaves page and metrics; the history keeps its
-    minutes and incidents, and sums over all channels keep what it counted. If it sends
+    CHANNEL is the id of a channel. A running monitor forgets it within seconds. If no
+    monitor runs, the next one forgets it at startup.
+
+    The channel disappears from page and metrics. The history keeps its incidents and
+    per-minute aggregates, and sums over all channels keep its counts. If it sends
     again, it is a new channel.
     """
+    if not (dry_run or yes or sys.stdin.isatty()):
+        message = "standard input is no terminal: give --yes, or --dry-run"
+        raise click.UsageError(message)
+
     from sds_core.observer.protocols import ROOT_KIND
     from streaming.cli.actions.forget import forget
 
-    forget(checkpoint, channels, ROOT_KIND)
+    forget(checkpoint, channels, ROOT_KIND, dry_run=dry_run, is_confirmed=yes)

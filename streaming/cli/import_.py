@@ -7,34 +7,40 @@ from pathlib import Path
 import click
 
 from connectors.kafka.settings import MAX_PARTITIONS, KafkaSettings
+from streaming.cli.commands import Command
+from streaming.cli.config_file import config_option
 from streaming.cli.kafka_options import kafka_options
-from streaming.cli.settings import Number, config_option, log_option, setting
+from streaming.cli.settings import Panel, log_option, setting
+from streaming.cli.values import Number
 
 
 @click.command(
     "import",
+    cls=Command,
     epilog="Example: sds-monitor import --bootstrap localhost:9092 "
     "--restamp frames.jsonl.xz",
 )
 @config_option
-@kafka_options(topic_help="Topic of frames; created if it is missing.")
+@kafka_options(topic_help="Topic to write frames to. If it is missing, it is created.")
 @setting(
     "--partitions",
     type=click.IntRange(1, MAX_PARTITIONS),
-    help="Partitions of the topic, if it is created; by default as many as the "
-    "records of the file need.",
+    panel=Panel.KAFKA,
+    help="Number of partitions if the command creates the topic; by default as many "
+    "as the records need.",
 )
 @setting(
     "--speed",
     type=Number(0),
     default=0.0,
-    help="Seconds of record time per second; 0 for as fast as possible.",
+    panel=Panel.TIME,
+    help="Seconds of record time per second; 0 writes as fast as possible.",
 )
 @setting(
     "--restamp",
     is_flag=True,
-    help="Move all record times by the same amount, so that the last record is "
-    "written at its own time.",
+    panel=Panel.TIME,
+    help="Shift all record times so that the last record has the current time.",
 )
 @log_option()
 @click.argument(
@@ -51,9 +57,9 @@ def command(
 ) -> None:
     """Write the records of FILE to a topic.
 
-    FILE has records that sds-monitor export wrote, or answers of a Waku node's REST
-    API, one a line; it may be compressed (.xz, .gz). Checks every line before it writes
-    anything.
+    FILE contains records that `sds-monitor export` wrote, or answers of the REST API of
+    a Waku node, one a line. It may be compressed (.xz, .gz). The command checks every
+    line before it writes the first record.
     """
     from streaming.cli.actions.import_ import import_records
 

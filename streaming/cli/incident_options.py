@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
-from streaming.cli.settings import Time, nearest_given, option_group, setting
+from streaming.cli.log import logger
+from streaming.cli.settings import Panel, nearest_given, option_group, setting
+from streaming.cli.values import Time
 
 DEFAULT_API = "http://127.0.0.1:9108"
 
@@ -40,54 +42,77 @@ class IncidentFilter(NamedTuple):
 
 
 def _source(
-    report: Path | None, api: str | None, history: Path | None, views: str | None
+    from_report: Path | None,
+    report: Path | None,
+    api: str | None,
+    history: Path | None,
+    views: str | None,
 ) -> IncidentSource:
     """Return the source that is given nearest: by option, environment or file."""
-    places: dict[str, Any] = {"report": report, "api": api, "history": history}
-    name = nearest_given(*places)
-    return IncidentSource(**({name: places[name]} if name else {}), views=views)
+    name = nearest_given("from_report", "report", "api", "history")
+    match name:
+        case "api":
+            return IncidentSource(api=api or DEFAULT_API, views=views)
+        case "history":
+            return IncidentSource(history=history, views=views)
+        case "report":
+            logger.warning(
+                "--report is renamed: use --from-report, SDS_MONITOR_FROM_REPORT, or "
+                "from-report in the --config file"
+            )
+    return IncidentSource(from_report if name == "from_report" else report, views=views)
 
 
 source_options = option_group(
     "source",
     (
         setting(
+            "--from-report",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="Read incidents from a report that a job with --report-detail wrote.",
+        ),
+        # Its name until 1.0; elsewhere --report writes a report.
+        setting(
             "--report",
             type=click.Path(dir_okay=False, path_type=Path),
-            help="Read incidents from a report that was written with --report-detail.",
+            hidden=True,
         ),
         setting(
             "--api",
             metavar="URL",
-            help=f"Read incidents from a running monitor.  [default: {DEFAULT_API}]",
+            show_default=DEFAULT_API,
+            help="Read incidents from a running monitor at this URL.",
         ),
         setting(
             "--history",
             type=click.Path(path_type=Path),
             metavar="DIR",
-            help="Read incidents from the directory of a history.",
+            help="Read incidents from the history in this directory.",
         ),
         setting(
             "--views",
             metavar="PREFIX",
-            help="Incidents of another protocol, named as in the address of its page: "
-            "--channel is then the name of one of its views.",
+            help="Read incidents of another protocol. PREFIX is that of the address of "
+            "its page; --channel is then the name of one of its views.",
         ),
     ),
     _source,
+    panel=Panel.SOURCE,
 )
 
 filter_options = option_group(
     "selection",
     (
-        setting("--channel", help="Only incidents of this channel."),
+        setting("--channel", help="Show only incidents of this channel."),
         setting(
             "--since",
             "since_ms",
             type=Time(),
-            help="Only incidents found since then, and those that are unresolved.",
+            help="Show only incidents found at this time or later, and those that are "
+            "unresolved.",
         ),
-        setting("--standing", is_flag=True, help="Only unresolved incidents."),
+        setting("--standing", is_flag=True, help="Show only unresolved incidents."),
     ),
     IncidentFilter,
+    panel=Panel.CHANNELS,
 )

@@ -7,17 +7,20 @@ from pathlib import Path
 import click
 
 from streaming.cli.channels import channel_table, channels_option
+from streaming.cli.commands import Command
+from streaming.cli.config_file import config_option
 from streaming.cli.incident_options import (
     IncidentFilter,
     IncidentSource,
     filter_options,
     source_options,
 )
-from streaming.cli.settings import config_option, setting
+from streaming.cli.settings import Panel, json_option, setting
 
 
 @click.command(
     "incidents",
+    cls=Command,
     epilog="Example: sds-monitor incidents --channel my-channel "
     "--since 2026-11-21T08:00:00Z\n\n"
     "Who lacks what: sds-monitor incidents --by participant",
@@ -30,10 +33,10 @@ from streaming.cli.settings import config_option, setting
     "--by",
     type=click.Choice(["message", "participant"]),
     default="message",
-    show_default=True,
-    help="List single messages, or who lacks how many messages since when.",
+    panel=Panel.OUTPUT,
+    help="List messages, or how many messages each participant lacks since when.",
 )
-@setting("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@json_option
 def command(
     source: IncidentSource,
     channels: Path | None,
@@ -43,9 +46,11 @@ def command(
 ) -> None:
     """List the messages behind the figures: lost, undelivered, unacknowledged.
 
-    Each with who lacks it and since when, its Waku hash and retrieval hint, and why
-    the monitor reports it; the one found last comes first. Exit code 1 if there are
-    any. Channels have the names that the monitor or --channels gives them.
+    For each message, the newest first, the command prints who lacks it and since when,
+    its Waku hash and retrieval hint, and why the monitor reports it. Names of channels
+    come from the monitor or from --channels.
+
+    If there are incidents, the exit code is 1.
     """
     from streaming.cli.actions.incidents import list_incidents
     from streaming.cli.actions.lacks import list_lacks

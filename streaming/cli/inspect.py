@@ -5,12 +5,16 @@ from __future__ import annotations
 import click
 
 from connectors.kafka.settings import KafkaSettings
+from streaming.cli.commands import Command
+from streaming.cli.config_file import config_option
 from streaming.cli.kafka_options import kafka_options
-from streaming.cli.settings import STDIN, config_option, setting
+from streaming.cli.settings import Panel, json_option, setting
+from streaming.cli.values import STDIN
 
 
 @click.command(
     "inspect",
+    cls=Command,
     epilog="Example: sds-monitor inspect sds.frames:2:1714 --bootstrap localhost:9092",
 )
 @config_option
@@ -19,9 +23,10 @@ from streaming.cli.settings import STDIN, config_option, setting
     "--hex",
     "is_hex",
     is_flag=True,
-    help="Read hexadecimal digits; spaces, line ends and 0x may be among them.",
+    panel=Panel.SOURCE,
+    help="Read hexadecimal digits. Spaces, line ends and 0x are ignored.",
 )
-@setting("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @click.argument(
     "file",
     metavar="[FILE | TOPIC:PARTITION:OFFSET]",
@@ -33,10 +38,12 @@ def command(
 ) -> None:
     """Decode one frame, and explain the error if it cannot be decoded.
 
-    FILE has the bytes of a frame, or one line of an exported file, or a Waku message
-    as the REST API of a node returns it; - or nothing is standard input. A record of a
-    topic, such as the source of a dead letter, needs --bootstrap. Exit code 1 if the
-    monitor would make it a dead letter.
+    FILE contains the bytes of a frame, one line of an exported file, or a Waku message
+    from the REST API of a node. If FILE is omitted or -, the command reads standard
+    input. To read a record of a topic, such as the source of a dead letter, give
+    --bootstrap.
+
+    If the monitor would make the record a dead letter, the exit code is 1.
     """
     from streaming.cli.actions.inspect import inspect
 

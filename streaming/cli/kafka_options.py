@@ -21,13 +21,12 @@ from connectors.kafka.settings import (
 from sds_core.text import shown
 from streaming.cli.settings import (
     Decorator,
-    MemberOf,
-    Number,
-    Parsed,
+    Panel,
     option_group,
     secret_setting,
     setting,
 )
+from streaming.cli.values import Duration, MemberOf, Parsed
 
 _HOST_AND_PORT = re.compile(r"\S+:\d{1,5}")
 
@@ -35,7 +34,8 @@ partitions_option = setting(
     "--partitions",
     type=click.IntRange(1, MAX_PARTITIONS),
     default=4,
-    help="Partitions of the topic, if it is created.",
+    panel=Panel.KAFKA,
+    help="Number of partitions if the command creates the topic.",
 )
 """For commands that create the topic of frames; the command gets ``partitions``."""
 
@@ -43,7 +43,7 @@ partitions_option = setting(
 def kafka_options(
     *,
     required: bool = True,
-    topic_help: str | None = "Topic of frames.",
+    topic_help: str | None = "Topic that contains the frames.",
     several: bool = False,
 ) -> Decorator:
     """Add the options of a cluster; the command gets ``kafka``, a `KafkaSettings`.
@@ -56,9 +56,11 @@ def kafka_options(
     """
     bootstrap = setting(
         "--bootstrap",
+        "--bootstrap-server",
+        "bootstrap",
         required=required,
         type=Parsed("HOST:PORT", _checked_bootstrap),
-        help="Kafka brokers, separated by commas.",
+        help="Kafka brokers to connect to first, separated by commas.",
     )
     options: list[Decorator] = [bootstrap, *_OPTIONS]
     if topic_help is not None:
@@ -74,7 +76,7 @@ def kafka_options(
                 help=topic_help,
             )
         )
-    return option_group("kafka", options, _kafka_settings)
+    return option_group("kafka", options, _kafka_settings, panel=Panel.KAFKA)
 
 
 def _kafka_settings(
@@ -103,20 +105,23 @@ def _checked_topics(topics: str) -> str:
     for name in names:
         check_topic(name)
     if len(set(names)) < len(names):
-        message = f"{topics} names a topic twice"
+        message = f"{topics} names a topic twice: name each topic once"
         raise ValueError(message)
     return topics
 
 
 def kafka_reading_options() -> Decorator:
     """Add the options of a cluster for commands that can read several topics as one."""
-    help_text = "Topic of frames; several that are read as one, separated by commas."
+    help_text = "Topic that contains the frames, or several, separated by commas."
     return kafka_options(topic_help=help_text, several=True)
 
 
 def _checked_bootstrap(brokers: str) -> str:
     if not all(_HOST_AND_PORT.fullmatch(part) for part in brokers.split(",")):
-        message = f"{shown(brokers)} is not HOST:PORT, or several separated by commas"
+        message = (
+            f"{shown(brokers)} is no list of brokers: use HOST:PORT, or several "
+            "separated by commas"
+        )
         raise ValueError(message)
     return brokers
 
@@ -128,14 +133,16 @@ def _absolute(_: click.Context, __: click.Parameter, value: Path | None) -> str 
 _OPTIONS: tuple[Decorator, ...] = (
     setting(
         "--kafka-timeout",
-        type=Number(1),
+        type=Duration("s", 1),
         default=120.0,
-        help="Seconds to wait for a broker that does not answer.",
+        panel=Panel.TIME,
+        help="Maximum time to wait for a broker that does not answer.",
     ),
     setting(
         "--kafka-protocol",
         type=MemberOf(Protocol),
         default=Protocol.PLAINTEXT.value,
+        panel=Panel.SECURITY,
         help="Security protocol of the brokers.",
     ),
     *(
@@ -143,23 +150,30 @@ _OPTIONS: tuple[Decorator, ...] = (
             f"--kafka-{name}-file",
             type=click.Path(path_type=Path),
             callback=_absolute,
+            panel=Panel.SECURITY,
             help=f"PEM file of {content}.",
         )
         for name, content in (
-            ("ca", "the authorities to trust; by default those of the system"),
+            (
+                "ca",
+                "the certificate authorities to trust; by default those of the system",
+            ),
             ("certificate", "the client's certificate"),
             ("key", "the key of the client's certificate"),
         )
     ),
-    secret_setting("--kafka-key-password", help="Password of the key file."),
+    secret_setting(
+        "--kafka-key-password", panel=Panel.SECURITY, help="Password of the key file."
+    ),
     setting(
         "--kafka-mechanism",
         type=MemberOf(Mechanism),
         default=Mechanism.SCRAM_SHA_512.value,
+        panel=Panel.SECURITY,
         help="SASL mechanism.",
     ),
-    setting("--kafka-username", help="User name for SASL."),
-    secret_setting("--kafka-password", help="Password for SASL."),
+    setting("--kafka-username", panel=Panel.SECURITY, help="User name for SASL."),
+    secret_setting("--kafka-password", panel=Panel.SECURITY, help="Password for SASL."),
 )
 
 
@@ -174,8 +188,8 @@ def _check(security: KafkaSecurity) -> None:
         raise click.UsageError(message)
     if security.username and not security.has_user:
         message = (
-            f"--kafka-protocol {protocol} names no user, but --kafka-username is "
-            "given: use SASL_SSL or SASL_PLAINTEXT"
+            f"--kafka-username is given, but --kafka-protocol {protocol} has no login: "
+            "use SASL_SSL or SASL_PLAINTEXT"
         )
         raise click.UsageError(message)
     for flag, given in (
@@ -185,12 +199,12 @@ def _check(security: KafkaSecurity) -> None:
     ):
         if given and not security.is_encrypted:
             message = (
-                f"--kafka-protocol {protocol} is not encrypted, but {flag} is given: "
+                f"{flag} is given, but --kafka-protocol {protocol} is not encrypted: "
                 "use SSL or SASL_SSL"
             )
             raise click.UsageError(message)
     if bool(security.certificate_file) != bool(security.key_file):
-        message = "--kafka-certificate-file and --kafka-key-file belong together"
+        message = "give both --kafka-certificate-file and --kafka-key-file, or neither"
         raise click.UsageError(message)
     if security.is_encrypted:
         # Imports a Kafka client, which --help does not need.

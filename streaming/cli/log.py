@@ -7,6 +7,7 @@ import json
 import logging
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from sds_core.text import iso_time
 
@@ -93,7 +94,7 @@ def requested_format(
     Used for log lines from before a command has read its options, and if it cannot.
     """
     requested = environment.get("SDS_MONITOR_LOG_FORMAT", "")
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for argument, following in pairwise([*arguments, ""]):
         if argument == "--":
             break
         if argument == LOG_FLAG:

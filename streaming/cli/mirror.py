@@ -9,6 +9,8 @@ import click
 
 from connectors.kafka.settings import KafkaSettings
 from connectors.waku_rest.settings import MirrorSettings
+from streaming.cli.commands import Command
+from streaming.cli.config_file import config_option
 from streaming.cli.kafka_options import kafka_options, partitions_option
 from streaming.cli.node_options import (
     NodeOptions,
@@ -18,24 +20,25 @@ from streaming.cli.node_options import (
     traffic_options,
 )
 from streaming.cli.serving_options import Address, serving_options
-from streaming.cli.settings import config_option, log_option, setting
+from streaming.cli.settings import Panel, log_option, setting
 
 
 def _refuse_from_file(
     context: click.Context, parameter: click.Parameter, value: Any
 ) -> None:
     if value is not None:
-        message = f"mirror --from-file is now a command: sds-monitor import {value}"
+        message = f"mirror --from-file is renamed: run sds-monitor import {value}"
         raise click.UsageError(message)
 
 
 @click.command(
     "mirror",
+    cls=Command,
     epilog="Example: sds-monitor mirror --rest http://127.0.0.1:8645 "
     "--pubsub-topic /waku/2/rs/1/0 --bootstrap localhost:9092 --state ./mirror",
 )
 @config_option
-@kafka_options(topic_help="Topic of frames; created if it is missing.")
+@kafka_options(topic_help="Topic to write frames to. If it is missing, it is created.")
 @partitions_option
 @setting(
     "--from-file",
@@ -50,11 +53,13 @@ def _refuse_from_file(
     "--state",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="State directory: records that wait for Kafka, and what is mirrored already. "
-    "A mirror restarted with the same directory resumes.",
+    panel=Panel.STORAGE,
+    help="State directory: what waits for Kafka, and what is mirrored. A mirror "
+    "restarted with the same directory resumes.",
 )
 @setting(
     "--observer",
+    panel=Panel.KAFKA,
     help="Tap id in the records; by default a random one for each new --state.",
 )
 @traffic_options
@@ -73,10 +78,11 @@ def command(
 ) -> None:
     """Copy SDS traffic from the REST API of Waku nodes into Kafka.
 
-    Reads messages as the nodes relay them, and from their stores what it missed. You
-    can kill it at any moment: a mirror restarted with the same --state resumes, and
-    possible losses appear as a capture gap of the tap. While Kafka is unreachable,
-    records wait on disk.
+    The mirror reads messages when the nodes relay them, and reads missed messages from
+    their stores. While Kafka is unreachable, records wait on disk.
+
+    You can kill the command at any moment. If you restart it with the same --state, it
+    resumes. Possible losses appear as a capture gap of the tap.
     """
     from streaming.cli.actions.mirror import mirror, mirror_settings
 

@@ -10,12 +10,12 @@ import click
 from connectors.waku_rest.settings import Listen, MirrorSettings
 from streaming.cli.settings import (
     Decorator,
-    MemberOf,
-    Number,
+    Panel,
     option_group,
     secret_setting,
     setting,
 )
+from streaming.cli.values import Duration, MemberOf
 
 _DEFAULTS = MirrorSettings((), {})
 
@@ -59,7 +59,9 @@ class PeerAccess(NamedTuple):
 
 def _mirroring(listen: Listen, store: bool, **others: Any) -> MirrorSettings:
     if listen is Listen.NONE and not store:
-        message = "--listen none and --no-store leave nothing to be mirrored"
+        message = (
+            "--listen none and --no-store leave nothing to mirror: omit one of them"
+        )
         raise click.UsageError(message)
     return MirrorSettings((), {}, listen, store, **others)
 
@@ -73,28 +75,30 @@ def node_options(*, required: bool = True) -> Decorator:
             required=required,
             multiple=True,
             metavar="URL",
-            help="REST API of a Waku node; may be repeated, so that less is missed.",
+            help="REST API of a Waku node. Repeatable: more nodes miss less.",
         ),
         setting(
             "--rest-timeout",
             "timeout_s",
-            type=Number(0.1),
+            type=Duration("s", 0.1),
             default=10.0,
-            help="Seconds to wait for a node.",
+            panel=Panel.TIME,
+            help="Maximum time to wait for an answer of a node.",
         ),
         setting(
             "--rest-ca-file",
             "ca_file",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="PEM file of the authorities to trust; by default well-known ones.",
+            help="PEM file of the certificate authorities to trust; by default the "
+            "well-known ones.",
         ),
         secret_setting(
             "--rest-authorization",
             "authorization",
-            help="Header Authorization for the REST API of the nodes.",
+            help="Value of the header Authorization in requests to the nodes.",
         ),
     )
-    return option_group("nodes", options, NodeOptions)
+    return option_group("nodes", options, NodeOptions, panel=Panel.NODES)
 
 
 peer_access_options = option_group(
@@ -109,18 +113,20 @@ peer_access_options = option_group(
             for name, content in (
                 (
                     "ca",
-                    "the authority of the peer's certificate; the peer must speak TLS",
+                    "the authority of the other mirror's certificate; the mirror must "
+                    "use TLS",
                 ),
-                ("certificate", "this side's certificate"),
-                ("key", "the key of this side's certificate"),
+                ("certificate", "the certificate of this mirror"),
+                ("key", "the key of this certificate"),
             )
         ),
         secret_setting(
             "--peer-token",
-            help="Token that opens the peer, which has its hash in peer_tokens.",
+            help="Token for the other mirror, whose peer_tokens contain its hash.",
         ),
     ],
     PeerAccess,
+    panel=Panel.PEER,
 )
 """Adds the options; the command gets ``peer_access``, a `PeerAccess`."""
 
@@ -132,30 +138,31 @@ traffic_options = option_group(
             "--pubsub-topic",
             "pubsub_topics",
             multiple=True,
-            help="Mirror SDS messages on this pubsub topic, or with --content-topic "
-            "all messages of those content topics on it; may be repeated.",
+            help="Mirror the SDS messages on this pubsub topic. With --content-topic, "
+            "mirror all messages of these content topics. Repeatable.",
         ),
         setting(
             "--content-topic",
             "content_topics",
             multiple=True,
-            help="Mirror all messages on this content topic; may be repeated. If "
-            "--pubsub-topic is omitted, its shard is computed from its name.",
+            help="Mirror all messages on this content topic. If --pubsub-topic is "
+            "omitted, autosharding computes the shard. Repeatable.",
         ),
         setting(
             "--cluster",
             type=click.IntRange(0, 65_535),
             default=1,
-            help="Cluster id, for autosharding.",
+            help="Cluster id for autosharding.",
         ),
         setting(
             "--shards",
             type=click.IntRange(1, 1_024),
             default=8,
-            help="Number of shards of the cluster, for autosharding.",
+            help="Number of shards of the cluster for autosharding.",
         ),
     ),
     TrafficOptions,
+    panel=Panel.TRAFFIC,
 )
 """Adds the options; the command gets ``traffic``, a `TrafficOptions`."""
 
@@ -166,52 +173,58 @@ mirroring_options = option_group(
             "--listen",
             type=MemberOf(Listen),
             default=Listen.RELAY.value,
-            help="Read live messages from the node's relay, from its filter "
+            panel=Panel.NODES,
+            help="Read live messages from the relay of the node, from a filter "
             "subscription, or not at all.",
         ),
         setting(
             "--store/--no-store",
             default=_DEFAULTS.store,
-            help="Read missed messages from the node's store.",
+            panel=Panel.NODES,
+            help="Read missed messages from the store of the node.",
         ),
         setting(
             "--cache-messages",
             type=click.IntRange(2),
             default=_DEFAULTS.cache_messages,
-            help="Length of the node's relay cache, its --rest-relay-cache-capacity.",
+            help="Messages in the relay cache of the node (its option "
+            "--rest-relay-cache-capacity).",
         ),
         setting(
             "--poll-interval",
             "poll_interval_s",
-            type=Number(0.01, 60),
+            type=Duration("s", 0.01, 60),
             default=_DEFAULTS.poll_interval_s,
-            help="Seconds between two reads of a cache; a cache that fills up is read "
-            "again at once.",
+            panel=Panel.TIME,
+            help="Time between two reads of a relay cache. A cache that fills up is "
+            "read again at once.",
         ),
         setting(
             "--store-interval",
             "store_interval_s",
-            type=Number(1, 3_600),
+            type=Duration("s", 1, 3_600),
             default=_DEFAULTS.store_interval_s,
-            help="Seconds between two reads of a store.",
+            panel=Panel.TIME,
+            help="Time between two reads of a store.",
         ),
         setting(
             "--backfill",
             "backfill_s",
-            type=Number(0),
+            type=Duration("s", 0),
             default=_DEFAULTS.backfill_s,
-            help="Seconds of the past that a mirror with a new --state reads from the "
-            "store.",
+            panel=Panel.TIME,
+            help="How far a mirror with a new --state reads the store into the past.",
         ),
         setting(
             "--spool-bytes",
             type=click.IntRange(1_000_000),
             default=_DEFAULTS.spool_bytes,
-            help="Maximum bytes that wait for Kafka on disk; above it the mirror reads "
-            "nothing from nodes.",
+            help="Maximum bytes on disk that wait for Kafka. Above it, the mirror "
+            "stops reading from the nodes.",
         ),
     ),
     _mirroring,
+    panel=Panel.LIMITS,
 )
 """Adds the options; the command gets ``mirroring``, a `MirrorSettings` without nodes
 and topics, which other options give."""

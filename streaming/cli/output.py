@@ -13,6 +13,7 @@ import click
 
 from sds_core.text import iso_time
 from sds_core.times import with_utc
+from streaming.cli.exit_codes import Failed
 from streaming.cli.log import logger
 from streaming.damage import write_atomically
 
@@ -38,7 +39,7 @@ def write_json(document: Any, path: Path, what: str) -> None:
         write_atomically(path, text + "\n")
     except OSError as error:
         message = f"the {what} cannot be written to {path}: {error.strerror}"
-        raise click.ClickException(message) from error
+        raise Failed(message) from error
     click.echo(f"{what} in {path}")
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from streaming.cli.channels import channel_table, channels_option
+from streaming.cli.commands import Group
+from streaming.cli.config_file import config_option
 from streaming.cli.plan_options import (
     PlanSource,
     forecast_options,
@@ -18,7 +20,6 @@ from streaming.cli.plan_options import (
 from streaming.cli.plan_size import size_command
 from streaming.cli.plan_sweep import sweep_command
 from streaming.cli.plan_what_if import what_if_command
-from streaming.cli.settings import config_option
 
 if TYPE_CHECKING:
     from sds_core.planning.forecast import ForecastSettings
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
 
 @click.group(
     "plan",
+    cls=Group,
     epilog="Example: sds-monitor plan forecast --history ./state/history",
 )
 def command() -> None:
-    """Look ahead: what channels will cost, and what other settings would change."""
+    """Forecast costs of channels, and compare settings."""
 
 
 command.add_command(size_command)
@@ -57,9 +59,11 @@ def forecast_command(
 ) -> None:
     """Forecast bytes, messages, filters and epochs from the history.
 
-    For each channel and for their sum: the last seven days, the next seven, and when
-    each limit is reached. Needs 14 whole days of history, and the extra `plan`
-    (statsmodels). Exit code 2 if no channel has a forecast, with the reason.
+    For each channel and for their sum, the command prints the last seven days, the next
+    seven days, and when each limit is reached. It needs a history of 14 whole days, and
+    the extra `plan` (statsmodels).
+
+    If no channel has a forecast, the exit code is 2.
     """
     from streaming.cli.actions.plan_forecast import print_forecast
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from streaming.cli.incident_options import DEFAULT_API
-from streaming.cli.settings import nearest_given, option_group, setting
+from streaming.cli.settings import Panel, nearest_given, option_group, setting
+from streaming.cli.values import Duration
 
 if TYPE_CHECKING:
     from sds_core.planning.forecast import ForecastSettings
@@ -63,14 +64,17 @@ history_option = setting(
     "--history",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Read the directory of a history.",
+    panel=Panel.SOURCE,
+    help="Read the history in this directory.",
 )
 api_option = setting(
     "--api",
     "--url",
     "api",
     metavar="URL",
-    help=f"Read the history of a running monitor.  [default: {DEFAULT_API}]",
+    panel=Panel.SOURCE,
+    show_default=DEFAULT_API,
+    help="Read the history of a running monitor at this URL.",
 )
 
 source_options = option_group(
@@ -81,19 +85,24 @@ source_options = option_group(
         setting(
             "--views",
             metavar="PREFIX",
-            help="Views of another protocol, named as in the address of its page: "
-            "--channel is then the name of one of them.",
+            help="Read views of another protocol. PREFIX is that of the address of its "
+            "page; --channel is then the name of one of them.",
         ),
-        setting("--channel", help="Only this channel.  [default: all, and their sum]"),
+        setting(
+            "--channel",
+            show_default="all channels, and their sum",
+            help="Forecast only this channel.",
+        ),
         setting(
             "--fit-days",
             # The first hour does not count, and 14 whole days are needed.
-            type=click.IntRange(15, 365),
+            type=Duration("d", 15, 365, is_whole=True),
             default=56,
-            help="Days of the history that the forecast follows.",
+            help="Length of the history on which the forecast is based.",
         ),
     ),
     _source,
+    panel=Panel.SOURCE,
 )
 
 forecast_options = option_group(
@@ -101,9 +110,9 @@ forecast_options = option_group(
     (
         setting(
             "--days",
-            type=click.IntRange(7, 365),
+            type=Duration("d", 7, 365, is_whole=True),
             default=90,
-            help="Days to look ahead for limits.",
+            help="How far ahead to look for limits.",
         ),
         setting(
             "--interval",
@@ -121,24 +130,25 @@ forecast_options = option_group(
         setting(
             "--kafka-retention-days",
             "retention_days",
-            type=click.IntRange(1, 36_500),
-            help="Retention of the topic of frames, for a forecast of its size.",
+            type=Duration("d", 1, 36_500, is_whole=True),
+            help="Retention of the topic with the frames, to forecast its size.",
         ),
         setting(
             "--kafka-replication",
             "replication",
             type=click.IntRange(1, 100),
             default=1,
-            help="Replication factor of the topic of frames.",
+            help="Replication factor of the topic with the frames.",
         ),
         setting(
             "--record-bytes",
             type=click.IntRange(0, 1_000_000),
             default=260,
-            help="Bytes of a Kafka record beside the frame: key, headers, framing.",
+            help="Bytes of a Kafka record besides the frame: key, headers, framing.",
         ),
     ),
     _settings,
+    panel=Panel.FORECAST,
 )
 
 format_option = setting(
@@ -146,12 +156,14 @@ format_option = setting(
     "form",
     type=click.Choice(["table", "json"]),
     default="table",
-    help="Tables, or one JSON object.",
+    panel=Panel.OUTPUT,
+    help="Print tables, or one JSON object.",
 )
 
 html_option = setting(
     "--html",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write a page with charts, too; the file needs no network.",
+    panel=Panel.OUTPUT,
+    help="Also write a page with charts to this file. The page needs no network.",
 )

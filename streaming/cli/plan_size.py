@@ -8,15 +8,20 @@ from typing import Any
 
 import click
 
+from streaming.cli.commands import Command
+from streaming.cli.config_file import config_option
 from streaming.cli.plan_options import format_option, html_option
-from streaming.cli.settings import Number, config_option, setting
+from streaming.cli.settings import Panel, setting
+from streaming.cli.values import Duration, Number
 
 _ABOVE_ZERO = partial(Number, 0, min_open=True)
+_LONGER_THAN_ZERO = partial(Duration, min=0, min_open=True)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command(
     "size",
+    cls=Command,
     epilog="Example: sds-monitor plan size --channel-count 1000 --participants 20 "
     "--messages-per-second 100",
 )
@@ -26,57 +31,69 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "channels",
     type=click.IntRange(1, 1_000_000),
     required=True,
-    help="Channels, each with the same traffic.",
+    panel=Panel.TRAFFIC,
+    help="Number of channels, each with the same traffic.",
 )
 @setting(
     "--messages-per-second",
     "frames_per_s",
     type=_ABOVE_ZERO(max=100_000),
     required=True,
-    help="Frames that the topic gets, of all channels, sync messages included.",
+    panel=Panel.TRAFFIC,
+    help="Frames per second of all channels together, including sync messages.",
 )
 @setting(
     "--participants",
     type=click.IntRange(1, 10_000),
     default=5,
+    panel=Panel.TRAFFIC,
     help="Participants of each channel.",
 )
 @setting(
     "--memory-hours",
     "hours",
-    type=_ABOVE_ZERO(max=24 * 31),
+    type=_LONGER_THAN_ZERO("h", max=24 * 31),
     default=1.0,
-    help="Hours for which a channel remembers messages: the horizon.",
+    panel=Panel.TIME,
+    help="How long a channel remembers messages: the retention window.",
 )
 @setting(
     "--frame-bytes",
     type=_ABOVE_ZERO(max=32 * 2**20),
-    help="Mean size of a frame.  [default: that of measured frames with a filter]",
+    panel=Panel.TRAFFIC,
+    show_default="that of measured frames with a filter",
+    help="Mean size of a frame.",
 )
 @setting(
     "--trigger",
     "trigger_s",
-    type=_ABOVE_ZERO(max=3_600),
+    type=_LONGER_THAN_ZERO("s", max=3_600),
     default=1.0,
-    help="Seconds between two batches, as of `run`.",
+    panel=Panel.TIME,
+    help="Time between two batches, as for `run`.",
 )
 @setting(
     "--history-days",
-    type=click.IntRange(1, 36_500),
+    type=Duration("d", 1, 36_500, is_whole=True),
     default=30,
-    help="Days that the history keeps, as of `run`.",
+    panel=Panel.STORAGE,
+    help="Retention of the history, as for `run`.",
 )
 @setting(
     "--performance",
     type=_FILE,
     metavar="FILE",
-    help="Figures of `make bench` on your machine.  [default: as shipped]",
+    panel=Panel.SOURCE,
+    show_default="as shipped",
+    help="Figures of `make bench` on your machine.",
 )
 @setting(
     "--scaling",
     type=_FILE,
     metavar="FILE",
-    help="Figures of the other benchmarks.  [default: as shipped]",
+    panel=Panel.SOURCE,
+    show_default="as shipped",
+    help="Figures of the other benchmarks.",
 )
 @format_option
 @html_option
@@ -88,11 +105,11 @@ def size_command(
     html: Path | None,
     **traffic: Any,
 ) -> None:
-    """Say what the monitor itself needs: cores, memory, state and disk.
+    """Estimate what the monitor needs: cores, memory, state and disk.
 
-    Says beyond which size one machine ends, and how many executors a cluster needs.
-    The figures come from a cost model that is fitted to the project's benchmarks; each
-    has the greatest error of the fit.
+    The command prints the largest load for one machine, and how many executors a
+    cluster needs. The figures come from a cost model that is fitted to the benchmarks
+    of the project. Each figure has the greatest error of the fit.
     """
     from streaming.cli.actions.plan_size import print_size
 

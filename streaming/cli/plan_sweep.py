@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from streaming.cli.commands import Command
+from streaming.cli.config_file import config_option
 from streaming.cli.plan_options import format_option, html_option
 from streaming.cli.reading_options import master_option
-from streaming.cli.settings import config_option, log_option, setting
+from streaming.cli.settings import Panel, log_option, setting
 from streaming.settings import SessionSettings
 
 DEFAULT_FIGURES = (
@@ -22,6 +24,7 @@ DEFAULT_FIGURES = (
 
 @click.command(
     "sweep",
+    cls=Command,
     epilog="Example: sds-monitor plan sweep grid.toml --out ./sweep --summary",
 )
 @config_option
@@ -35,18 +38,24 @@ DEFAULT_FIGURES = (
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
-    help="Directory of the results. If it has results of the same grid, the sweep "
-    "continues.",
+    panel=Panel.OUTPUT,
+    help="Directory of the results. If it contains results of the same grid, the "
+    "sweep continues.",
 )
-@setting("--summary", is_flag=True, help="Print a table of the results.")
+@setting(
+    "--summary",
+    is_flag=True,
+    panel=Panel.OUTPUT,
+    help="Print a table of the results.",
+)
 @setting(
     "--figure",
     "figures",
     metavar="NAME",
     multiple=True,
     default=DEFAULT_FIGURES,
-    help="Figure of the table, a column of results.parquet; give the option once for "
-    "each.",
+    panel=Panel.OUTPUT,
+    help="Figure in the table: a column of results.parquet. Repeatable.",
 )
 @master_option
 @format_option
@@ -63,15 +72,16 @@ def sweep_command(
 ) -> None:
     """Simulate all combinations of settings in GRID, a TOML file, with Spark.
 
-    Writes results.parquet to --out when all runs are finished. A sweep that was ended
-    or killed continues if the same command is given again. With --summary or --html,
-    and without GRID, only prints the results in --out.
+    When all runs are finished, the command writes results.parquet to --out. To continue
+    a sweep that was stopped or killed, run the same command again.
+
+    If GRID is omitted, --summary or --html shows the results in --out.
     """
     from streaming.cli.actions.plan_summary import check_summary, print_summary
     from streaming.cli.actions.plan_sweep import run_sweep
 
     if grid is None and not summary and html is None:
-        message = "give GRID, a TOML file, or --summary"
+        message = "give GRID (a TOML file), --summary or --html"
         raise click.UsageError(message)
     if summary or html is not None:
         check_summary(figures, html)

@@ -49,7 +49,7 @@ def changes_of(flag: str, texts: Iterable[str]) -> Changes:
     for text in texts:
         key, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not key:
-            message = f"{flag} is {shown(text)}: allowed is KEY=VALUE"
+            message = f"{flag} is {shown(text)}: use KEY=VALUE"
             raise click.UsageError(message)
         if key in changes:
             message = f"{flag} has {shown(key)} twice: give one value"
@@ -70,13 +70,13 @@ def variants_of(sets: Iterable[str], variants: Iterable[str]) -> dict[str, Chang
     for text in variants:
         name, colon, rest = text.partition(":")
         if not colon or not _NAME.fullmatch(name):
-            message = f"--variant is {shown(text)}: allowed is NAME:KEY=VALUE,KEY=VALUE"
+            message = f"--variant is {shown(text)}: use NAME:KEY=VALUE,KEY=VALUE"
             raise click.UsageError(message)
         if name in (*named, BASE, MEASURED):
-            message = f"--variant {name}: this name is taken, give another one"
+            message = f"--variant {name}: this name is in use, give another one"
             raise click.UsageError(message)
         named[name] = changes_of("--variant", rest.split(","))
     if len(named) > _MOST_VARIANTS:
-        message = f"{len(named)} variants: allowed are up to {_MOST_VARIANTS}"
+        message = f"{len(named)} variants: give at most {_MOST_VARIANTS}"
         raise click.UsageError(message)
     return named

@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from streaming.cli.commands import Command
+from streaming.cli.config_file import config_option
 from streaming.cli.plan_options import (
     PlanSource,
     api_option,
@@ -16,49 +18,60 @@ from streaming.cli.plan_options import (
     nearest_source,
 )
 from streaming.cli.plan_variants import Question, changes_of, variants_of
-from streaming.cli.settings import config_option, setting
+from streaming.cli.settings import Panel, setting
 
 
 @click.command(
     "what-if",
+    cls=Command,
     epilog="Example: sds-monitor plan what-if --history ./state/history "
     "--channel my-channel --set participants=2x --set messages_per_day=2x",
 )
 @config_option
 @history_option
 @api_option
-@setting("--channel", help="The measured channel.  [default: the only one]")
-@click.option(
+@setting(
+    "--channel",
+    panel=Panel.SOURCE,
+    show_default="the only one",
+    help="The measured channel.",
+)
+@setting(
     "--plan",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="TOML file with the plan of a channel, in place of a measured one.",
+    panel=Panel.SOURCE,
+    help="TOML file that describes a channel, instead of a measured one.",
 )
-@click.option(
+@setting(
     "--assume",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Setting of the channel that the history does not store. Repeatable.",
+    panel=Panel.FORECAST,
+    help="Setting of the channel that the history does not contain. Repeatable.",
 )
-@click.option(
+@setting(
     "--set",
     "sets",
     multiple=True,
     metavar="KEY=VALUE",
+    panel=Panel.FORECAST,
     help="Change of the variant; 2x doubles a value. Repeatable.",
 )
-@click.option(
+@setting(
     "--variant",
     "variants",
     multiple=True,
     metavar="NAME:KEY=VALUE,…",
-    help="A further variant with its changes. Repeatable.",
+    panel=Panel.FORECAST,
+    help="Another variant with its changes. Repeatable.",
 )
 @setting(
     "--seeds",
     type=click.IntRange(2, 1_000),
     default=10,
-    help="Simulations of each variant.",
+    panel=Panel.FORECAST,
+    help="Number of simulations of each variant.",
 )
 @format_option
 @html_option
@@ -76,9 +89,10 @@ def what_if_command(
 ) -> None:
     """Compare settings: what would a channel cost and deliver with others?
 
-    Shows bytes, delivery, acknowledgement, recovery, repair, filter and epochs of a
-    measured channel, or one that a file describes, beside variants. Figures come from
-    closed forms, or from simulations with their 95 % intervals. Needs the extra `plan`.
+    The command compares bytes, delivery, acknowledgement, recovery, repair, filter and
+    epochs of a channel with those of variants. The channel is measured, or described by
+    a file. Figures come from closed forms, or from simulations with 95 % intervals. The
+    command needs the extra `plan`.
     """
     from streaming.cli.actions.plan_what_if import print_what_if
 
@@ -90,7 +104,7 @@ def what_if_command(
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
     ]
     if plan is not None and given:
-        message = f"--plan describes a channel: omit --{given[0]}"
+        message = f"--plan describes the channel: omit --{given[0]}"
         raise click.UsageError(message)
     if plan is None:
         # A week and the hour before it.

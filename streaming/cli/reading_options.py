@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from connectors.kafka.settings import Client, KafkaSettings
-from streaming.cli.settings import MemberOf, option_group, setting
+from streaming.cli.settings import Panel, option_group, setting
+from streaming.cli.values import MemberOf
 from streaming.master import LOCAL, check_master, is_submitted
 from streaming.settings import (
     READ_TASKS,
@@ -40,7 +41,7 @@ def _checked_master(
     if value is None:
         return None if is_submitted() else LOCAL
     if is_submitted():
-        message = "spark-submit has a --master of its own: give it there only"
+        message = "spark-submit has its own --master: give the option there only"
         raise click.BadParameter(message)
     try:
         check_master(value)
@@ -72,7 +73,8 @@ master_option = setting(
     "--master",
     callback=_checked_master,
     metavar="URL",
-    help="Spark master: spark://HOST:PORT for a cluster; this machine by default.",
+    panel=Panel.SPARK,
+    help="Spark master, such as spark://HOST:PORT; by default this machine.",
 )
 
 reading_options = option_group(
@@ -82,34 +84,39 @@ reading_options = option_group(
         setting(
             "--read-tasks",
             type=click.IntRange(1),
-            help="Workers that read at the same time; by default 2 on this machine, on "
-            "a cluster one per core.",
+            help="Workers that read at the same time; by default 2 on this machine, "
+            "and one for each core of a cluster.",
         ),
         setting(
             "--client",
             type=MemberOf(Client),
             default=Client.CONFLUENT.value,
-            help="Library that reads frames.",
+            panel=Panel.KAFKA,
+            help="Kafka client library that reads frames.",
         ),
         setting(
             "--max-batch-records",
             type=click.IntRange(1),
             default=BatchLimits().rows,
+            panel=Panel.LIMITS,
             help="Maximum Kafka records per batch.",
         ),
         setting(
             "--max-batch-bytes",
             type=click.IntRange(1),
             default=BatchLimits().size_bytes,
-            help="Maximum bytes of records per batch, estimated by their mean size.",
+            panel=Panel.LIMITS,
+            help="Maximum bytes of Kafka records per batch, estimated from their mean "
+            "size.",
         ),
         setting(
             "--shuffle-partitions",
             type=click.IntRange(1),
-            help="Partitions of the state, by default one for each core; the first "
-            "batch of a checkpoint fixes them.",
+            help="Partitions of the state; by default one for each core. The first "
+            "batch of a checkpoint fixes the number.",
         ),
     ),
     _reading_settings,
+    panel=Panel.SPARK,
 )
 """Adds the options; the command gets ``reading``, a `ReadingSettings`."""

@@ -7,15 +7,18 @@ from pathlib import Path
 import click
 
 from connectors.kafka.settings import KafkaSettings
+from streaming.cli.commands import Command
+from streaming.cli.config_file import config_option
 from streaming.cli.kafka_options import kafka_reading_options
 from streaming.cli.reading_options import ReadingSettings, reading_options
-from streaming.cli.settings import config_option, log_option, setting
+from streaming.cli.settings import Panel, log_option, setting
 from streaming.cli.window_options import window_options
 from streaming.settings import Window
 
 
 @click.command(
     "replay",
+    cls=Command,
     epilog="Example: sds-monitor replay --bootstrap localhost:9092 "
     "--from 2026-11-21T08:00:00Z --to 2026-11-21T09:00:00Z --report report.json",
 )
@@ -26,18 +29,21 @@ from streaming.settings import Window
     "--report",
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
+    panel=Panel.OUTPUT,
     help="Write the report to this file.",
 )
 @setting(
     "--report-detail",
     is_flag=True,
+    panel=Panel.OUTPUT,
     help="Add every incident and definite acknowledgement to the report.",
 )
 @setting(
     "--scratch",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Directory for the temporary checkpoint, which a cluster's executors must "
-    "share.",
+    panel=Panel.STORAGE,
+    help="Directory for the temporary checkpoint. Executors of a cluster must share "
+    "it.",
 )
 @reading_options
 @log_option()
@@ -49,17 +55,17 @@ def command(
     scratch: Path | None,
     reading: ReadingSettings,
 ) -> None:
-    """Report on a past window of a topic, as a job started then would have.
+    """Report on a past window of a topic, as if a job had started then.
 
-    Reads the records whose time lies in the window, bounds included, and knows nothing
-    of earlier ones. Writes nothing but the report: the live job, its offsets and the
-    dead letters stay as they are.
+    The command reads the records whose time lies in the window, and ignores earlier
+    ones. It writes only the report: the live job, its offsets and the dead letters
+    remain unchanged.
     """
     from streaming.cli.actions.replay import replay
 
     if scratch is None and reading.session.is_cluster:
         message = (
-            "executors of a cluster need a --scratch directory that they and this "
+            "a cluster needs --scratch: give a directory that its executors and this "
             "command mount at the same path"
         )
         raise click.UsageError(message)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import click
 
+from streaming.cli.commands import Command
+from streaming.cli.config_file import config_option
 from streaming.cli.run_options import RunSettings, checked_url, run_options
-from streaming.cli.settings import Parsed, config_option, setting
+from streaming.cli.settings import Panel, setting
+from streaming.cli.values import Parsed
 
 
 @click.command(
     "run",
+    cls=Command,
     epilog="Example: sds-monitor run --bootstrap localhost:9092 --checkpoint ./state",
 )
 @config_option
@@ -17,10 +21,11 @@ from streaming.cli.settings import Parsed, config_option, setting
 def command(settings: RunSettings) -> None:
     """Read SDS traffic from Kafka and report how reliable each channel is.
 
-    Serves the status page at / and Prometheus metrics at /metrics, from before the
-    first read; on a terminal a table displays the channels with the most trouble. You
-    can kill it at any moment: restarted with the same checkpoint, every figure
-    continues. SIGHUP makes it read --channels again.
+    The command serves the status page at / and Prometheus metrics at /metrics. On a
+    terminal, it also shows a table of the channels with the worst verdicts.
+
+    You can kill the command at any moment. If you restart it with the same checkpoint,
+    every figure continues. On SIGHUP, it reads the --channels file again.
     """
     from streaming.cli.actions.run import run
 
@@ -29,6 +34,7 @@ def command(settings: RunSettings) -> None:
 
 @click.command(
     "doctor",
+    cls=Command,
     epilog="Example: sds-monitor doctor --bootstrap localhost:9092 --checkpoint "
     "./state",
 )
@@ -38,11 +44,13 @@ def command(settings: RunSettings) -> None:
     "output_format",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="Lines of text, or one JSON document.",
+    panel=Panel.OUTPUT,
+    help="Print lines of text, or one JSON document.",
 )
 @setting(
     "--alertmanager",
     type=Parsed("URL", checked_url),
+    panel=Panel.WEB,
     help="Check that this Alertmanager answers.",
 )
 @run_options
@@ -51,11 +59,12 @@ def doctor_command(
 ) -> None:
     """Check what a monitor needs before it runs.
 
-    Takes the flags of `run`, and the table [run] of the --config file. Checks Java,
-    memory, disk space, file descriptors, port, checkpoint, Kafka with the rights on
-    all topics and their settings, unread records, clock, certificates, Prometheus and
-    Alertmanager. Prints a line for each check, with what to do. The exit code is 1 if
-    there is a finding.
+    The command takes the options of `run`, and reads the table [run] of the --config
+    file. It checks Java, memory, disk space, file descriptors, port, checkpoint, Kafka,
+    access rights and settings of all topics, unread records, clock, certificates,
+    Prometheus and Alertmanager. It prints a line for each check, with the remedy.
+
+    If a check fails, the exit code is 1.
     """
     from streaming.cli.actions.doctor import doctor
 
@@ -64,17 +73,20 @@ def doctor_command(
 
 @click.command(
     "rebuild",
+    cls=Command,
     epilog="Example: sds-monitor rebuild --bootstrap localhost:9092 --checkpoint ./new",
 )
 @config_option
 @run_options
 def rebuild_command(settings: RunSettings) -> None:
-    """Make a new checkpoint of all that the topic holds.
+    """Make a new checkpoint from all records of the topic.
 
-    For other settings of the model, another number of state partitions, or a damaged
-    checkpoint. Takes the flags of `run`, and the table [run] of the --config file. It
-    can run beside the live job, and writes nothing to Kafka: no dead letters, offsets
-    or history. Afterwards, start `run` with the new checkpoint.
+    Use it to change settings of the model or the number of state partitions, or to
+    replace a damaged checkpoint. The command takes the options of `run`, and reads the
+    table [run] of the --config file. It can run beside the live job, because it writes
+    no dead letters, offsets or history to Kafka.
+
+    Afterwards, start `run` with the new checkpoint.
     """
     from streaming.cli.actions.rebuild import rebuild
 

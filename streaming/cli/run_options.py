@@ -17,19 +17,13 @@ from connectors.kafka.settings import (
 )
 from sds_core.text import shown
 from streaming.cli.channels import channel_table, channels_option
+from streaming.cli.config_file import observer_settings
 from streaming.cli.kafka_options import kafka_reading_options
 from streaming.cli.log import LogFormat
 from streaming.cli.reading_options import ReadingSettings, reading_options
 from streaming.cli.serving_options import Address, serving_options
-from streaming.cli.settings import (
-    Number,
-    Parsed,
-    Time,
-    log_option,
-    observer_settings,
-    option_group,
-    setting,
-)
+from streaming.cli.settings import Panel, log_option, option_group, setting
+from streaming.cli.values import Duration, Parsed, Time
 from streaming.settings import (
     EARLIEST,
     FORGET_DAYS,
@@ -56,8 +50,8 @@ def _history_settings(
             f"--{name.replace('_', '-')} {topic}" for name, topic in flags.items()
         )
         message = (
-            f"{', '.join(first)} and {last} must be four: each holds records of one "
-            "kind"
+            f"{', '.join(first)} and {last} must be different topics: each contains "
+            "records of one kind"
         )
         raise click.UsageError(message)
     directory = (history or checkpoint / "history").absolute()
@@ -70,36 +64,39 @@ history_options = option_group(
         setting(
             "--history",
             type=click.Path(file_okay=False, path_type=Path),
-            help="Directory of the history; by default in the checkpoint's directory.",
+            panel=Panel.STORAGE,
+            help="Directory of the history; by default inside the checkpoint.",
         ),
         setting(
             "--history-days",
-            type=click.IntRange(1, 36_500),
+            type=Duration("d", 1, 36_500, is_whole=True),
             default=30,
-            help="Days for which the history is stored.",
+            panel=Panel.STORAGE,
+            help="Retention of the history.",
         ),
         setting(
             "--history-topics/--no-history-topics",
             default=True,
-            help="Write the history to Kafka as well.",
+            help="Also write the history to Kafka.",
         ),
         setting(
             "--incidents-topic",
             default=INCIDENTS_TOPIC,
-            help="Topic for the incidents of the history.",
+            help="Topic to write incidents to.",
         ),
         setting(
             "--minutes-topic",
             default=MINUTES_TOPIC,
-            help="Topic for the minutes of the history.",
+            help="Topic to write per-minute aggregates to.",
         ),
         setting(
             "--verdicts-topic",
             default=VERDICTS_TOPIC,
-            help="Topic for the shown verdicts of the history.",
+            help="Topic to write the verdicts to that the page shows.",
         ),
     ),
     _history_settings,
+    panel=Panel.KAFKA,
     shared=("kafka", "checkpoint"),
 )
 """Adds the options; the command gets ``history``, a `HistorySettings`.
@@ -121,8 +118,8 @@ def checked_checkpoint(_: click.Context, __: click.Parameter, value: Path) -> Pa
     # A path has lost the second slash of a URL.
     if re.match(r"[a-z][a-z0-9]+:/", str(value)):
         message = (
-            f"{shown(str(value))} is a URL: the monitor's own files need a directory; "
-            "mount a shared file system, and give its path (docs/scaling.md)"
+            f"{shown(str(value))} is a URL, but the monitor needs a directory: mount a "
+            "shared file system, and give its path (docs/scaling.md)"
         )
         raise click.BadParameter(message)
     return value
@@ -157,46 +154,51 @@ job_options = option_group(
             "--start",
             type=Time(EARLIEST, LATEST),
             default=EARLIEST,
+            panel=Panel.KAFKA,
             help="Where a job with a new checkpoint starts to read.",
         ),
         setting(
             "--until-caught-up",
             is_flag=True,
-            help="End when all that the topic holds at the start is read.",
+            panel=Panel.KAFKA,
+            help="End after reading all records that the topic contains at startup.",
         ),
         setting(
             "--trigger",
-            type=Number(0),
+            type=Duration("s", 0),
             default=1.0,
-            help="Shortest time between two batches, seconds.",
+            help="Minimum time between the starts of two batches.",
         ),
         setting(
             "--on-lost-records",
             type=click.Choice(["fail", "skip"]),
             default="fail",
-            help="What to do if Kafka deletes records, or the whole topic, before they "
-            "are read.",
+            panel=Panel.KAFKA,
+            help="What to do if Kafka has deleted unread records or the topic.",
         ),
         setting(
             "--label-budget",
             type=click.IntRange(0),
             default=LABEL_BUDGET,
-            help="Channels that have a metric label of their own.",
+            panel=Panel.LIMITS,
+            help="Maximum number of channels with their own metric label.",
         ),
         setting(
             "--forget-days",
-            type=click.IntRange(0, 3_650),
+            type=Duration("d", 0, 3_650, is_whole=True),
             default=FORGET_DAYS,
-            help="Days of silence after which a channel is forgotten; 0 for never.",
+            help="Forget a channel after this silence; 0 disables it.",
         ),
         setting(
             "--report-detail",
             is_flag=True,
-            help="Add every incident and definite acknowledgement to the report; must "
-            "be given at the first start of a checkpoint.",
+            panel=Panel.OUTPUT,
+            help="Add every incident and definite acknowledgement to the report. Set "
+            "it at the first start of a checkpoint.",
         ),
     ),
     _job_settings,
+    panel=Panel.TIME,
     shared=("reading", "channels"),
 )
 
@@ -243,35 +245,41 @@ run_options = option_group(
             required=True,
             type=click.Path(file_okay=False, path_type=Path),
             callback=checked_checkpoint,
+            panel=Panel.STORAGE,
             help="State directory. A job restarted with the same directory resumes.",
         ),
         serving_options("page and metrics", 9108),
         setting(
             "--prometheus",
             type=Parsed("URL", checked_url),
-            help="List on the page the alerts that fire in this Prometheus.",
+            panel=Panel.WEB,
+            help="Show the firing alerts of this Prometheus on the page.",
         ),
         setting(
             "--audit",
             type=Parsed("URL", checked_url),
-            help="Where `sds-monitor audit --every` serves its metrics: channels of "
-            "which the mirror lacks a recent message are blind.",
+            panel=Panel.WEB,
+            help="Metrics address of `sds-monitor audit --every`. Channels of which "
+            "the mirror lacks a recent message become blind.",
         ),
         setting(
             "--heartbeat",
             is_flag=True,
-            help="Write heartbeats, for a topic whose taps write none.",
+            panel=Panel.KAFKA,
+            help="Write heartbeats to the topic, for taps that write none.",
         ),
         setting(
             "--report",
             type=click.Path(dir_okay=False, path_type=Path),
-            help="Write the report to this file at the end.",
+            panel=Panel.OUTPUT,
+            help="Write the report to this file when the job ends.",
         ),
         setting(
             "--retry-for",
-            type=Number(0),
-            help="Seconds for which to retry after Kafka was lost; 0 to end then. By "
-            "default for ever, but 0 with --until-caught-up.",
+            type=Duration("s", 0),
+            panel=Panel.TIME,
+            help="How long to retry while Kafka is unreachable; 0 disables retries. "
+            "By default without limit, and 0 with --until-caught-up.",
         ),
         channels_option,
         history_options,

@@ -13,7 +13,7 @@ import click
 
 from connectors.web.access import OPEN, UNPROTECTED, Access, WebConfig
 from sds_core.text import shown
-from streaming.cli.settings import Decorator, option_group, setting
+from streaming.cli.settings import Decorator, Panel, option_group, setting
 
 LOOPBACK = "127.0.0.1"
 
@@ -46,36 +46,43 @@ def serving_options(
         "port",
         type=click.IntRange(0, 65535),
         default=port,
-        help=f"Port for {content}; 0 for any free one.",
+        help=f"Port of {content}; 0 selects a free one.",
     )
     if not with_host:
-        return option_group("address", (port_option,), partial(Address, LOOPBACK))
+        return option_group(
+            "address", (port_option,), partial(Address, LOOPBACK), panel=Panel.WEB
+        )
     return option_group(
         "address",
         (
-            setting("--host", default=LOOPBACK, help=f"Address for {content}."),
+            setting(
+                "--host",
+                default=LOOPBACK,
+                help=f"Address on which to listen for {content}.",
+            ),
             port_option,
             setting(
                 "--web-config",
                 type=click.Path(dir_okay=False, path_type=Path),
-                help="YAML file with TLS and passwords, in the format of Prometheus' "
-                "exporter toolkit; read again when it changes.",
+                help="YAML file with TLS and passwords, in the format of the "
+                "Prometheus exporter toolkit. If the file changes, it is read again.",
             ),
             setting(
                 "--allowed-host",
                 "allowed_hosts",
                 multiple=True,
                 metavar="NAME",
-                help="Name by which clients may call the server, besides localhost, "
-                "--host and addresses; may be repeated.",
+                help="Host name that requests may use, besides localhost, --host and "
+                "IP addresses. Repeatable.",
             ),
             setting(
                 "--insecure-web",
                 is_flag=True,
-                help="Serve beyond loopback without a login.",
+                help="Allow requests from other machines without a login.",
             ),
         ),
         _address,
+        panel=Panel.WEB,
         shared=shared,
     )
 
@@ -91,8 +98,8 @@ def _address(
     for name in names:
         if not _NAME.fullmatch(name):
             message = (
-                f"--allowed-host {shown(name)} is no host name: give it without "
-                "scheme, port and wildcard, as in monitor.example.org"
+                f"--allowed-host {shown(name)} is no host name: use a name without "
+                "scheme, port and wildcard, such as monitor.example.org"
             )
             raise click.UsageError(message)
     access = Access(_config(web_config), names)

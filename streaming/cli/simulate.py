@@ -9,44 +9,53 @@ import click
 
 from connectors.kafka.settings import KafkaSettings
 from connectors.simulator import scenario_names
+from streaming.cli.commands import Command
+from streaming.cli.config_file import config_option
 from streaming.cli.kafka_options import kafka_options, partitions_option
-from streaming.cli.settings import Number, config_option, log_option, setting
+from streaming.cli.settings import Panel, log_option, setting
+from streaming.cli.values import Duration, Number
 
 
 @click.command(
     "simulate",
+    cls=Command,
     epilog="Example: sds-monitor simulate --bootstrap localhost:9092 "
     "--scenario lossy --seed 7 --truth truth.json",
 )
 @config_option
-@kafka_options(topic_help="Topic of frames; created if it is missing.")
+@kafka_options(topic_help="Topic to write frames to. If it is missing, it is created.")
 @partitions_option
 @setting(
     "--scenario",
     default="lossy",
+    panel=Panel.TRAFFIC,
     help=f"One of {', '.join(scenario_names())}, or a TOML file.",
 )
 @setting(
     "--seed",
     type=click.IntRange(0),
     default=1,
-    help="Random seed; the same seed gives the same traffic.",
+    panel=Panel.TRAFFIC,
+    help="Random seed. The same seed gives the same traffic.",
 )
 @setting(
     "--duration",
-    type=Number(0, min_open=True),
-    help="Seconds in which messages are sent; by default as the scenario says.",
+    type=Duration("s", 0, min_open=True),
+    panel=Panel.TRAFFIC,
+    help="Time in which messages are sent; by default that of the scenario.",
 )
 @setting(
     "--speed",
     type=Number(0),
     default=1.0,
-    help="Simulated seconds per second; 0 for as fast as possible.",
+    panel=Panel.TRAFFIC,
+    help="Simulated seconds per second; 0 writes as fast as possible.",
 )
 @setting(
     "--truth",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write what really happened to this file (JSON).",
+    panel=Panel.OUTPUT,
+    help="Write the truth about the traffic to this file (JSON).",
 )
 @log_option()
 def command(
@@ -60,18 +69,18 @@ def command(
 ) -> None:
     """Simulate SDS participants on a lossy network, mirrored into Kafka.
 
-    Participants and taps are simulated; their frames are real SDS frames. If it runs
-    faster than real time, the traffic lies in the past and ends about when the last
+    Participants and taps are simulated. Their frames are real SDS frames. If --speed is
+    above 1, the traffic lies in the past, and ends at about the time when the last
     record is written.
     """
     from streaming.cli.actions.simulate import read_scenario
 
     what = read_scenario(scenario, duration)
     if truth is not None and not truth.parent.is_dir():
-        message = f"there is no directory {truth.parent} for --truth"
+        message = f"--truth: {truth.parent} is no directory: create it first"
         raise click.UsageError(message)
     if not speed < math.inf:
-        message = f"--speed is {speed}: must be a number from 0"
+        message = f"--speed is {speed}: give a number from 0"
         raise click.UsageError(message)
 
     from streaming.cli.actions.simulate import simulate

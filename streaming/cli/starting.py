@@ -20,7 +20,7 @@ from sds_core.observer.blob import UnknownBlobVersion
 from sds_core.observer.kinds import UnknownKind
 from streaming.board import Board
 from streaming.checkpoint import CheckpointMismatch
-from streaming.cli import Unreachable
+from streaming.cli.exit_codes import Failed, Unreachable
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms, write_json
 from streaming.cli.signals import end_requested
@@ -125,7 +125,7 @@ def _started_spark(session: SessionSettings) -> SparkSession:
             "Spark's JVM ended while it started: see what it said above, and check "
             "Java and PYSPARK_SUBMIT_ARGS"
         )
-        raise click.ClickException(message) from error
+        raise Failed(message) from error
 
 
 @contextmanager
@@ -156,7 +156,7 @@ def _explain(error: Exception) -> None:
     status = exit_status_of_jvm(_END_OF_JVM_S if is_ending else 0)
     if status is None:
         return
-    raise click.ClickException(end_of_jvm(status)) from error
+    raise Failed(end_of_jvm(status)) from error
 
 
 def end_of_jvm(status: int) -> str:
@@ -198,11 +198,11 @@ def _has_ended(job: Job, ending: threading.Event) -> bool:
 def as_click_error(error: JobFailed) -> click.ClickException:
     """Return the error with its exit code.
 
-    3 if Kafka was unreachable, 2 if another start fails in the same way, else 1.
+    3 if Kafka was unreachable, 2 if another start fails in the same way, else 4.
     """
     if error.unreachable:
         return Unreachable(str(error))
-    return (click.UsageError if error.final else click.ClickException)(str(error))
+    return (click.UsageError if error.final else Failed)(str(error))
 
 
 @contextmanager
@@ -217,7 +217,7 @@ def refusals_explained() -> Iterator[None]:
     except _REFUSALS as error:
         raise click.UsageError(str(error)) from error
     except (NoHistory, DamagedHistory) as error:
-        raise click.ClickException(str(error)) from error
+        raise Failed(str(error)) from error
     except JobFailed as error:
         raise as_click_error(error) from error
 

@@ -7,10 +7,12 @@ from pathlib import Path
 import click
 
 from connectors.kafka.settings import KafkaSettings
+from streaming.cli.commands import Command
+from streaming.cli.config_file import config_option
 from streaming.cli.incident_options import IncidentSource, source_options
 from streaming.cli.kafka_options import kafka_reading_options
 from streaming.cli.plan_options import html_option
-from streaming.cli.settings import config_option, log_option, setting
+from streaming.cli.settings import Panel, log_option, setting
 from streaming.cli.trace_options import TraceForm, TraceRequest
 from streaming.cli.window_options import window_options
 from streaming.settings import Window
@@ -18,31 +20,48 @@ from streaming.settings import Window
 
 @click.command(
     "trace",
+    cls=Command,
     epilog="Example: sds-monitor trace 0x3f… --channel my-channel "
     "--bootstrap localhost:9092",
 )
 @config_option
 @kafka_reading_options()
 @source_options
-@setting("--channel", help="Channel of the message; of another protocol its group.")
-@setting("--sender", help="Trace the newest messages of this participant.")
+@setting(
+    "--channel",
+    panel=Panel.CHANNELS,
+    help="Channel of the message, or with --views its group.",
+)
+@setting(
+    "--sender",
+    panel=Panel.CHANNELS,
+    help="Trace the newest messages of this participant.",
+)
 @setting(
     "--incidents",
     is_flag=True,
+    panel=Panel.CHANNELS,
     help="Trace the messages of all unresolved incidents of --channel.",
 )
 @window_options(required=False)
-@setting("--follow", is_flag=True, help="Continue with new records until Ctrl-C.")
+@setting(
+    "--follow",
+    is_flag=True,
+    panel=Panel.TIME,
+    help="Continue with new records until Ctrl-C.",
+)
 @setting(
     "--format",
     "form",
     type=click.Choice([form.value for form in TraceForm]),
     default=TraceForm.TEXT.value,
-    help="Text, one JSON object a line, or a sequence diagram.",
+    panel=Panel.OUTPUT,
+    help="Print text, one JSON object a line, or a sequence diagram.",
 )
 @setting(
     "--anonymise",
     is_flag=True,
+    panel=Panel.OUTPUT,
     help="Replace the names of participants, for bug reports.",
 )
 @html_option
@@ -64,9 +83,11 @@ def command(
     """Print what happened to a message: every frame that concerns it.
 
     MESSAGE_ID is the id of a message, or the Waku hash of one of its copies. The
-    conclusions are those of the monitor's own rules. Without --from, the command finds
-    the message by its incident, if --api, --report or --history is given, else in the
-    last 24 hours of the topic. It writes nothing to Kafka.
+    conclusions follow the rules of the monitor. The command writes nothing to Kafka.
+
+    If --from is omitted, the command uses the incident of the message from --api,
+    --from-report or --history. If these are omitted too, it searches the last 24 hours
+    of the topic.
     """
     from streaming.cli.actions.trace import trace
 

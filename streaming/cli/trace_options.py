@@ -65,17 +65,17 @@ class TraceRequest(NamedTuple):
             message = "give one of MESSAGE_ID, --sender and --incidents"
             raise click.UsageError(message)
         if self.incidents and self.channel is None:
-            message = "--incidents needs --channel"
+            message = "--incidents needs --channel: give the channel"
             raise click.UsageError(message)
         for name in (self.message_id, self.sender, self.channel):
             try:
                 (name or "").encode()
             except UnicodeEncodeError:
-                message = f"{shown(name)} is not UTF-8, as ids and names are"
+                message = f"{shown(name)} is not UTF-8: give an id or a name in UTF-8"
                 raise click.UsageError(message) from None
         for name in (self.message_id, self.sender):
             if name is not None and not 0 < len(name) <= _LONGEST_ID:
                 message = (
-                    f"an id has 1 to {_LONGEST_ID} characters, this one {len(name):,}"
+                    f"an id of {len(name):,} characters: give one of 1 to {_LONGEST_ID}"
                 )
                 raise click.UsageError(message)

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import click
 
 from sds_core.text import iso_time
-from streaming.cli.settings import Decorator, Number, Time, option_group, setting
+from streaming.cli.settings import Decorator, Panel, option_group, setting
+from streaming.cli.values import Duration, Time
 from streaming.settings import Window
 
 ALL_TIMES = Window(-(2**63), 2**63 - 1)
@@ -25,17 +26,17 @@ def window_options(*, required: bool) -> Decorator:
             "first_ms",
             type=Time(),
             required=required,
-            help="Earliest time of a record.",
+            help="Earliest record time, inclusive.",
         ),
         setting(
             "--to",
             "last_ms",
             type=Time(),
             required=required,
-            help="Latest time of a record.",
+            help="Latest record time, inclusive.",
         ),
     )
-    return option_group("window", options, _window)
+    return option_group("window", options, _window, panel=Panel.TIME)
 
 
 def _window(first_ms: int | None, last_ms: int | None) -> Window:
@@ -46,7 +47,7 @@ def _window(first_ms: int | None, last_ms: int | None) -> Window:
     if window.first_ms > window.last_ms:
         message = (
             f"--from {iso_time(window.first_ms)} is later than "
-            f"--to {iso_time(window.last_ms)}"
+            f"--to {iso_time(window.last_ms)}: give an earlier one"
         )
         raise click.UsageError(message)
     return window
@@ -92,7 +93,8 @@ def _span(
 ) -> AuditSpan:
     if from_ms is not None and to_ms is not None and from_ms >= to_ms:
         message = (
-            f"--from {iso_time(from_ms)} is not earlier than --to {iso_time(to_ms)}"
+            f"--from {iso_time(from_ms)} is not earlier than --to {iso_time(to_ms)}: "
+            "give an earlier one"
         )
         raise click.UsageError(message)
     return AuditSpan(from_ms, to_ms, last, settle)
@@ -105,29 +107,28 @@ span_options = option_group(
             "--from",
             "from_ms",
             type=Time(),
-            help="Earliest sender's time; by default --last before the end.",
+            help="Earliest sender's time; by default --last before --to.",
         ),
         setting(
             "--to",
             "to_ms",
             type=Time(),
-            help="Sender's time at which the audit ends, exclusive; by default "
-            "--settle before now.",
+            help="Latest sender's time, exclusive; by default --settle before now.",
         ),
         setting(
             "--last",
-            type=Number(1),
+            type=Duration("s", 1),
             default=3_600.0,
-            help="Lookback in seconds if --from is omitted.",
+            help="Lookback if --from is omitted.",
         ),
         setting(
             "--settle",
-            type=Number(0),
+            type=Duration("s", 0),
             default=60.0,
-            help="Seconds that messages have to arrive before they are compared, if "
-            "--to is omitted.",
+            help="Minimum age of messages that are compared if --to is omitted.",
         ),
     ),
     _span,
+    panel=Panel.TIME,
 )
 """Adds the options; the command gets ``span``, an `AuditSpan`."""

@@ -99,7 +99,7 @@ def test_error_of_our_own_says_what_to_do(error: Exception, unreachable: bool) -
         (UnknownBlobVersion(99, 3), True),
         (TopicReplaced("frames", "old", "new"), True),
         (DamagedCheckpoint("offsets/7", "is missing"), True),
-        (LOST, False),
+        (LOST, True),
         (UNREACHABLE, False),
         (ValueError("no such thing"), False),
     ],
@@ -110,7 +110,7 @@ def test_error_that_returns_at_each_start_needs_a_person(
     """A supervisor should not start the job again."""
     failure = query_failure(raised_in_spark(error))
     assert failure.final == final
-    code = {True: 2, False: 3 if failure.unreachable else 1}[final]
+    code = {True: 2, False: 3 if failure.unreachable else 4}[final]
     assert as_click_error(failure).exit_code == code
 
 

@@ -35,7 +35,7 @@ def test_output_on_a_full_disk_is_one_line() -> None:
             text=True,
             check=False,
         )
-    assert ended.returncode == 1
+    assert ended.returncode == 4
     line = f"sds-monitor: output: No space left on device; {MORE_SPACE}"
     assert ended.stderr.splitlines() == [line]
 

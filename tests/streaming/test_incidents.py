@@ -219,7 +219,7 @@ def test_each_lost_or_undelivered_message_of_a_run_is_listed_and_really_is(
         with status_server(job, "127.0.0.1", 0) as url:
             asked = CliRunner().invoke(command, ["--api", url, "--json"])
     assert_identities(report)
-    read = CliRunner().invoke(command, ["--report", str(path), "--json"])
+    read = CliRunner().invoke(command, ["--from-report", str(path), "--json"])
     assert (read.exit_code, read.stdout) == (asked.exit_code, asked.stdout)
     kept = CliRunner().invoke(command, ["--history", str(history.directory), "--json"])
     assert (kept.exit_code, kept.stdout) == (asked.exit_code, asked.stdout)

@@ -284,7 +284,7 @@ def test_command_lists_incidents_of_groups_from_a_report(tmp_path: Path) -> None
     )
     path = tmp_path / "report.json"
     path.write_bytes(msgspec.json.encode(report))
-    given = ["--report", str(path), "--json", "--views"]
+    given = ["--from-report", str(path), "--json", "--views"]
     result = CliRunner().invoke(command, [*given, "league", "--channel", "north"])
     listed = [msgspec.json.decode(line) for line in result.output.splitlines()]
     assert {one["channel"] for one in listed} == {"north"}

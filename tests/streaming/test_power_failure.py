@@ -144,12 +144,12 @@ def test_job_continues_by_itself_after_a_power_failure(
 def test_disk_that_fails_under_a_part_of_the_checkpoint_ends_in_one_line(
     part: str, kafka: KafkaSettings, library: Path, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """With code 1 and what to do; without the fault, the job continues."""
+    """With code 4 and what to do; without the fault, the job continues."""
     under = str(tmp_path / "checkpoint" / part)
     code, errors = run(
         kafka, tmp_path, library, INTERPOSED_UNDER=under, INTERPOSED_AT="5"
     )
-    assert code == 1, errors
+    assert code == 4, errors
     lines = [one for one in errors.splitlines() if os.strerror(5) in one]
     assert len(lines) == 1, errors
     assert REMEDIES[5] in lines[0]

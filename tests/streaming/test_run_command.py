@@ -108,7 +108,7 @@ def test_signal_during_the_start_of_spark_leaves_no_process(
 def test_jvm_that_is_killed_is_one_line(
     topic: Callable[..., KafkaSettings], tmp_path: Path
 ) -> None:
-    """Exit code 1: the supervisor starts it again, and nothing is lost."""
+    """Exit code 4: the supervisor starts it again, and nothing is lost."""
     kafka = recorded(topic(partitions=0))
     with started(kafka, tmp_path, "--no-history-topics") as process:
         url = page_of(process)
@@ -116,7 +116,7 @@ def test_jvm_that_is_killed_is_one_line(
             lambda: httpx.get(f"{url}api/v1/channels").json()["channel_count"] == 5
         )
         wait_for(lambda: jvm_of(process)).kill()
-        assert process.wait(120) == 1
+        assert process.wait(120) == 4
     lines = lines_of(tmp_path)
     assert lines[-1].startswith("sds-monitor: Spark's JVM ended by signal 9: start")
     assert "Traceback" not in "".join(lines)
@@ -133,7 +133,7 @@ def test_jvm_that_is_killed_while_it_starts_is_one_line(
     with started(topic(), tmp_path) as process:
         page_of(process)
         wait_for(lambda: jvm_of(process)).kill()
-        assert process.wait(120) == 1
+        assert process.wait(120) == 4
     assert lines_of(tmp_path)[-1].startswith("sds-monitor: Spark's JVM ended")
     assert "Traceback" not in "".join(lines_of(tmp_path))
 

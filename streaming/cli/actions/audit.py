@@ -34,9 +34,9 @@ from sds_core.audit.result import AuditedMessage, AuditResult
 from sds_core.prolly.errors import SyncError
 from sds_core.text import counted, iso_time, printable
 from sds_core.waku import BadContentTopic
-from streaming.cli import FINDING, Unreachable
 from streaming.cli.actions.audit_sides import Copied, PeerSide, Side, StoreSide
 from streaming.cli.actions.mirror import node_settings, topics_to_mirror
+from streaming.cli.exit_codes import ExitCode, Failed, Unreachable
 from streaming.cli.log import logger
 from streaming.cli.node_options import NodeOptions, PeerAccess, TrafficOptions
 from streaming.cli.output import print_json, wall_ms
@@ -144,7 +144,7 @@ class Audit:
         try:
             result = asyncio.run(self._run())
         except (BadAnswer, NodeRefused, RecordsLost, SyncError) as error:
-            raise click.ClickException(_text(error)) from error
+            raise Failed(_text(error)) from error
         except (NodeError, PeerUnreachable) as error:
             raise Unreachable(str(error)) from error
         if as_json:
@@ -153,7 +153,7 @@ class Audit:
             for line in _lines(result):
                 click.echo(line)
         if not result.is_complete:
-            raise click.exceptions.Exit(FINDING)
+            raise click.exceptions.Exit(ExitCode.FINDING)
 
     def repeat(self, every_s: float, address: WebAddress) -> None:
         """Audit until a signal, and serve what was found.

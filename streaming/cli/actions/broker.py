@@ -18,6 +18,7 @@ from connectors.kafka.producer import partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording import load_recording
+from streaming.cli.exit_codes import Failed
 from streaming.settings import JobSettings, SourceSettings
 
 
@@ -44,7 +45,7 @@ def run(port: int, directory: Path | None) -> None:
             while broker.wait(1.0) is None:
                 pass
             message = f"the broker ended by itself; its log ends:\n{broker.log_tail()}"
-            raise click.ClickException(message)
+            raise Failed(message)
     except PortUnavailable as error:
         message = f"{error}, such as --port 0 for any free one"
         raise click.UsageError(message) from error
@@ -80,7 +81,7 @@ def prepare() -> None:
             click.echo(f"class archive {archive.path}")
     except OSError as error:
         message = f"cannot be written ({error}): other commands work without it"
-        raise click.ClickException(message) from error
+        raise Failed(message) from error
 
 
 def _record_broker(archive: ClassArchive) -> None:

@@ -17,7 +17,7 @@ from connectors.kafka.dead_letter_reader import (
 )
 from connectors.kafka.settings import KafkaSettings, TopicMissing
 from sds_core.text import counted, decode_text, iso_time, printable
-from streaming.cli import FINDING
+from streaming.cli.exit_codes import ExitCode
 from streaming.cli.log import logger
 from streaming.cli.output import print_json
 
@@ -67,7 +67,7 @@ def list_letters(
     if not as_json:
         click.echo(_summary(counts, len(newest)))
     if counts:
-        raise click.exceptions.Exit(FINDING)
+        raise click.exceptions.Exit(ExitCode.FINDING)
 
 
 def _listed(letter: StoredLetter) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.judgement import Dead, judge
 from sds_core.observer.record import RawRecord
 from sds_core.text import counted, number, printable
-from streaming.cli import FINDING
 from streaming.cli.actions.dead_letter_show import not_found, whole_record
+from streaming.cli.exit_codes import ExitCode
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms
 
@@ -79,7 +79,7 @@ class Replay:
             f"{counted(written, 'record')} {verb}, {number(self.refused)} refused"
         )
         if self.refused or missing:
-            raise click.exceptions.Exit(FINDING)
+            raise click.exceptions.Exit(ExitCode.FINDING)
 
     def _usable(self, letters: Iterable[StoredLetter]) -> Iterator[_Sent]:
         """Yield the records that can be used now; log why others cannot."""

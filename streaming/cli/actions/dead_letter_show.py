@@ -17,7 +17,7 @@ from connectors.kafka.settings import Client, KafkaSettings, TopicMissing
 from sds_core.observer.record import RawRecord
 from sds_core.text import printable
 from sds_core.wire import Reason
-from streaming.cli import FINDING
+from streaming.cli.exit_codes import ExitCode
 from streaming.cli.inspection import inspect_record
 from streaming.cli.inspection_text import inspection_facts, print_facts
 from streaming.cli.output import print_json, wall_ms
@@ -89,7 +89,7 @@ def print_letter(
             facts.append(("cut in it", described(letter.cut_sizes)))
         print_facts([*facts, *inspection_facts(inspection), ("what to do", advice)])
     if inspection["reason"]:
-        raise click.exceptions.Exit(FINDING)
+        raise click.exceptions.Exit(ExitCode.FINDING)
 
 
 def whole_record(kafka: KafkaSettings, letter: StoredLetter) -> RawRecord | None:

@@ -33,9 +33,9 @@ from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.snapshot import Snapshot
 from sds_core.simulation.comparison import Comparison, compare
 from sds_core.text import counted, number
-from streaming.cli import FINDING
 from streaming.cli.actions.simulate import read_scenario, start_of
 from streaming.cli.actions.trace_worker import tracing
+from streaming.cli.exit_codes import ExitCode, Failed
 from streaming.cli.live import progress_display
 from streaming.cli.log import LogFormat
 from streaming.cli.output import wall_ms
@@ -160,7 +160,7 @@ class Demo:
         except JobFailed as error:
             raise as_click_error(error) from error
         if not same:
-            raise click.exceptions.Exit(FINDING)
+            raise click.exceptions.Exit(ExitCode.FINDING)
 
     def _write_opening(self, kafka: KafkaSettings) -> int:
         """Write the first records of every partition; returns how many records.
@@ -220,7 +220,7 @@ class Demo:
                 message = (
                     f"the job has not caught up {_PATIENCE_S} s after the traffic's end"
                 )
-                raise click.ClickException(message)
+                raise Failed(message)
 
     def _compare(self, job: Job, console: Console, url: str | None) -> bool:
         """Print and write what the job found; returns whether it equals the truth."""

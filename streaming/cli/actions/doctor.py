@@ -10,7 +10,7 @@ import click
 
 from connectors.java import find_java
 from connectors.sockets.listener import listen
-from streaming.cli import FINDING
+from streaming.cli.exit_codes import ExitCode
 from streaming.cli.output import print_json, wall_ms
 from streaming.cli.run_options import RunSettings
 from streaming.cli.serving_options import Address
@@ -35,7 +35,7 @@ def doctor(settings: RunSettings, alertmanager: str | None, *, as_json: bool) ->
     if as_json:
         print_json({"checks": [one._asdict() for one in results]})
     if any(one.findings for one in results):
-        sys.exit(FINDING)
+        sys.exit(ExitCode.FINDING)
 
 
 def _all_checks(settings: RunSettings, alertmanager: str | None) -> Iterator[Checked]:

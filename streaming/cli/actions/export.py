@@ -24,6 +24,7 @@ from sds_core.observer.record import BadHeader, RawRecord, read_headers
 from sds_core.text import counted
 from sds_core.wire import UndecodableFrame, decode
 from streaming.admission import LATE_MS, ends_of_window
+from streaming.cli.exit_codes import Failed
 from streaming.cli.output import with_progress
 from streaming.cli.signals import end_requested
 from streaming.cli.window_options import ALL_TIMES
@@ -51,14 +52,14 @@ def export(
             raise
         except OSError as error:
             message = f"{file} cannot be written: {error.strerror}"
-            raise click.ClickException(message) from error
+            raise Failed(message) from error
         except RecordsLost as error:
             message = (
                 f"{kafka.topic}:{error.partition} lost records to retention before "
                 f"they were read: nothing is written to {file}; export again, with a "
                 "later --from"
             )
-            raise click.ClickException(message) from error
+            raise Failed(message) from error
     click.echo(f"{counted(written, 'record')} of {kafka.topic} in {file}")
 
 
@@ -68,7 +69,7 @@ def _until_ended(
     for record in records:
         if ending.is_set():
             message = "ended before all was read: no file"
-            raise click.ClickException(message)
+            raise Failed(message)
         yield record
 
 

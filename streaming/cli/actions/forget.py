@@ -9,7 +9,7 @@ import click
 
 from sds_core.observer.blob import UnknownBlobVersion
 from sds_core.observer.kinds import AnyKind
-from sds_core.text import did_you_mean, printable, shown
+from sds_core.text import counted, did_you_mean, printable, shown
 from streaming.checkpoint import own_files
 from streaming.chunk import FORGET
 from streaming.damage import LEDGER, DamagedCheckpoint
@@ -18,12 +18,21 @@ from streaming.ledger.ledger import Ledger
 from streaming.ledger.view_register import ViewRegister
 
 
-def forget(checkpoint: Path, channels: Sequence[str], kind: AnyKind) -> None:
+def forget(
+    checkpoint: Path,
+    channels: Sequence[str],
+    kind: AnyKind,
+    *,
+    dry_run: bool,
+    is_confirmed: bool,
+) -> None:
     """Add a request for each channel, or for none if one is unknown.
 
-    A job may run on the checkpoint. Channels are named by their ids.
+    A job may run on the checkpoint. Channels are named by their ids. Asks before,
+    unless that is confirmed already; a dry run only prints the channels.
 
     Raises:
+        click.Abort: The answer is no.
         click.UsageError: A channel is unknown, or the checkpoint is damaged or has no
             list of channels.
     """
@@ -43,6 +52,15 @@ def forget(checkpoint: Path, channels: Sequence[str], kind: AnyKind) -> None:
                 similar = did_you_mean(channel, known)
                 message = f"no such channel: {shown(channel)}{similar}"
                 raise click.UsageError(message)
+        if dry_run:
+            for channel in channels:
+                click.echo(f"channel {printable(channel)} would be forgotten")
+            return
+        if not is_confirmed:
+            names = ", ".join(map(printable, channels))
+            click.confirm(
+                f"Forget {counted(len(channels), 'channel')}: {names}?", abort=True
+            )
         register.request((kind.key(channel), FORGET) for channel in channels)
     except (DamagedCheckpoint, DirectoryUnwritable, UnknownBlobVersion) as error:
         raise click.UsageError(str(error)) from error

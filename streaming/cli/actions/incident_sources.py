@@ -20,8 +20,8 @@ from sds_core.observer.kinds import AnyKind, UnknownKind
 from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND, kinds_of
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.text import did_you_mean, shown
-from streaming.cli import Unreachable
 from streaming.cli.actions.monitor_api import Refused, ask_monitor
+from streaming.cli.exit_codes import Unreachable
 from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms
@@ -233,7 +233,7 @@ def _settings_of(values: dict[str, int | float]) -> ObserverSettings:
 def _incidents_of_report(path: Path, views: str | None) -> ReadIncidents:
     report, section = _read_report(path, views)
     if (found := section.incidents) is None:
-        message = f"--report: {path} was written without --report-detail"
+        message = f"--from-report: {path} was written without --report-detail"
         raise click.UsageError(message)
     # Deadlines may have passed after the last record.
     times = [one.found if one.ended is None else one.ended for one in found]
@@ -247,10 +247,10 @@ def _read_report(path: Path, views: str | None) -> tuple[_Report, _Section]:
     try:
         report = msgspec.json.decode(path.read_bytes(), type=_Report)
     except OSError as error:
-        message = f"--report: {path} cannot be read: {error.strerror}"
+        message = f"--from-report: {path} cannot be read: {error.strerror}"
         raise click.UsageError(message) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        message = f"--report: {path} is no report of sds-monitor: {error}"
+        message = f"--from-report: {path} is no report of sds-monitor: {error}"
         raise click.UsageError(message) from error
     if views is None:
         return report, _Section(report.channels, report.incidents)

@@ -13,8 +13,8 @@ from rich.text import Text
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.incidents import IncidentKind
 from sds_core.text import counted, iso_time, printable
-from streaming.cli import FINDING
 from streaming.cli.actions.incident_sources import Cause, Incident, read_incidents
+from streaming.cli.exit_codes import ExitCode
 from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from streaming.cli.output import print_json
 
@@ -46,7 +46,7 @@ def list_incidents(
     if not as_json:
         print_causes(read.causes)
     if incidents:
-        raise click.exceptions.Exit(FINDING)
+        raise click.exceptions.Exit(ExitCode.FINDING)
 
 
 def _print(incidents: list[Incident], as_json: bool) -> None:

@@ -13,11 +13,11 @@ from connectors.files.record_lines import NO_OFFSET, BadLine, parse_line
 from connectors.kafka.record_source import RecordSource, parse_source, read_source
 from connectors.kafka.settings import Client, KafkaSettings
 from sds_core.observer.record import RawRecord
-from streaming.cli import FINDING
+from streaming.cli.exit_codes import ExitCode
 from streaming.cli.inspection import inspect_record
 from streaming.cli.inspection_text import print_inspection
 from streaming.cli.output import wall_ms
-from streaming.cli.settings import STDIN
+from streaming.cli.values import STDIN
 
 _MOST_BYTES = 80 * 1024 * 1024
 _PACKED = (".xz", ".gz")
@@ -44,7 +44,7 @@ def inspect(
     inspection = inspect_record(record, wall_ms())
     print_inspection(inspection, as_json)
     if inspection["reason"]:
-        raise click.exceptions.Exit(FINDING)
+        raise click.exceptions.Exit(ExitCode.FINDING)
 
 
 def _read_topic(kafka: KafkaSettings | None, source: RecordSource) -> RawRecord:

@@ -7,7 +7,6 @@ import click
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.lacking import Lack, StandingIncident, is_followed, lacks_of
 from sds_core.text import iso_time, printable
-from streaming.cli import FINDING
 from streaming.cli.actions.incident_sources import (
     Incident,
     ReadIncidents,
@@ -15,6 +14,7 @@ from streaming.cli.actions.incident_sources import (
     read_incidents,
 )
 from streaming.cli.actions.incidents import print_causes
+from streaming.cli.exit_codes import ExitCode
 from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from streaming.cli.output import print_json
 
@@ -44,7 +44,7 @@ def list_lacks(
     if not (lacks or as_json):
         click.echo("no unresolved incidents")
     if lacks:
-        raise click.exceptions.Exit(FINDING)
+        raise click.exceptions.Exit(ExitCode.FINDING)
 
 
 def _standing(one: Incident, read: ReadIncidents) -> StandingIncident:

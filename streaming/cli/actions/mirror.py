@@ -23,6 +23,7 @@ from connectors.web.server import WebServer
 from connectors.web.side_apps import create_mirror_app
 from sds_core.mirror.figures import MirrorFigures
 from sds_core.waku import BadContentTopic, autosharded_topic
+from streaming.cli.exit_codes import Failed
 from streaming.cli.log import logger
 from streaming.cli.node_options import NodeOptions, TrafficOptions
 from streaming.cli.output import wall_ms
@@ -136,7 +137,7 @@ def mirror(
         raise click.UsageError(str(error)) from error
     except sqlite3.Error as error:
         message = f"the spool in {state} fails: {cause_of(error, state / 'mirror')}"
-        raise click.ClickException(message) from error
+        raise Failed(message) from error
     click.echo(
         f"{figures.written:,} frames written, {figures.spooled:,} still to write"
     )

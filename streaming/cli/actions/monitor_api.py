@@ -10,7 +10,7 @@ import msgspec
 
 from connectors.http_client import get
 from sds_core.text import printable
-from streaming.cli import Unreachable
+from streaming.cli.exit_codes import Unreachable
 from streaming.cli.incident_options import DEFAULT_API
 
 _Answer = TypeVar("_Answer")

@@ -14,8 +14,8 @@ from sds_core.observer.kinds import AnyKind
 from sds_core.planning.fleet import HourlyRows
 from sds_core.planning.hours import HOUR_MS
 from sds_core.text import shown
-from streaming.cli import Unreachable
 from streaming.cli.actions.monitor_api import Foreign, Refused, ask_monitor
+from streaming.cli.exit_codes import Unreachable
 from streaming.cli.plan_options import PlanSource
 
 _TIMEOUT_S = 60.0

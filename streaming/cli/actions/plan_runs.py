@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from multiprocessing import active_children, get_context
 from typing import Final
 
-import click
-
 from sds_core.planning.channel import ChannelPlan
 from sds_core.planning.experiment import RECEPTIONS, Outcome, run
+from streaming.cli.exit_codes import Failed
 
 _ALL_RECEPTIONS: Final = 4_000_000
 """Receptions of all runs: less than two minutes of two cores."""
@@ -56,7 +55,7 @@ def run_all(
                 "a process of the simulations was ended, perhaps for lack of memory: "
                 "give fewer participants or messages"
             )
-            raise click.ClickException(message) from error
+            raise Failed(message) from error
         except BaseException:
             # The pool would wait for runs that have begun.
             pool.shutdown(wait=False, cancel_futures=True)

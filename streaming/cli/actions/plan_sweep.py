@@ -18,6 +18,7 @@ from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.planning.grid import Grid
 from sds_core.reading import TableError
 from sds_core.text import counted, number
+from streaming.cli.exit_codes import Failed
 from streaming.cli.log import logger
 from streaming.cli.starting import as_click_error, running_spark
 from streaming.failure import JobFailed
@@ -68,7 +69,7 @@ def _run(
                 f"ended after {number(len(done))} of {counted(len(runs), 'run')}: the "
                 "same command continues"
             )
-            raise click.ClickException(message)
+            raise Failed(message)
         writer.finish()
         minutes = sum(run.cpu_s for run in done.values()) / 60
     logger.info(

@@ -10,6 +10,7 @@ from sds_core.observer.protocols import ROOT_KIND
 from sds_core.text import counted
 from streaming.batch_log import read_batch_log
 from streaming.cli.actions.replay import progress_line, warn_of_deleted_records
+from streaming.cli.exit_codes import Failed
 from streaming.cli.progress import logged_progress
 from streaming.cli.run_options import RunSettings
 from streaming.cli.starting import (
@@ -54,7 +55,7 @@ def rebuild(settings: RunSettings) -> None:
                 message = (
                     f"ended before all was read: delete {checkpoint}, and rebuild again"
                 )
-                raise click.ClickException(message)
+                raise Failed(message)
             if settings.report is not None:
                 write_report(running, settings.report)
             snapshot = running.board.snapshot

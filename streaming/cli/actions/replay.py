@@ -17,9 +17,10 @@ from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.snapshot import Snapshot
 from sds_core.text import iso_time
 from streaming.admission import ends_of_window
+from streaming.cli.config_file import observer_settings
+from streaming.cli.exit_codes import Failed
 from streaming.cli.log import logger
 from streaming.cli.progress import logged_progress
-from streaming.cli.settings import observer_settings
 from streaming.cli.starting import (
     every_second,
     refusals_explained,
@@ -81,7 +82,7 @@ def replay(
                 display(job.board.snapshot)
         if job.query.isActive:
             message = "ended before all of the window was read: no report"
-            raise click.ClickException(message)
+            raise Failed(message)
         if _is_empty(job.board.snapshot):
             raise click.UsageError(nothing)
         write_report(job, report)

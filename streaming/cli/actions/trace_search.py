@@ -23,9 +23,9 @@ from sds_core.observer.settings_table import settings_of, values_of
 from sds_core.observer.tracing import Query, Subject
 from sds_core.text import did_you_mean, iso_time, printable, shown
 from streaming.cli.actions.incident_sources import Incident, kind_of, read_incidents
+from streaming.cli.config_file import observer_settings
 from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from streaming.cli.log import logger
-from streaming.cli.settings import observer_settings
 from streaming.cli.trace_options import TraceRequest
 from streaming.cli.window_options import ALL_TIMES
 from streaming.settings import Window

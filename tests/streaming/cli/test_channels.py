@@ -43,8 +43,8 @@ def test_hangup_reloads_the_channel_table(
     assert signal.getsignal(signal.SIGHUP) is before
     assert caplog.messages == [
         "channel table read again: 1 entry",
-        f"the channel table stays as it was: {file}: entry 1 lacks the key 'match'",
-        f"the channel table stays as it was: {file}: has no entry: write one",
+        f"the channel table remains unchanged: {file}: entry 1 lacks the key 'match'",
+        f"the channel table remains unchanged: {file}: has no entry: write one",
     ]
 
 

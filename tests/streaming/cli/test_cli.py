@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from streaming.cli import group
-from streaming.cli.settings import config_option, observer_settings, setting
+from streaming.cli.config_file import config_option, observer_settings
+from streaming.cli.settings import setting
 from tests.support.cli.command import sds_monitor
 
 

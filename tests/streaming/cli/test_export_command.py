@@ -108,7 +108,7 @@ def test_unwritable_file_is_an_error_in_one_line(
     topic = kafka_topic()
     topic.write_times([1])
     result = export(topic, tmp_path / "none" / "frames.jsonl")
-    assert result.exit_code == 1
+    assert result.exit_code == 4
     assert "cannot be written: No such file or directory" in result.output
 
 

@@ -19,10 +19,13 @@ from streaming.ledger.ledger import Ledger
 from streaming.ledger.view_register import ViewRegister
 
 
-def forget(checkpoint: Path, *channels: str) -> Result:
+def forget(
+    checkpoint: Path, *channels: str, flag: str | None = "--yes", answer: str = ""
+) -> Result:
     """Run the command."""
-    arguments = ["--checkpoint", str(checkpoint), "--", *channels]
-    return CliRunner().invoke(command, arguments)
+    flags = [] if flag is None else [flag]
+    arguments = ["--checkpoint", str(checkpoint), *flags, "--", *channels]
+    return CliRunner().invoke(command, arguments, input=answer)
 
 
 @pytest.fixture
@@ -45,6 +48,45 @@ def test_known_channels_are_requested(tmp_path: Path, register: ViewRegister) ->
         ("sds:town", FORGET),
         ("sds:square:1", FORGET),
     ]
+
+
+def test_dry_run_prints_the_channels_and_forgets_none(
+    tmp_path: Path, register: ViewRegister
+) -> None:
+    """And refuses an unknown one as the command itself does."""
+    result = forget(tmp_path, "town", "square:1", flag="--dry-run")
+    assert (result.exit_code, result.stdout.splitlines()) == (
+        0,
+        ["channel town would be forgotten", "channel square:1 would be forgotten"],
+    )
+    assert forget(tmp_path, "twon", flag="--dry-run").exit_code == 2
+    assert register.newest_request() == 0
+
+
+@pytest.mark.parametrize(("answer", "requests"), [("y\n", 1), ("n\n", 0), ("", 0)])
+def test_terminal_is_asked(
+    answer: str,
+    requests: int,
+    tmp_path: Path,
+    register: ViewRegister,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Only a yes forgets the channel."""
+    terminal = "click.testing._NamedTextIOWrapper.isatty"
+    monkeypatch.setattr(terminal, lambda _: True, raising=False)
+    result = forget(tmp_path, "town", flag=None, answer=answer)
+    assert "Forget 1 channel: town?" in result.stdout
+    assert register.newest_request() == requests
+
+
+def test_without_a_terminal_a_confirmation_is_needed(
+    tmp_path: Path, register: ViewRegister
+) -> None:
+    """Instead of a question that no person reads."""
+    result = forget(tmp_path, "town", flag=None, answer="y\n")
+    assert result.exit_code == 2
+    assert "give --yes, or --dry-run" in result.stderr
+    assert register.newest_request() == 0
 
 
 @pytest.mark.parametrize(

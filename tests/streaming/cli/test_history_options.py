@@ -9,9 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from connectors.kafka.settings import KafkaSettings
+from streaming.cli.config_file import config_option
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.run_options import history_options
-from streaming.cli.settings import config_option, setting
+from streaming.cli.settings import setting
 from streaming.settings import HistorySettings
 
 found: list[HistorySettings] = []

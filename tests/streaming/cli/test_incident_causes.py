@@ -39,7 +39,7 @@ def test_causes_of_channels_with_incidents_come_last(
     report: str, by: tuple[str, ...]
 ) -> None:
     """A line each; a channel of which nothing is listed has none."""
-    lines = invoke("--report", report, *by).stdout.splitlines()
+    lines = invoke("--from-report", report, *by).stdout.splitlines()
     assert lines[-2:] == CAUSES
     assert not any("quiet" in line for line in lines)
 
@@ -47,7 +47,7 @@ def test_causes_of_channels_with_incidents_come_last(
 @pytest.mark.parametrize("by", [(), ("--by", "participant")])
 def test_json_lines_are_incidents_alone(report: str, by: tuple[str, ...]) -> None:
     """Programs read causes from the report or the API."""
-    lines = invoke("--report", report, "--json", *by).stdout.splitlines()
+    lines = invoke("--from-report", report, "--json", *by).stdout.splitlines()
     assert lines
     assert all(json.loads(line)["channel"] == "town" for line in lines)
     assert all("kind" in json.loads(line) for line in lines)

@@ -40,7 +40,7 @@ FOUND = [
 
 def test_each_participant_that_lacks_messages_is_one_line(report: MakeReport) -> None:
     """With how many since when, after what nobody received; exit code 1."""
-    result = invoke("--report", str(report(FOUND)), "--by", "participant")
+    result = invoke("--from-report", str(report(FOUND)), "--by", "participant")
     assert result.exit_code == 1
     assert result.stdout.splitlines() == [
         "1 message reached nobody but its sender since 2026-08-09T12:03:10.123Z; "
@@ -59,7 +59,7 @@ def test_messages_of_more_than_an_hour_ago_are_not_said_to_be_lacked(
     now_ms = NOW_MS + 3_600_001
     later = undelivered("u9", since_ms=now_ms, found_ms=now_ms, lacking={"eve": now_ms})
     line = "1 message since 2026-08-09T12:03:20.000Z was not seen to reach bob"
-    result = invoke("--report", str(report([later, old])), "--by", "participant")
+    result = invoke("--from-report", str(report([later, old])), "--by", "participant")
     first, last = result.stdout.splitlines()
     assert first.startswith("1 message did not reach eve since")
     assert last == f"{line}; channel town"
@@ -79,7 +79,7 @@ def test_horizon_is_that_of_the_monitor_that_found_them(report: MakeReport) -> N
     # Another release may have a setting that this one does not know.
     document["observer"] = {"horizon_ms": 1_800_000, "unknown_ms": 1}
     path.write_text(json.dumps(document))
-    result = invoke("--report", str(path), "--by", "participant")
+    result = invoke("--from-report", str(path), "--by", "participant")
     _, last = result.stdout.splitlines()
     assert last.endswith("was not seen to reach bob; channel town")
 
@@ -99,7 +99,7 @@ def test_history_has_the_deadlines_of_the_monitor_that_found_them(
 def test_groups_are_json_lines(report: MakeReport) -> None:
     """With the participant, or null if the problem is of no single one."""
     path = str(report([LOST, FOUND[3]]))
-    result = invoke("--report", path, "--by", "participant", "--json")
+    result = invoke("--from-report", path, "--by", "participant", "--json")
     lost, bob, eve = map(json.loads, result.stdout.splitlines())
     assert (lost["kind"], lost["participant"]) == ("lost", None)
     assert bob == {
@@ -119,5 +119,5 @@ def test_groups_are_json_lines(report: MakeReport) -> None:
 
 def test_nothing_unresolved_is_fine(report: MakeReport) -> None:
     """Exit code 0, although there are incidents."""
-    result = invoke("--report", str(report([FOUND[-1]])), "--by", "participant")
+    result = invoke("--from-report", str(report([FOUND[-1]])), "--by", "participant")
     assert (result.exit_code, result.stdout) == (0, "no unresolved incidents\n")

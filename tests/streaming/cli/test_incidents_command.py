@@ -17,7 +17,7 @@ from tests.support.cli.incidents import ALL, HASH, LONG_ID, LOST, MakeReport, in
 
 def test_each_incident_is_one_plain_line(report: MakeReport) -> None:
     """With who lacks it, since when, complete id, hash and hint, and reason."""
-    result = invoke("--report", str(report(ALL)))
+    result = invoke("--from-report", str(report(ALL)))
     assert result.exit_code == 1
     lost, late, unacknowledged = result.stdout.splitlines()
     assert lost == (
@@ -43,7 +43,7 @@ def test_terminal_of_a_hundred_columns_has_complete_values(
     report: MakeReport,
 ) -> None:
     """One block per incident; no value is cut, and no line is too long."""
-    result = invoke("--report", str(report(ALL)), FORCE_COLOR="1", COLUMNS="100")
+    result = invoke("--from-report", str(report(ALL)), FORCE_COLOR="1", COLUMNS="100")
     text = re.sub("\x1b[^m]*m", "", result.stdout)
     assert text != result.stdout
     assert max(map(len, text.splitlines())) <= 100
@@ -55,7 +55,7 @@ def test_terminal_of_a_hundred_columns_has_complete_values(
 
 def test_narrow_terminal_folds_an_id_and_cuts_nothing_off(report: MakeReport) -> None:
     """The parts of the lines make the whole id."""
-    result = invoke("--report", str(report([LOST])), FORCE_COLOR="1", COLUMNS="50")
+    result = invoke("--from-report", str(report([LOST])), FORCE_COLOR="1", COLUMNS="50")
     text = re.sub("\x1b[^m]*m", "", result.stdout)
     assert max(map(len, text.splitlines())) <= 50
     assert LONG_ID in re.sub(r"\s", "", text)
@@ -64,7 +64,7 @@ def test_narrow_terminal_folds_an_id_and_cuts_nothing_off(report: MakeReport) ->
 def test_json_lines_are_the_objects_of_the_report(report: MakeReport) -> None:
     """The last found first."""
     path = report(ALL)
-    result = invoke("--report", str(path), "--json")
+    result = invoke("--from-report", str(path), "--json")
     assert result.exit_code == 1
     found = [json.loads(line) for line in result.stdout.splitlines()]
     reported = json.loads(path.read_text())["incidents"][::-1]
@@ -80,12 +80,12 @@ def channels(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("place", ["--report", "--history"])
+@pytest.mark.parametrize("place", ["--from-report", "--history"])
 def test_named_channels_have_names_beside_their_ids(
     report: MakeReport, history: Path, channels: Path, place: str
 ) -> None:
     """In text and JSON."""
-    source = report(ALL) if place == "--report" else history
+    source = report(ALL) if place == "--from-report" else history
     flags = (place, str(source), "--channels", str(channels))
     lost, late, unacknowledged = invoke(*flags).stdout.splitlines()
     for line in (lost, unacknowledged):
@@ -99,7 +99,7 @@ def test_named_channels_have_names_beside_their_ids(
 def test_invalid_channel_table_is_wrong_use(report: MakeReport, channels: Path) -> None:
     """The error has the file and the problem."""
     channels.write_text("[[channel]]\n")
-    result = invoke("--report", str(report(ALL)), "--channels", str(channels))
+    result = invoke("--from-report", str(report(ALL)), "--channels", str(channels))
     assert result.exit_code == 2
     assert f"--channels: {channels}: entry 1 lacks the key 'match'" in result.stderr
 
@@ -110,7 +110,10 @@ def test_incident_before_1970_is_printed(report: MakeReport, tmp_path: Path) -> 
     found = ChannelIncident("town", incident, False)
     history = tmp_path / "history"
     ParquetHistory(history).write(INCIDENTS, [incident_row(NumberedIncident(1, found))])
-    for source in (("--report", str(report([found]))), ("--history", str(history))):
+    for source in (
+        ("--from-report", str(report([found]))),
+        ("--history", str(history)),
+    ):
         assert "found 1969-12-31T23:59:59.999Z" in invoke(*source).stdout
 
 
@@ -124,7 +127,7 @@ def test_untrusted_text_is_escaped(
         IncidentKind.LOST, evil, evil, 1, 2, lacking={evil: 3}, named_by=[evil]
     )
     path = report([ChannelIncident(evil, incident, False)])
-    result = invoke("--report", str(path), **environment)
+    result = invoke("--from-report", str(path), **environment)
     text = re.sub("\x1b\\[[0-9;]*m", "", result.stdout)
     assert not {"\x1b", "\u202e", "\x07"} & set(text)
     assert r"a\nlost\x1b[2J\u202e[bold]b[/] :boom:\x07" in text

@@ -114,7 +114,7 @@ def test_settings_of_another_release_are_left_out(tmp_path: Path) -> None:
     window = {"last_event": 5}
     content = {"schema": 1, "observer": observer, "window": window}
     path.write_text(json.dumps({**content, "channels": {}, "incidents": []}))
-    assert invoke("--report", path).exit_code == 0
+    assert invoke("--from-report", path).exit_code == 0
 
 
 SELECTIONS: list[tuple[list[str], list[ChannelIncident]]] = [
@@ -131,7 +131,7 @@ def test_flags_filter_a_report(
     report: MakeReport, flags: list[str], expected: list[ChannelIncident]
 ) -> None:
     """By channel, time of finding and state; no match is exit code 0."""
-    result = invoke("--report", str(report(ALL)), "--json", *flags)
+    result = invoke("--from-report", str(report(ALL)), "--json", *flags)
     assert ids(result) == [one.incident.message_id for one in expected]
     assert result.exit_code == (1 if expected else 0)
 
@@ -145,7 +145,7 @@ def test_history_is_listed_as_a_report_is(
 ) -> None:
     """With the same words and order; an empty list is exit code 0."""
     for form in ([], ["--json"]):
-        read = invoke("--report", str(report(ALL)), *form, *flags)
+        read = invoke("--from-report", str(report(ALL)), *form, *flags)
         found = invoke("--history", str(history), *form, *flags)
         assert found.stdout == read.stdout
         assert found.exit_code == (1 if expected else 0)
@@ -156,7 +156,7 @@ def test_unknown_channel_is_wrong_use(
 ) -> None:
     """The error suggests the channel that was meant, instead of "no incidents"."""
     url = serve(app_of(lambda query: [], channels=("town",)))
-    sources = (("--report", report(ALL)), ("--history", history), ("--api", url))
+    sources = (("--from-report", report(ALL)), ("--history", history), ("--api", url))
     for place, source in sources:
         result = invoke(place, str(source), "--channel", "twon")
         assert result.exit_code == 2, result.output
@@ -174,7 +174,11 @@ def test_known_channel_without_incidents_is_no_error(
     minute = minute_row(NumberedMinute(1, "calm", 60_000, ChannelTotals()))
     ParquetHistory(history).write(CHANNEL_MINUTES, [minute])
     url = serve(app_of(lambda query: [], channels=("calm",)))
-    for place, source in (("--report", path), ("--history", history), ("--api", url)):
+    for place, source in (
+        ("--from-report", path),
+        ("--history", history),
+        ("--api", url),
+    ):
         result = invoke(place, str(source), "--channel", "calm")
         assert (result.exit_code, result.stdout) == (0, "no incidents\n")
 
@@ -227,9 +231,9 @@ def test_no_incidents_is_exit_code_0(
 ) -> None:
     """The text says so; JSON has no lines."""
     path = report([])
-    result = invoke("--report", str(path))
+    result = invoke("--from-report", str(path))
     assert (result.exit_code, result.stdout) == (0, "no incidents\n")
-    result = invoke("--report", str(path), "--json")
+    result = invoke("--from-report", str(path), "--json")
     assert (result.exit_code, result.stdout) == (0, "")
     app = app_of(lambda query: [])
     assert invoke("--api", serve(app)).exit_code == 0
@@ -252,7 +256,7 @@ def test_report_without_incidents_field_is_wrong_use(
     path = tmp_path / "report.json"
     if text is not None:
         path.write_text(text)
-    done = sds_monitor("incidents", "--report", str(path))
+    done = sds_monitor("incidents", "--from-report", str(path))
     assert done.returncode == 2
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -262,14 +266,17 @@ def test_report_without_detail_differs_from_one_without_incidents(
     report: MakeReport,
 ) -> None:
     """As `build_report` writes them."""
-    assert invoke("--report", str(report(None))).exit_code == 2
+    assert invoke("--from-report", str(report(None))).exit_code == 2
 
 
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--report", "r.json", "--api", "http://x"], "one of --report, --api"),
-        (["--history", "h", "--api", "http://x"], "one of --report, --api"),
+        (
+            ["--from-report", "r.json", "--api", "http://x"],
+            "one of --from-report, --api",
+        ),
+        (["--history", "h", "--api", "http://x"], "one of --from-report, --api"),
         (["--api", "127.0.0.1:9108"], "is no URL such as http://127.0.0.1:9108"),
         (["--api", "http://[::"], "is no URL such as http://127.0.0.1:9108"),
         (["--since", "soon"], "'soon' is neither a time such as"),
@@ -285,6 +292,23 @@ def test_wrong_use_is_one_line_and_code_2(flags: list[str], said: str) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_former_name_of_from_report_works_with_a_warning(
+    report: MakeReport, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Until 1.0; the help text has only the new one."""
+    path = str(report(ALL))
+    new = invoke("--from-report", path, "--json")
+    assert caplog.messages == []
+    for old in (
+        invoke("--report", path, "--json"),
+        invoke("--json", SDS_MONITOR_REPORT=path),
+    ):
+        assert (old.exit_code, old.stdout) == (new.exit_code, new.stdout)
+    assert len(caplog.messages) == 2
+    assert caplog.messages[-1].startswith("--report is renamed: use --from-report")
+    assert "  --report" not in invoke("--help").stdout
+
+
 def test_source_on_the_command_line_precedes_others(
     report: MakeReport, history: Path, tmp_path: Path
 ) -> None:
@@ -295,14 +319,14 @@ def test_source_on_the_command_line_precedes_others(
         "SDS_MONITOR_HISTORY": str(tmp_path / "nowhere"),
         "SDS_MONITOR_CONFIG": str(config),
     }
-    found = invoke("--report", str(report(ALL)), "--json", **elsewhere)
+    found = invoke("--from-report", str(report(ALL)), "--json", **elsewhere)
     assert len(ids(found)) == len(ALL)
     elsewhere["SDS_MONITOR_HISTORY"] = str(history)
     assert len(ids(invoke("--json", **elsewhere))) == len(ALL)
     elsewhere["SDS_MONITOR_REPORT"] = str(report(ALL))
     found = invoke("--json", **elsewhere)
     assert found.exit_code == 2
-    assert "give one of --report, --api and --history" in found.stderr
+    assert "give one of --from-report, --api and --history" in found.stderr
 
 
 def test_checkpoint_is_no_history(history: Path) -> None:

@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 from connectors.kafka.settings import KafkaSettings, Mechanism, Protocol
 from streaming.cli import group
+from streaming.cli.config_file import config_option
 from streaming.cli.kafka_options import kafka_options
-from streaming.cli.settings import config_option
 from tests.support.kafka_security import PASSWORD, TELLTALE, Authority
 
 SASL = ("--kafka-protocol", "SASL_SSL", "--kafka-username", "alice")
@@ -110,7 +110,7 @@ def test_password_on_the_command_line_is_refused(flag: str) -> None:
         (("--kafka-key-file", __file__), "--kafka-key-file is given"),
         (
             ("--kafka-protocol", "SSL", "--kafka-key-file", __file__),
-            "belong together",
+            "give both",
         ),
         (("--kafka-protocol", "SSL", "--kafka-ca-file", "nowhere.pem"), "nowhere.pem"),
         (

@@ -92,7 +92,7 @@ main()
 def test_unexpected_error_has_a_traceback(
     log_format: LogFormat,
 ) -> None:
-    """In the object, or below the line that names it; exit code 1."""
+    """In the object, or below the line that names it; exit code 70."""
     found = subprocess.run(
         [sys.executable, "-c", BROKEN, "inspect"],
         capture_output=True,
@@ -100,7 +100,7 @@ def test_unexpected_error_has_a_traceback(
         env=os.environ | {"SDS_MONITOR_LOG_FORMAT": log_format},
         check=False,
     )
-    assert found.returncode == 1
+    assert found.returncode == 70
     if log_format is LogFormat.JSON:
         told = json.loads(found.stderr)
         assert told["level"] == "critical"

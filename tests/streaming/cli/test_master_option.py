@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from streaming.cli import group
+from streaming.cli.config_file import config_option
 from streaming.cli.reading_options import ReadingSettings, reading_options
-from streaming.cli.settings import config_option
 from streaming.settings import SessionSettings
 
 found: list[ReadingSettings] = []

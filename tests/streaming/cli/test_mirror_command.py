@@ -39,7 +39,7 @@ def mirror(
         ((*NODE, "--pubsub-topic", SHARD), "--bootstrap"),
         ((*NODE, *KAFKA), "by --content-topic or --pubsub-topic"),
         ((*NODE, *KAFKA, "--content-topic", "town"), "give /application/version"),
-        ((*GIVEN, "--listen", "none", "--no-store"), "leave nothing to be mirrored"),
+        ((*GIVEN, "--listen", "none", "--no-store"), "leave nothing to mirror"),
         ((*GIVEN, "--listen", "filter"), "--listen filter needs --content-topic"),
         ((*GIVEN, "--listen", "radio"), "radio"),
         ((*GIVEN, "--rest", "localhost:8645"), "such as http://127.0.0.1:8645"),
@@ -56,7 +56,7 @@ def mirror(
             (*GIVEN, "--host", "192.0.2.1", "--insecure-web"),
             "cannot listen on 192.0.2.1",
         ),
-        (("--from-file", "a.jsonl"), "is now a command: sds-monitor import a.jsonl"),
+        (("--from-file", "a.jsonl"), "is renamed: run sds-monitor import a.jsonl"),
     ],
 )
 def test_invalid_flags_are_refused_in_one_line(

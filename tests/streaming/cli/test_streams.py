@@ -35,7 +35,7 @@ def test_closed_pipe_changes_nothing(
     with (
         told.open("wb") as stderr,
         started(
-            *("incidents", "--report", str(report)), stdout=its, stderr=stderr
+            *("incidents", "--from-report", str(report)), stdout=its, stderr=stderr
         ) as process,
     ):
         os.close(its)

@@ -180,7 +180,7 @@ def test_every_unresolved_incident_of_a_channel_is_traced(
     report = tmp_path / "report.json"
     document = run_of(NAME).monitor.report(with_detail=True)
     report.write_text(json.dumps(document))
-    arguments = ["--incidents", "--channel", CHANNEL, "--report", str(report)]
+    arguments = ["--incidents", "--channel", CHANNEL, "--from-report", str(report)]
     found = documents(trace(town, *arguments, "--format", "json"))
     assert 1 < len(found) <= 20
     reported = {(one["kind"], one["message_id"]): one for one in document["incidents"]}
@@ -249,7 +249,7 @@ def test_a_channel_that_kafka_has_forgotten_is_reported(
     topic.delete_before(len(frames))
     report = tmp_path / "report.json"
     report.write_text(json.dumps(run_of(NAME).monitor.report(with_detail=True)))
-    result = trace(topic, case().message_id, "--report", str(report))
+    result = trace(topic, case().message_id, "--from-report", str(report))
     assert result.exit_code == 2
     assert "Kafka holds nothing before" in result.stderr
 
@@ -350,7 +350,7 @@ def test_incidents_hours_apart_are_all_found(
         if name != "between"
     ]
     report.write_text(json.dumps({"schema": 1, "incidents": incidents}))
-    arguments = ["--incidents", "--channel", "town", "--report", str(report)]
+    arguments = ["--incidents", "--channel", "town", "--from-report", str(report)]
     found = documents(trace(topic, *arguments, "--format", "json"))
     assert [one["message_id"] for one in found] == ["old", "new"]
     (newest,) = documents(trace(topic, "new", "--format", "json"))

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from docs.make_guarantees import Fuzz, FuzzAsan, write_run
-from streaming.cli.settings import Number
+from streaming.cli.values import Number
 from tests.support.fuzz.guided import run_guided
 from tests.support.fuzz.running import Finding, Tally, check
 from tests.support.fuzz.slices import run_all

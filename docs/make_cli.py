@@ -1,0 +1,150 @@
+"""Writes the reference of the command line into docs/cli.md, from click.
+
+An option that several commands take in the same way is listed once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import click
+
+from docs.page_part import PagePart
+from streaming.cli import COMMANDS, group
+from streaming.cli.config_file import TABLE_OF
+from streaming.cli.exit_codes import ExitCode
+
+PROGRAM = "sds-monitor"
+PART = PagePart("cli.md", "make_cli", "the reference")
+
+_SHARED_FROM = 3
+"""Commands that take an option, from which on it is listed once for all."""
+
+_RESTART = """\
+After code 2, a restart fails in the same way; after the others, restart a service.
+The [systemd units](operations.md#systemd) do so; Kubernetes restarts always."""
+
+
+class Row(NamedTuple):
+    """An option as the page lists it; its cells are Markdown."""
+
+    panel: str
+    flags: str
+    variable: str
+    default: str
+    text: str
+
+
+def commands(
+    command: click.Command = group, name: str = PROGRAM
+) -> Iterator[tuple[str, click.Command]]:
+    """Yield a command and all commands below it, with their full names."""
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=name)
+        for inner in command.list_commands(context):
+            below = command.get_command(context, inner)
+            assert below is not None  # noqa: S101 - the group lists it
+            yield from commands(below, f"{name} {inner}")
+
+
+def options(command: click.Command) -> list[click.Option]:
+    """Return the options of a command that its help text shows, but for its own."""
+    return [
+        parameter
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+        and not (parameter.hidden or (parameter.is_eager and not parameter.envvar))
+    ]
+
+
+def row(command: click.Command, option: click.Option) -> Row:
+    """Return the cells of an option."""
+    context = click.Context(command)
+    extra = option.get_help_extra(context)
+    flags = [f"`{flag}`" for flag in (*option.opts, *option.secondary_opts)]
+    if not option.is_flag:
+        flags[-1] = f"{flags[-1][:-1]} {option.make_metavar(context)}`"
+    limits = f" Range: {extra['range']}." if "range" in extra else ""
+    return Row(
+        getattr(option, "panel", None) or "General",
+        ", ".join(flags).replace("|", "\\|"),
+        f"`{option.envvar}`",
+        "required" if option.required else str(extra.get("default", "")),
+        f"{option.help}{limits}".replace("|", "\\|"),
+    )
+
+
+def exit_codes() -> str:
+    """Return the table of the exit codes."""
+    return _table(("code", "meaning"), ((str(c.value), c.meaning) for c in ExitCode))
+
+
+def block() -> str:
+    """Return the reference, with its marks."""
+    rows = {
+        name: [row(command, option) for option in options(command)]
+        for name, command in commands()
+    }
+    for name, other in TABLE_OF.items():
+        taken = rows[f"{PROGRAM} {other}"]
+        rows[f"{PROGRAM} {name}"] = [
+            one for one in rows[f"{PROGRAM} {name}"] if one not in taken
+        ]
+    uses = Counter(one for given in rows.values() for one in given)
+    shared = [one for one, count in uses.items() if count >= _SHARED_FROM]
+    parts = [
+        "## Exit codes",
+        exit_codes(),
+        _RESTART,
+        "## Commands",
+        *_overview(),
+        "## Options of several commands",
+        *_panels(shared),
+    ]
+    for name, command in commands():
+        if name == PROGRAM:
+            continue
+        own = [one for one in rows[name] if one not in shared]
+        parts += [f"## {name}", _sentences(command.help or ""), *_panels(own)]
+        if common := [one.flags for one in rows[name] if one in shared]:
+            link = "[Options of several commands](#options-of-several-commands)"
+            parts.append(f"{link}: {', '.join(map(_first_flag, common))}.")
+        if (other := TABLE_OF.get(name.removeprefix(f"{PROGRAM} "))) is not None:
+            parts.append(f"All options of [{other}](#{PROGRAM}-{other}).")
+    return "\n\n".join([PART.begin, *parts, PART.end])
+
+
+def _overview() -> Iterator[str]:
+    for title, listed in COMMANDS.items():
+        rows = ((f"[{name}](#{PROGRAM}-{name})", text) for name, text in listed.items())
+        yield _table((title, ""), rows)
+
+
+def _panels(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a table for each title, in the order of their first options."""
+    for panel in dict.fromkeys(one.panel for one in rows):
+        cells = (one[1:] for one in rows if one.panel == panel)
+        yield _table((panel, "variable", "default", ""), cells)
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _sentences(text: str) -> str:
+    """Return a help text with one sentence a line."""
+    paragraphs = (" ".join(part.split()) for part in text.split("\n\n"))
+    return "\n\n".join(re.sub(r"(?<=\.) (?=[A-Z`])", "\n", part) for part in paragraphs)
+
+
+def _first_flag(flags: str) -> str:
+    return f"`{re.findall(r'--[a-z-]+', flags)[0]}`"
+
+
+if __name__ == "__main__":
+    PART.write(block())

@@ -1,0 +1,38 @@
+"""Commands with a help text in groups, which has colours on a terminal.
+
+rich-click renders the help text, and rich is imported only then. Errors remain those of
+click, without a frame, because they are lines of the log.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich_click import RichCommand, RichGroup
+
+
+class Command(RichCommand):
+    """A command that takes options."""
+
+    main: Any = click.Command.main
+
+
+class Group(RichGroup):
+    """A command that has commands below it."""
+
+    main: Any = click.Group.main
+    command_class = Command
+
+
+CONTEXT = {
+    "help_option_names": ["-h", "--help"],
+    "rich_help_config": {
+        # Without frames and colours, it is plain text.
+        "theme": "default-slim",
+        "options_panel_title": "General",
+        "text_paragraph_linebreaks": "\n\n",
+        "padding_helptext_first_line": (0, 0, 1, 0),
+    },
+}
+"""Settings of the program's context; those of its commands inherit them."""

@@ -1,0 +1,205 @@
+"""The file that ``--config`` names: settings of commands, and of the model.
+
+A setting ``some-name = …`` stands at the top of the TOML file for all commands, or in
+``[some-command]`` for that one. A table ``[group]`` is for all commands of a group,
+``[group.command]`` for one of them; the most specific table wins.
+
+The table ``[observer]`` has the settings of the model (docs/figures.md). They are no
+flags: a checkpoint keeps those of its first start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from connectors.toml_file import UnreadableToml, read_toml
+from sds_core.text import did_you_mean, printable, shorten, shown
+from streaming.cli.settings import FILE, FILE_WITH_SECRETS, Secret
+
+if TYPE_CHECKING:
+    from sds_core.observer.settings_table import Values
+
+_LONGEST_NAME = 80
+_LONGEST_ERROR = 500
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_TABLE = "observer"
+TABLE_OF = {"doctor": "run", "rebuild": "run"}
+"""Command -> another, whose options it takes, and whose table it reads too, first."""
+
+_OBSERVER = f"{__name__}.observer"
+"""Key of the checked table ``[observer]`` in the meta of a context."""
+
+
+def config_option(command: _Command) -> _Command:
+    """Add ``--config FILE`` to a command."""
+    return click.option(
+        "--config",
+        type=click.Path(path_type=Path),
+        is_eager=True,
+        expose_value=False,
+        envvar="SDS_MONITOR_CONFIG",
+        callback=_read_config,
+        help="TOML file with settings. Their names are those of the options.",
+    )(command)
+
+
+def _read_config(
+    context: click.Context, parameter: click.Parameter, path: Path | None
+) -> None:
+    if path is None:
+        return
+    try:
+        _use_file(context, path)
+    except UnreadableToml as error:
+        message = f"{path}: {error}"
+        raise click.BadParameter(message, param=parameter) from None
+    except _BadFile as error:
+        raise click.BadParameter(str(error), param=parameter) from None
+
+
+class _BadFile(ValueError):
+    """The file sets what it must not set; the message names the file."""
+
+
+def _use_file(context: click.Context, path: Path) -> None:
+    """Let a file set options of a command."""
+    given = read_toml(path)
+    try:
+        if _TABLE in given:
+            context.meta[_OBSERVER] = _observer(given.pop(_TABLE))
+    except ValueError as error:
+        message = f"{path}: {printable(shorten(str(error), _LONGEST_ERROR))}"
+        raise _BadFile(message) from None
+    options = _options(context.command)
+    values = _values(path, given, context)
+    if any(isinstance(options.get(name), Secret) for name in values):
+        # The warning waits: the file may set the format of the log.
+        context.meta[FILE_WITH_SECRETS] = path
+    context.meta[FILE] = path
+    context.default_map = {
+        str(option.name): _given(path, name, option, values[name])
+        for name, option in options.items()
+        if name in values
+    }
+
+
+def observer_settings() -> Values:
+    """Return the settings of the model that the configuration file gives."""
+    values: Values = click.get_current_context().meta.get(_OBSERVER, {})
+    return values
+
+
+def _observer(table: Any) -> Values:
+    if not isinstance(table, dict):
+        message = f"{_TABLE} is {shown(table)}: it must be a table"
+        raise ValueError(message)
+    # numpy comes with it, and most commands have no such table.
+    from sds_core.observer.settings_table import read_values
+
+    return read_values(table)
+
+
+def _options(command: click.Command) -> dict[str, click.Option]:
+    return {
+        p.opts[0].removeprefix("--"): p
+        for p in command.params
+        if isinstance(p, click.Option) and p.name
+    }
+
+
+def _values(
+    path: Path, given: Mapping[str, Any], context: click.Context
+) -> dict[str, Any]:
+    """Return the values that a file sets for a command, from all its tables."""
+    path_of_command = [context]
+    while (outer := path_of_command[0].parent) is not None:
+        path_of_command.insert(0, outer)
+    if len(path_of_command) > 1:
+        # The program itself has no table: settings for all stand at the top.
+        program = path_of_command.pop(0)
+        _check_top(path, given, program)
+    values = {name: one for name, one in given.items() if not isinstance(one, dict)}
+    table: Any = given
+    full_name = ""
+    for inner in path_of_command:
+        name = inner.info_name or ""
+        if (shared := TABLE_OF.get(name)) is not None:
+            values |= _in_table(path, shared, given.get(shared, {}), inner.command)
+        full_name = f"{full_name} {name}".lstrip()
+        table = table.get(name, {})
+        values |= _in_table(path, full_name, table, inner.command)
+    return values
+
+
+def _in_table(
+    path: Path, full_name: str, table: Any, command: click.Command
+) -> dict[str, Any]:
+    """Return the values in a table of a command, whose names it must know."""
+    if not isinstance(table, dict):
+        message = f"{path} sets {full_name} to {shown(table)}: it must be a table"
+        raise _BadFile(message)
+    commands = command.commands if isinstance(command, click.Group) else {}
+    known = {o for one in (command, *commands.values()) for o in _options(one)}
+    unknown = sorted(table.keys() - known - commands.keys())
+    if unknown:
+        name = printable(shorten(unknown[0], _LONGEST_NAME))
+        names = sorted(known | commands.keys())
+        message = (
+            f"{path} sets {name} for {full_name}, which it does not know"
+            f"{did_you_mean(unknown[0], names)}: it knows {', '.join(names)}"
+        )
+        raise _BadFile(message)
+    return {name: one for name, one in table.items() if name not in commands}
+
+
+def _check_top(path: Path, given: Mapping[str, Any], program: click.Context) -> None:
+    """Check each name at the top of a file: a command's table, or a known setting."""
+    group = program.command
+    if not isinstance(group, click.Group):
+        return
+    commands = set(group.list_commands(program))
+    settings = _all_options(group, program)
+    for name, value in given.items():
+        is_table = isinstance(value, dict)
+        if name not in (commands if is_table else settings | commands):
+            known = sorted(commands if is_table else settings)
+            message = (
+                f"{path} has {'the table ' if is_table else ''}"
+                f"{printable(shorten(name, _LONGEST_NAME))}, but no "
+                f"{'command' if is_table else 'setting'} of this name exists"
+                f"{did_you_mean(name, known)}"
+            )
+            raise _BadFile(message)
+
+
+def _all_options(command: click.Command, context: click.Context) -> set[str]:
+    known = set(_options(command))
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            if (inner := command.get_command(context, name)) is not None:
+                known |= _all_options(inner, context)
+    return known
+
+
+def _given(path: Path, name: str, option: click.Option, value: Any) -> Any:
+    """Return a value of the file in the form that an option would give."""
+    kind = "no list of single values" if option.multiple else "no single value"
+    if option.is_flag and isinstance(value, bool):
+        return value
+    given = value if option.multiple and isinstance(value, list) else [value]
+    if any(isinstance(item, bool) for item in given):
+        kind = "only for flags"
+    elif any(isinstance(item, str) and "\0" in item for item in given):
+        # The system ends a text there.
+        kind = "no text without a null character"
+    elif not any(isinstance(item, list | dict) for item in given):
+        return [str(item) for item in given] if option.multiple else str(value)
+    quoted = "something" if isinstance(option, Secret) else shown(value)
+    message = f"{path} sets {name} to {quoted}, which is {kind}"
+    raise _BadFile(message)

@@ -1,0 +1,41 @@
+"""Exit codes of all commands, and the errors that end a command with one of them."""
+
+from __future__ import annotations
+
+import enum
+from typing import Self
+
+import click
+
+
+class ExitCode(enum.IntEnum):
+    """How a command ended; `meaning` is a sentence for the reference."""
+
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str) -> Self:
+        """Return a member with its meaning."""
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.meaning = meaning
+        return member
+
+    FINE = 0, "The command did what it was asked, or a signal ended it."
+    FINDING = 1, "The command worked, and found what it looks for."
+    WRONG_USE = 2, "The same command fails again until a person changes something."
+    UNREACHABLE = 3, "Something that the command needs does not answer."
+    FAILED = 4, "The work failed, or ended too early; the message names the remedy."
+    # EX_SOFTWARE of sysexits.h.
+    UNEXPECTED = 70, "A bug: the log has a traceback. Please report it."
+
+
+class Unreachable(click.ClickException):
+    """Something that a command needs does not answer."""
+
+    exit_code = ExitCode.UNREACHABLE
+
+
+class Failed(click.ClickException):
+    """The work failed for a known reason, or ended before its end."""
+
+    exit_code = ExitCode.FAILED

@@ -1,0 +1,143 @@
+"""Types of the values that options take."""
+
+from __future__ import annotations
+
+import enum
+import math
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import click
+
+from sds_core.durations import UNITS_MS, Unit, duration_text, parse_duration_ms
+from sds_core.text import shown
+
+STDIN = "-"
+"""Name of standard input among the names of files."""
+
+
+class MemberOf(click.Choice[enum.StrEnum]):
+    """One value of an enumeration of texts, converted to its member."""
+
+    def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
+        """Return the value of a member; click would take its name."""
+        return str(choice)
+
+
+class Number(click.FloatRange):
+    """A number in a range; unlike click's own, neither NaN nor infinity."""
+
+    name = "number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{shown(value)} is no finite number", param, ctx)
+        return number
+
+
+class Duration(Number):
+    """A duration in a range, such as 5m; see `sds_core.durations`.
+
+    Args:
+        plain: Unit of a plain number, of the bounds and of the result.
+        min: Shortest duration.
+        max: Longest one.
+        min_open: Whether the shortest one is itself not allowed.
+        is_whole: Whether the result is an integer.
+    """
+
+    name = "duration"
+
+    def __init__(
+        self,
+        plain: Unit,
+        min: float | None = None,  # noqa: A002 - click's own word
+        max: float | None = None,  # noqa: A002
+        *,
+        min_open: bool = False,
+        is_whole: bool = False,
+    ) -> None:
+        super().__init__(min, max, min_open)
+        self.plain = plain
+        self._is_whole = is_whole
+
+    def text(self, value: float) -> str:
+        """Return a duration in this unit as text."""
+        return duration_text(round(value * UNITS_MS[self.plain], 6))
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the duration in its unit."""
+        try:
+            number = parse_duration_ms(str(value), self.plain) / UNITS_MS[self.plain]
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if self._is_whole and not number.is_integer():
+            message = f"{self.text(number)} is not a whole multiple of 1{self.plain}"
+            self.fail(message, param, ctx)
+        try:
+            super().convert(number, param, ctx)
+        except click.BadParameter:
+            message = (
+                f"{self.text(number)} is not in the range {self._describe_range()}"
+            )
+            self.fail(message, param, ctx)
+        return int(number) if self._is_whole else number
+
+    def _describe_range(self) -> str:
+        """Describe the range with units, where click has plain numbers."""
+        plain = super()._describe_range()
+        return re.sub(r"[\d.]+", lambda bound: self.text(float(bound[0])), plain)
+
+
+class Parsed(click.ParamType[Any]):
+    """A text that a function parses, which raises ValueError with what is wrong."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Return the value; one that was parsed already stays as it is."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Time(Parsed):
+    """A time, converted to Unix ms; or one of some words in its place."""
+
+    def __init__(self, *words: str) -> None:
+        super().__init__("|".join([*words, "TIME"]), partial(_parse_time, words))
+
+
+def _parse_time(words: Sequence[str], text: str) -> str | int:
+    if text in words:
+        return text
+    try:
+        if text.isdigit():
+            time = datetime.fromtimestamp(int(text) / 1000, UTC)
+        else:
+            time = datetime.fromisoformat(text).astimezone()
+        unix_ms = round(time.timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        unix_ms = -1
+    # No record has a time before 1970.
+    if unix_ms < 0:
+        known = ", ".join([*words, "a time such as 2026-11-21T08:00:00Z"])
+        message = f"{shown(text)} is neither {known}, nor Unix milliseconds"
+        raise ValueError(message)
+    return unix_ms
