@@ -20,6 +20,7 @@ from tests.support.dashboards.expressions import expressions, substitute
 from tests.support.metrics import ALL_METRICS
 
 MONITOR_URL = "https://sds.example"
+RUNBOOKS = Links().runbook("")
 BUILT = dashboards(Links(monitor_url=MONITOR_URL))
 JSON: dict[str, dict[str, Any]] = {
     uid: json.loads(json.dumps(dashboard, cls=JSONEncoder))
@@ -117,9 +118,9 @@ def test_dashboard_has_the_variables_that_it_uses(uid: str) -> None:
 
 @every_dashboard
 def test_links_lead_to_pages_that_exist(uid: str) -> None:
-    """Dashboards by uid or tag, pages of the monitor by its URL."""
+    """Dashboards by uid or tag, pages of the monitor and runbooks by their URLs."""
     assert variables(uid)["monitor_url"]["current"]["value"] == MONITOR_URL
-    pages = {"/", "/channel", "/incidents", "/taps", "/monitor", "/runbooks", "/views"}
+    pages = {"/", "/channel", "/incidents", "/taps", "/monitor", "/views"}
     tags = set()
     for link in JSON[uid]["links"]:
         tags |= set(link["tags"])
@@ -129,6 +130,8 @@ def test_links_lead_to_pages_that_exist(uid: str) -> None:
         path = url.split("?")[0]
         if path.startswith("/d/"):
             assert path.removeprefix("/d/") in JSON
+        elif path.startswith(RUNBOOKS):
+            assert path == f"{RUNBOOKS}${{__data.fields.alertname:percentencode}}"
         elif url:
             assert path.startswith("${monitor_url}/")
             assert "/" + path.split("/")[1] in pages
