@@ -6,6 +6,7 @@ compiles them, which Spark brings along.
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 import shlex
@@ -119,6 +120,10 @@ _log = logging.getLogger("sds-monitor")
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
+_ARENAS = "2"
+_M_ARENA_MAX = -8
+"""A parameter of mallopt(3)."""
+
 _REMEMBERED = 10
 """Jobs, stages and queries that have ended."""
 
@@ -200,8 +205,7 @@ def make_session(
     else:
         os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    # Spark's threads and RocksDB would spread their memory over eight arenas a core.
-    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
+    _limit_arenas()
     # py4j logs an error for every call to a session that is being stopped, or whose JVM
     # has ended: in part on the root logger.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
@@ -278,6 +282,18 @@ def make_session(
     # It prints a traceback if the JVM ends, which the command reports in one line.
     accumulators.handle_error = lambda request, client_address: None
     return spark
+
+
+def _limit_arenas() -> None:
+    """Keep the C library from spreading memory over eight arenas a core.
+
+    Each keeps what its threads have freed, in this process and in Spark's.
+    """
+    if "MALLOC_ARENA_MAX" not in os.environ:
+        os.environ["MALLOC_ARENA_MAX"] = _ARENAS
+        # Only processes that start later read the environment.
+        with suppress(AttributeError):  # Not in every C library.
+            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, int(_ARENAS))
 
 
 def stop_session(spark: SparkSession) -> None:
