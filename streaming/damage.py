@@ -30,6 +30,9 @@ _LOSS = (
     "the sums over all channels fall"
 )
 
+_MAGIC = b"crc\0"
+_WORD_BYTES = 4
+
 
 class DamagedCheckpoint(ValueError):
     """A part of the checkpoint is damaged or missing: another start fails too.
@@ -115,10 +118,6 @@ def write_atomically(path: Path, text: str) -> None:
     make_directory(path.parent)
     with replacing(path) as file:
         file.write(text.encode())
-
-
-_MAGIC = b"crc\0"
-_WORD_BYTES = 4
 
 
 def remove_stale_checksums(directory: Path) -> None:

@@ -66,6 +66,20 @@ public final class {_FILES} extends org.apache.hadoop.fs.LocalFileSystem {{
 }}
 """
 
+_log = logging.getLogger("sds-monitor")
+
+_LOG4J = Path(__file__).with_name("log4j2.properties")
+
+_ARENAS = "2"
+_M_ARENA_MAX = -8
+"""A parameter of mallopt(3)."""
+
+_REMEMBERED = 10
+"""Jobs, stages and queries that have ended."""
+
+_RECORDING_TIMEOUT_S = 300
+"""Writing an archive takes some 10 s, and far longer on a busy machine."""
+
 
 def use_bytes_pickler(spark: SparkSession) -> None:
     """Pass the bytes of a state from Spark's JVM to Python as they are.
@@ -113,22 +127,6 @@ def _compiled(jvm: Any, name: str, source: str) -> Any:
     compiler.setParentClassLoader(jvm.Thread.currentThread().getContextClassLoader())
     compiler.cook(source)
     return compiler.getClassLoader().loadClass(name)
-
-
-_log = logging.getLogger("sds-monitor")
-
-_LOG4J = Path(__file__).with_name("log4j2.properties")
-
-
-_ARENAS = "2"
-_M_ARENA_MAX = -8
-"""A parameter of mallopt(3)."""
-
-_REMEMBERED = 10
-"""Jobs, stages and queries that have ended."""
-
-_RECORDING_TIMEOUT_S = 300
-"""Writing an archive takes some 10 s, and far longer on a busy machine."""
 
 
 def archive_of_spark(java: Path) -> ClassArchive:

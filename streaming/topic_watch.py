@@ -42,6 +42,31 @@ _REMEDY = (
 
 _log = logging.getLogger("sds-monitor")
 
+_EVERY_S = 1.0
+"""Time between two questions, seconds."""
+
+_SAMPLE_ANSWERS = 5
+"""Answers after which new records are read: as many seconds as between heartbeats."""
+
+_LONGEST_WAIT_S = 5.0
+"""Longest time between two questions while Kafka does not answer, seconds."""
+
+_ANSWER_S = 10.0
+"""Longest wait for an answer, seconds."""
+
+_REFUSALS = 3
+"""Refusals in a row that count as final: a broker that ends may seem to refuse."""
+
+_END_S = 5.0
+"""Longest wait for the thread's end, seconds. A question that has no answer by then is
+abandoned."""
+
+_NO_END = "the end of the topic cannot be read"
+_NO_COMPARISON = "clocks cannot be compared with Kafka's"
+_NO_SAMPLE = "new records cannot be read to compare the clocks of taps"
+_NO_COMMIT = "offsets cannot be committed"
+"""What the failure of a step means."""
+
 
 class Withheld:
     """Counts the records that open transactions have withheld for a minute or longer.
@@ -95,32 +120,6 @@ class Withheld:
             _log.info("all records can be read again: no transaction is open")
         self._count = count
         return count
-
-
-_EVERY_S = 1.0
-"""Time between two questions, seconds."""
-
-_SAMPLE_ANSWERS = 5
-"""Answers after which new records are read: as many seconds as between heartbeats."""
-
-_LONGEST_WAIT_S = 5.0
-"""Longest time between two questions while Kafka does not answer, seconds."""
-
-_ANSWER_S = 10.0
-"""Longest wait for an answer, seconds."""
-
-_REFUSALS = 3
-"""Refusals in a row that count as final: a broker that ends may seem to refuse."""
-
-_END_S = 5.0
-"""Longest wait for the thread's end, seconds. A question that has no answer by then is
-abandoned."""
-
-_NO_END = "the end of the topic cannot be read"
-_NO_COMPARISON = "clocks cannot be compared with Kafka's"
-_NO_SAMPLE = "new records cannot be read to compare the clocks of taps"
-_NO_COMMIT = "offsets cannot be committed"
-"""What the failure of a step means."""
 
 
 class TopicEnds(NamedTuple):

@@ -19,26 +19,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
 
-
-@contextmanager
-def locked(path: Path, *, waits: bool = False) -> Iterator[None]:
-    """Hold a lock while the block runs; the system releases it if the process ends.
-
-    Args:
-        path: The lock file; it and its directory are created if missing, for this user
-            alone.
-        waits: Whether to wait for another process that holds the lock.
-
-    Raises:
-        BlockingIOError: Another process holds the lock.
-        OSError: The file cannot be created.
-    """
-    make_directory(path.parent, 0o700)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
-        yield
-
-
 _MORE_SPACE = "free space on this disk"
 _SOUND_DISK = "check this disk and its connection, of which the kernel's log has more"
 
@@ -59,6 +39,25 @@ _SYNCED_AT_ONCE = 8
 
 _LEAST_FREE_BYTES = 256 * 1024
 """With less space, SQLite cannot make the file that its readers share."""
+
+
+@contextmanager
+def locked(path: Path, *, waits: bool = False) -> Iterator[None]:
+    """Hold a lock while the block runs; the system releases it if the process ends.
+
+    Args:
+        path: The lock file; it and its directory are created if missing, for this user
+            alone.
+        waits: Whether to wait for another process that holds the lock.
+
+    Raises:
+        BlockingIOError: Another process holds the lock.
+        OSError: The file cannot be created.
+    """
+    make_directory(path.parent, 0o700)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+        yield
 
 
 def with_remedy(cause: str) -> str:

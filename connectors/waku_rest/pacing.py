@@ -17,6 +17,13 @@ from tenacity import (
 
 _log = logging.getLogger("sds-monitor")
 
+_Result = TypeVar("_Result")
+
+_LONGEST_S = 30.0
+
+_MOST_REQUESTED_S = 300.0
+"""Upper limit of a wait that a node requests, s: it may be repaired earlier."""
+
 
 class Trouble:
     """Remembers since when something fails; each method does nothing if repeated."""
@@ -59,14 +66,6 @@ class Trouble:
         seconds = max(0, until_ms - self._since_ms) / 1000
         self._since_ms = self._until_ms = None
         _log.info("%s after %s s%s", message, f"{seconds:,.0f}", more)
-
-
-_Result = TypeVar("_Result")
-
-_LONGEST_S = 30.0
-
-_MOST_REQUESTED_S = 300.0
-"""Upper limit of a wait that a node requests, s: it may be repaired earlier."""
 
 
 class Ending(asyncio.Event):

@@ -46,6 +46,16 @@ MOST_WAITING_OF_ADDRESS = 8
 _FAILURE_S = 1.0
 """Time after a wrong password in which its address can try no other, in seconds."""
 
+ANONYMOUS = "sds-monitor.anonymous"
+"""Key of a scope whose request has no login, and is answered with a status alone."""
+
+_READINESS = "/readyz"
+"""Without a login, it does not say what the obstacle is."""
+
+_HOST = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([^:]*))(?::\d*)?")
+
+_LONGEST_HOST = 80
+
 
 class TooManyLogins(Exception):
     """A password is not verified now; the message says why.
@@ -132,16 +142,6 @@ def _is_password(password: str, hashed: str) -> bool:
     except ValueError:
         # More than 72 bytes, of which bcrypt can make no hash.
         return False
-
-
-ANONYMOUS = "sds-monitor.anonymous"
-"""Key of a scope whose request has no login, and is answered with a status alone."""
-
-_READINESS = "/readyz"
-"""Without a login, it does not say what the obstacle is."""
-
-_HOST = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([^:]*))(?::\d*)?")
-_LONGEST_HOST = 80
 
 
 class Door:

@@ -20,6 +20,51 @@ from sds_core.times import TIMES, utc_name
 
 Schema = dict[str, Any]
 
+PATH = "/api/v1/openapi.json"
+
+ERRORS: Mapping[str, str] = {
+    "400": "A query parameter does not exist or has a wrong value.",
+    "401": "A login is needed.",
+    "421": "The server is not known by this name.",
+    "429": "The address asks too often.",
+    "500": "The monitor failed to answer.",
+    "503": "The monitor is starting, or too many requests are under way.",
+}
+"""Errors of all operations, by status; of those with plain text without 400."""
+
+_UNKNOWN = "No kind of view has this prefix."
+
+_SECURITY: Sequence[Schema] = ({}, {"basic": []}, {"bearer": []}, {"certificate": []})
+"""Which of them holds is the operator's decision (docs/web-access.md)."""
+
+_SCHEMES: Schema = {
+    "basic": {
+        "type": "http",
+        "scheme": "basic",
+        "description": "A user of `basic_auth_users` in the file of `--web-config`.",
+    },
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A token of `bearer_tokens` in that file.",
+    },
+    "certificate": {
+        "type": "mutualTLS",
+        "description": "A client certificate, if `tls_server_config` requires one.",
+    },
+}
+
+_PATH_PARAMETERS: Mapping[str, Schema] = {
+    "prefix": {
+        "description": "Kind of view.",
+        "schema": {"type": "string", "enum": [kind.prefix for kind in KINDS]},
+    },
+    "id": {
+        "description": "Id of the channel, percent-encoded.",
+        "schema": {"type": "string"},
+    },
+}
+
 
 def summary_of(text: str) -> str:
     """Return the first paragraph of a docstring, in one line."""
@@ -93,52 +138,6 @@ def _attributes_in(docstring: str) -> dict[str, str]:
         for names, text in entries
         for name in names.split(", ")
     }
-
-
-PATH = "/api/v1/openapi.json"
-
-ERRORS: Mapping[str, str] = {
-    "400": "A query parameter does not exist or has a wrong value.",
-    "401": "A login is needed.",
-    "421": "The server is not known by this name.",
-    "429": "The address asks too often.",
-    "500": "The monitor failed to answer.",
-    "503": "The monitor is starting, or too many requests are under way.",
-}
-"""Errors of all operations, by status; of those with plain text without 400."""
-
-_UNKNOWN = "No kind of view has this prefix."
-
-_SECURITY: Sequence[Schema] = ({}, {"basic": []}, {"bearer": []}, {"certificate": []})
-"""Which of them holds is the operator's decision (docs/web-access.md)."""
-
-_SCHEMES: Schema = {
-    "basic": {
-        "type": "http",
-        "scheme": "basic",
-        "description": "A user of `basic_auth_users` in the file of `--web-config`.",
-    },
-    "bearer": {
-        "type": "http",
-        "scheme": "bearer",
-        "description": "A token of `bearer_tokens` in that file.",
-    },
-    "certificate": {
-        "type": "mutualTLS",
-        "description": "A client certificate, if `tls_server_config` requires one.",
-    },
-}
-
-_PATH_PARAMETERS: Mapping[str, Schema] = {
-    "prefix": {
-        "description": "Kind of view.",
-        "schema": {"type": "string", "enum": [kind.prefix for kind in KINDS]},
-    },
-    "id": {
-        "description": "Id of the channel, percent-encoded.",
-        "schema": {"type": "string"},
-    },
-}
 
 
 class ErrorObject(TypedDict):

@@ -24,6 +24,17 @@ from sds_core.observer.verdict import Verdict
 UNKNOWN_CHANNEL = ""
 """Stands for all channels: the audit cannot identify a message's channel."""
 
+BEHIND_SECONDS = 60
+"""Event-time lag above which the monitor counts as behind: one minute of figures."""
+
+OTHER = "other"
+"""Metric label for the sum of all views of a kind without a label of their own. A view
+of this name is one of them: Prometheus refuses two series with the same labels."""
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+Totals = TypeVar("Totals")
+
 
 class MirrorAudit(NamedTuple):
     """Messages that the mirror lacks, by the newest audit (docs/figures.md, 8).
@@ -47,18 +58,6 @@ class MirrorAudit(NamedTuple):
 
 NO_AUDIT = MirrorAudit()
 """No audit exists, or it found nothing missing."""
-
-
-BEHIND_SECONDS = 60
-"""Event-time lag above which the monitor counts as behind: one minute of figures."""
-
-OTHER = "other"
-"""Metric label for the sum of all views of a kind without a label of their own. A view
-of this name is one of them: Prometheus refuses two series with the same labels."""
-
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-Totals = TypeVar("Totals")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,36 @@ from sds_core.observer.settings import DEFAULTS
 from sds_core.planning.cost_fit import Fit, FitRow, fit, fit_power
 from sds_core.planning.measured import Performance, Run, Scaling
 
+MIX = ((1, 10), (5, 5), (25, 3))
+"""Classes of `mix` in benchmarks/data.py: channels and participants.
+
+Channels are per ten frames a second, counted twice (with and without filter); each
+class has a third of the frames.
+"""
+
+USUAL = 5
+"""Participants of the data sets, unless a row says otherwise."""
+
+_LIVE_HOURS = 50 / 3_600
+"""Traffic that the channels of a live row remember halfway through it."""
+
+_LIVE = re.compile(
+    r"([\d,]+) (?:(big|small) )?(?:frames|messages)/s(?: on|,) ([\d,]+) channels, CPU"
+)
+
+_DRAIN_BATCHES = 8
+"""Batches in which the rows of `drain` read their topic."""
+
+_CATCH_UP = "catch-up of 60 min of 200 channels"
+
+KEPT_BATCHES = 100
+"""Batches whose files Spark keeps: its `spark.sql.streaming.minBatchesToRetain`."""
+
+MOST_CORES = 1_024
+"""Maximum number of cores that is considered."""
+
+_DAY_S = 86_400
+
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -60,24 +90,6 @@ class Load:
         """Messages that a channel remembers; every frame counts as one."""
         seen = self.frames_per_s / self.channels * self.hours * 3_600
         return min(seen, DEFAULTS.remembered)
-
-
-MIX = ((1, 10), (5, 5), (25, 3))
-"""Classes of `mix` in benchmarks/data.py: channels and participants.
-
-Channels are per ten frames a second, counted twice (with and without filter); each
-class has a third of the frames.
-"""
-USUAL = 5
-"""Participants of the data sets, unless a row says otherwise."""
-_LIVE_HOURS = 50 / 3_600
-"""Traffic that the channels of a live row remember halfway through it."""
-_LIVE = re.compile(
-    r"([\d,]+) (?:(big|small) )?(?:frames|messages)/s(?: on|,) ([\d,]+) channels, CPU"
-)
-_DRAIN_BATCHES = 8
-"""Batches in which the rows of `drain` read their topic."""
-_CATCH_UP = "catch-up of 60 min of 200 channels"
 
 
 class BatchRow(NamedTuple):
@@ -181,14 +193,6 @@ class CostRows:
             for figure in ("CPU", "batch", "memory")
         )
         return BatchRow(what, loads, cpu, batch, memory * 2**20)
-
-
-KEPT_BATCHES = 100
-"""Batches whose files Spark keeps: its `spark.sql.streaming.minBatchesToRetain`."""
-MOST_CORES = 1_024
-"""Maximum number of cores that is considered."""
-
-_DAY_S = 86_400
 
 
 class Limit(NamedTuple):

@@ -18,6 +18,8 @@ from sds_core.simulation.streams import Agenda, Draws, Streams
 # A tap is the only receiver at the end of its links.
 _HERE = np.zeros(1, np.intp)
 
+EntryT = TypeVar("EntryT")
+
 
 class Sent(Protocol):
     """Anything that a tap may record."""
@@ -201,9 +203,6 @@ class _Cut:
 
     def silences(self, sender: int) -> bool:
         return self._outgoing and bool(self._inside[sender])
-
-
-EntryT = TypeVar("EntryT")
 
 
 class World(Generic[EntryT, SentT]):

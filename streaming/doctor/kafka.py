@@ -29,6 +29,9 @@ _DAY_MS = 86_400_000
 _RIGHTS = {"READ": "Read", "WRITE": "Write", "DESCRIBE": "Describe"}
 """Rights that a job may need, by their names in answers; as Kafka's tools name them."""
 
+_ANSWER_S = 10.0
+"""Longest wait for an answer, seconds."""
+
 
 class _Use(NamedTuple):
     """A topic, the rights on it that a job needs, and whether the job creates it."""
@@ -154,10 +157,6 @@ def _cut_letters(
             f" {int(frames[name]):,}, so larger dead letters are cut: set {name} of "
             f"{topic} to {frames[name]}"
         )
-
-
-_ANSWER_S = 10.0
-"""Longest wait for an answer, seconds."""
 
 
 def check_kafka(

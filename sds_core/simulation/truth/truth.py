@@ -28,6 +28,8 @@ from sds_core.wire import FrameKind
 
 _CAUSES = (Cause.CONTENT, Cause.REPAIR, Cause.RETRY)
 
+SCHEMA = 1
+
 
 def figures_of(conclusions: Conclusions) -> dict[str, Any]:
     """Return what a correct monitor reports.
@@ -93,9 +95,6 @@ def _sum(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
         else value + other[name]
         for name, value in one.items()
     }
-
-
-SCHEMA = 1
 
 
 class Truth:
