@@ -242,7 +242,7 @@ def about() -> str:
             "transmission independently.",
             f"*SDS-R* and *parity* (rate {PARITY_RATE}) are on or off; the last three "
             "columns are with the sender's retries, the others without.",
-            "There is no store, which would repair everything.",
+            "No store repairs what is lost.",
             f"The wait for a missing message ends after {waits_ms // 60_000} minutes "
             "instead of never.",
             f"Each figure is the mean of {len(SEEDS)} simulations, with minimum and "

@@ -66,7 +66,7 @@ Errors are `{{"error": "…"}}`, of addresses without JSON plain text:
 ### Pages
 
 A list that can be long has at most {limit:,} entries, or `limit` if that is less.
-If there are more, request the same address with the answer's `next` as `after`, until `next` is null:
+For the others, request the same address with the answer's `next` as `after`, until `next` is null:
 
 ```sh
 curl 'http://127.0.0.1:9108/api/v1/channels?limit=500'

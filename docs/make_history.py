@@ -51,13 +51,13 @@ history/channel_verdicts/day=2026-08-10/0000000000.parquet
 The day is that of `found` or `minute`, in UTC: in event time, of verdicts in wall time.
 A file appears complete and never changes; names that begin with a dot are unfinished or about to be deleted.
 
-The files of a day are merged if there are more than {file_limit}, or if there are several and the last was added {quiet_minutes} minutes ago.
+More than {file_limit} files of a day are merged, and so are several if the last was added {quiet_minutes} minutes ago.
 The merged file has the valid row of each key; a crash loses nothing and at most duplicates rows.
 Whole days expire, also with incidents that have not ended.
 
 ## Keys and duplicates
 
-**Of the rows with one key, the one with the greatest `told` counts.**
+**If several rows have one key, the one with the greatest `told` counts.**
 Rows leave the monitor at least once: rows with the same key and `told` are equal.
 Each change of an incident adds a complete row.
 
@@ -200,7 +200,8 @@ Topics created by the monitor are compacted (the newest row of each key stays) a
 
 Fields without a type are int64.
 Fields are only ever added; in rows written before, they are null.
-Of groups of MVDS there are `group_incidents` and `group_verdicts`, with the fields of `incidents` and `channel_verdicts`, and `group_minutes`; `channel` is the group, and their topics are `sds.incidents.groups`, `sds.channel-verdicts.groups` and `sds.channel-minutes.groups`.
+Groups of MVDS have `group_incidents` and `group_verdicts`, with the fields of `incidents` and `channel_verdicts`, and `group_minutes`.
+`channel` is the group, and their topics are `sds.incidents.groups`, `sds.channel-verdicts.groups` and `sds.channel-minutes.groups`.
 """  # noqa: E501 - one sentence per line
 
 _TABLES = (

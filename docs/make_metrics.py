@@ -108,8 +108,8 @@ SECTIONS = (
         for section in (
             Section(
                 f"Forecasts of {kind.names.many}",
-                f"Of [each {kind.names.one}](planning.md) that has a label and a "
-                "forecast; computed once an hour.",
+                f"[Each {kind.names.one}](planning.md) with a label and a forecast has "
+                "them, computed once an hour.",
                 kind.names.label,
                 plan_metrics(kind),
                 _FORECAST,

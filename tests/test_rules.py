@@ -13,7 +13,6 @@ from docs import make_rules
 from docs.make_rules import (
     CountedSection,
     Keyword,
-    Marker,
     Mutation,
     Rule,
     RuleMutation,
@@ -21,11 +20,12 @@ from docs.make_rules import (
 )
 from sds_core.message_channel import Profile
 from sds_core.mvds.options import Options
+from tests.support.rule_markers import Marker, markers
 
 DOCUMENTS = make_rules.documents()
 SECTIONS = [section for document in DOCUMENTS for section in document.sections]
 COUNTED = [one for document in make_rules.keywords() for one in document.sections]
-MARKERS = functools.cache(make_rules.markers)
+MARKERS = functools.cache(lambda: markers(Path(__file__).parent))
 """Those of all tests, which are read once."""
 
 RULES = [rule for section in SECTIONS for rule in section.rules]
@@ -138,7 +138,7 @@ def found_in(directory: Path, program: str) -> list[Marker]:
     tests = directory / "tests" / "sub"
     tests.mkdir(parents=True)
     (tests / "test_sample.py").write_text(program)
-    return make_rules.markers(directory / "tests")
+    return markers(directory / "tests")
 
 
 @pytest.mark.parametrize(

@@ -192,9 +192,9 @@ def _incidents_schema(names: Names) -> pa.Schema:
             _field(
                 "since",
                 _TIME,
-                "When it was first named (`lost`), when a frame first showed that "
-                "somebody lacked it (`undelivered`), or when its first copy was seen "
-                "(`unacknowledged`).",
+                "When it was first named (`lost`), when a frame first showed that a "
+                "participant lacked it (`undelivered`), or when its first copy was "
+                "seen (`unacknowledged`).",
             ),
             _key(
                 "found", _TIME, "When the monitor decided so, by the channel's clock."
@@ -236,7 +236,7 @@ def _incidents_schema(names: Names) -> pa.Schema:
             _field(
                 "tap_hole",
                 pa.bool_(),
-                "Whether every tap of the channel had a hole during the incident; then "
+                "Whether every tap of the channel had a capture gap during it; then "
                 "the taps may be the cause.",
             ),
             _field("why", pa.string(), "The evidence in words."),

@@ -110,7 +110,7 @@ class FiguresUnread(Refusal):
 
 
 class NoRecord(Refusal):
-    """The monitor has not read any record, so there is no event time."""
+    """The monitor has not read any record, so the event time is unknown."""
 
     status = 503
     message = "no record has been read yet"
