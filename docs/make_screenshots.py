@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import quote
@@ -23,6 +24,8 @@ import httpx
 from playwright.sync_api import Browser, sync_playwright
 from prometheus_client import CollectorRegistry
 
+from connectors.simulator.records import simulation_of
+from connectors.simulator.scenario_files import load_scenario
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
@@ -31,6 +34,7 @@ from sds_core.observer.snapshot import JobFigures
 from sds_core.observer.verdict import Verdict
 from sds_core.planning.hours import DAY_MS
 from streaming.plan_worker import Order, compute
+from tests.support.monitor import Monitor, batches
 from tests.support.planning.month import MONDAY_MS, Month
 from tests.support.planning.stored import store
 from tests.support.snapshots import snapshot_of
@@ -58,13 +62,15 @@ def main() -> None:
     parser.add_argument("--url", help="of a status page; a demo's unless given")
     parser.add_argument("--channel", help="id; the most troubled unless given")
     parser.add_argument("--runbook", help="alert; the first unless given")
-    parser.add_argument("--planning", action="store_true", help="only this page")
+    parser.add_argument("--simulated", action="store_true", help="no demo")
     parser.add_argument("--out", type=Path, default=_IMAGES)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
+    with _splits() as url, _browser() as browser:
+        _take(browser, url, options.out / "fleet.png")
     with _planning() as url, _browser() as browser:
         _take(browser, url, options.out / "planning.png")
-    if options.planning:
+    if options.simulated:
         return
     with nullcontext(options.url) if options.url else _demo() as url:
         _take_all(url.rstrip("/"), options)
@@ -110,12 +116,22 @@ def _planning() -> Iterator[str]:
     job = JobFigures(running=True, event_time_lag_seconds=1.0)
     snapshot = snapshot_of(totals, primed=True, clock_ms=end_ms, job=job)
     sources = Sources(lambda: snapshot, stored(), Path(), plans=lambda: plans)
-    server = WebServer(create_app(sources, CollectorRegistry()), port=0)
-    server.start()
-    try:
+    with WebServer(create_app(sources, CollectorRegistry()), port=0) as server:
         yield f"{server.url}/planning"
-    finally:
-        server.stop()
+
+
+@contextmanager
+def _splits() -> Iterator[str]:
+    """Serve what the monitor finds in a network that splits; gives the page's URL."""
+    scenario = load_scenario(str(_IMAGES / "split.toml"))
+    monitor = Monitor()
+    for batch in batches(list(simulation_of(scenario, 1, MONDAY_MS, 4).records)):
+        monitor.read(*batch)
+    job = JobFigures(running=True, event_time_lag_seconds=0.0)
+    snapshot = replace(monitor.snapshot, primed=True, job=job)
+    sources = Sources(lambda: snapshot, stored(), Path())
+    with WebServer(create_app(sources, CollectorRegistry()), port=0) as server:
+        yield f"{server.url}/?window=all"
 
 
 @contextmanager
@@ -133,7 +149,6 @@ def _take_all(url: str, options: argparse.Namespace) -> None:
     with _browser() as browser:
         runbook = options.runbook or _first_runbook(browser, url)
         for name, path in {
-            "fleet": "",
             "channel": channel,
             "incidents": "incidents",
             "taps": "taps",
