@@ -1,8 +1,9 @@
 """Takes the pictures of the status page that the documentation shows.
 
 ``python -m docs.make_screenshots`` runs a demo with lost messages for them; with
-``--url`` it uses a running monitor. The page of forecasts is that of simulated months,
-since a demo has no weeks of history; with ``--planning`` only this page is opened.
+``--url`` it uses a running monitor. The first page is that of a simulated network that
+splits, and the page of forecasts that of simulated months, since a demo has no weeks of
+history; with ``--simulated`` only these two are opened.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     with _splits() as url, _browser() as browser:
-        _take(browser, url, options.out / "fleet.png")
+        _take(browser, url, options.out / "fleet.png", whole=True)
     with _planning() as url, _browser() as browser:
         _take(browser, url, options.out / "planning.png")
     if options.simulated:
@@ -181,14 +182,20 @@ def _first_runbook(browser: Browser, url: str) -> str:
 
 
 def _take(
-    browser: Browser, url: str, path: Path, *, phone: bool = False, dark: bool = False
+    browser: Browser,
+    url: str,
+    path: Path,
+    *,
+    phone: bool = False,
+    dark: bool = False,
+    whole: bool = False,
 ) -> None:
     page = browser.new_page(
         viewport=_PHONE if phone else _DESKTOP,
         color_scheme="dark" if dark else "light",
     )
     page.goto(url)
-    page.screenshot(path=path)
+    page.screenshot(path=path, full_page=whole)
     page.close()
     if path.stat().st_size > _LARGEST_BYTES:
         message = f"{path} is larger than {_LARGEST_BYTES:,} bytes: show less"
