@@ -69,7 +69,7 @@ def test_link_out_of_the_site_becomes_a_path(site: Path) -> None:
 
 def test_python_api_has_what_the_packages_export(site: Path) -> None:
     """Under the names that applications import, with their docstrings."""
-    page = (site / "python-api.html").read_text("utf-8")
+    page = (site / "python-api/index.html").read_text("utf-8")
     for name in (
         "connectors.reliable_channel.create_reliable_channel",
         "sds_core.message_channel.MessageChannel.send",
