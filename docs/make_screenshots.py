@@ -1,8 +1,9 @@
 """Takes the pictures of the status page that the documentation shows.
 
 ``python -m docs.make_screenshots`` runs a demo with lost messages for them; with
-``--url`` it uses a running monitor. The page of forecasts is that of simulated months,
-since a demo has no weeks of history; with ``--planning`` only this page is opened.
+``--url`` it uses a running monitor. The first page is that of a simulated network that
+splits, and the page of forecasts that of simulated months, since a demo has no weeks of
+history; with ``--simulated`` only these two are opened.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import quote
@@ -23,6 +25,8 @@ import httpx
 from playwright.sync_api import Browser, sync_playwright
 from prometheus_client import CollectorRegistry
 
+from connectors.simulator.records import simulation_of
+from connectors.simulator.scenario_files import load_scenario
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
@@ -31,6 +35,7 @@ from sds_core.observer.snapshot import JobFigures
 from sds_core.observer.verdict import Verdict
 from sds_core.planning.hours import DAY_MS
 from streaming.plan_worker import Order, compute
+from tests.support.monitor import Monitor, batches
 from tests.support.planning.month import MONDAY_MS, Month
 from tests.support.planning.stored import store
 from tests.support.snapshots import snapshot_of
@@ -58,13 +63,15 @@ def main() -> None:
     parser.add_argument("--url", help="of a status page; a demo's unless given")
     parser.add_argument("--channel", help="id; the most troubled unless given")
     parser.add_argument("--runbook", help="alert; the first unless given")
-    parser.add_argument("--planning", action="store_true", help="only this page")
+    parser.add_argument("--simulated", action="store_true", help="no demo")
     parser.add_argument("--out", type=Path, default=_IMAGES)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
+    with _splits() as url, _browser() as browser:
+        _take(browser, url, options.out / "fleet.png", whole=True)
     with _planning() as url, _browser() as browser:
         _take(browser, url, options.out / "planning.png")
-    if options.planning:
+    if options.simulated:
         return
     with nullcontext(options.url) if options.url else _demo() as url:
         _take_all(url.rstrip("/"), options)
@@ -110,12 +117,22 @@ def _planning() -> Iterator[str]:
     job = JobFigures(running=True, event_time_lag_seconds=1.0)
     snapshot = snapshot_of(totals, primed=True, clock_ms=end_ms, job=job)
     sources = Sources(lambda: snapshot, stored(), Path(), plans=lambda: plans)
-    server = WebServer(create_app(sources, CollectorRegistry()), port=0)
-    server.start()
-    try:
+    with WebServer(create_app(sources, CollectorRegistry()), port=0) as server:
         yield f"{server.url}/planning"
-    finally:
-        server.stop()
+
+
+@contextmanager
+def _splits() -> Iterator[str]:
+    """Serve what the monitor finds in a network that splits; gives the page's URL."""
+    scenario = load_scenario(str(_IMAGES / "split.toml"))
+    monitor = Monitor()
+    for batch in batches(list(simulation_of(scenario, 1, MONDAY_MS, 4).records)):
+        monitor.read(*batch)
+    job = JobFigures(running=True, event_time_lag_seconds=0.0)
+    snapshot = replace(monitor.snapshot, primed=True, job=job)
+    sources = Sources(lambda: snapshot, stored(), Path())
+    with WebServer(create_app(sources, CollectorRegistry()), port=0) as server:
+        yield f"{server.url}/?window=all"
 
 
 @contextmanager
@@ -133,7 +150,6 @@ def _take_all(url: str, options: argparse.Namespace) -> None:
     with _browser() as browser:
         runbook = options.runbook or _first_runbook(browser, url)
         for name, path in {
-            "fleet": "",
             "channel": channel,
             "incidents": "incidents",
             "taps": "taps",
@@ -166,14 +182,20 @@ def _first_runbook(browser: Browser, url: str) -> str:
 
 
 def _take(
-    browser: Browser, url: str, path: Path, *, phone: bool = False, dark: bool = False
+    browser: Browser,
+    url: str,
+    path: Path,
+    *,
+    phone: bool = False,
+    dark: bool = False,
+    whole: bool = False,
 ) -> None:
     page = browser.new_page(
         viewport=_PHONE if phone else _DESKTOP,
         color_scheme="dark" if dark else "light",
     )
     page.goto(url)
-    page.screenshot(path=path)
+    page.screenshot(path=path, full_page=whole)
     page.close()
     if path.stat().st_size > _LARGEST_BYTES:
         message = f"{path} is larger than {_LARGEST_BYTES:,} bytes: show less"
