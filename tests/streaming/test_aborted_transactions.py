@@ -18,7 +18,12 @@ from tests.support.kafka import KafkaTopic
 from tests.support.monitor import report_of
 from tests.support.streaming.jobs import JobRunner, job_settings, wait_until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.long,
+    pytest.mark.timeout(900),
+]
 
 PARTS = 3
 
