@@ -27,7 +27,13 @@ from tests.support.deployment import ROOT, parameters, version
 from tests.support.kubernetes import Object, helm, rendered, write_schemas
 
 PAGE = ROOT / "docs/kubernetes.md"
-BLOCKS = re.findall(r"^ *```yaml\n(.*?)^ *```$", PAGE.read_text("utf-8"), re.M | re.S)
+BLOCKS = [
+    block
+    for page in (PAGE, ROOT / "docs/upgrade.md")
+    for block in re.findall(
+        r"^ *```yaml\n(.*?)^ *```$", page.read_text("utf-8"), re.M | re.S
+    )
+]
 EXECUTORS, EVERYTHING = "executors-values.yaml", "everything-values.yaml"
 VALUES = (None, EXECUTORS, EVERYTHING)
 VARIANTS = pytest.mark.parametrize("values", VALUES, ids=lambda name: name or "default")
@@ -456,7 +462,7 @@ def test_page_says_what_was_checked() -> None:
 
 @FOR_HELM
 @pytest.mark.parametrize("block", BLOCKS)
-def test_values_on_the_page_are_accepted(block: str, tmp_path: Path) -> None:
+def test_values_on_the_pages_are_accepted(block: str, tmp_path: Path) -> None:
     """Each of its examples."""
     (tmp_path / "values.yaml").write_text(textwrap.dedent(block))
     given = ("--values", str(tmp_path / "values.yaml"))
