@@ -40,6 +40,12 @@ _BY_CHART = {
 """Settings that the templates set."""
 _ENDING = {"from", "from-file", "json", "report", "to", "until-caught-up"}
 """Settings of a command that ends by itself, which a pod does not."""
+_NUMBER: Schema = {"type": "number", "minimum": 0}
+_DURATION: Schema = {
+    "type": ["number", "string"],
+    "pattern": r"^([0-9]+(\.[0-9]+)?(ms|s|m|h|d)?)+$",
+}
+"""A text such as 5m, or a number, which alone has bounds."""
 _HEAD = """\
 # Made by `python -m deploy.make_chart` of deploy/helm/sds-monitor; do not edit it by
 # hand. docs/kubernetes.md says how to use it.
@@ -69,11 +75,6 @@ def manifest() -> str:
     return _HEAD + made.stdout
 
 
-_NUMBER: Schema = {"type": "number", "minimum": 0}
-_TEXT_OR_NUMBER: Schema = {"type": ["string", "number"]}
-"""A type of our own: a text, such as 5m, or the number that it stands for."""
-
-
 def _settings() -> Mapping[str, Mapping[str, Schema]]:
     """Return the settings of each place in the values, by their names."""
     run, mirror, audit = (dict(_options(*words)) for words in _COMMANDS)
@@ -86,9 +87,7 @@ def _settings() -> Mapping[str, Mapping[str, Schema]]:
         "mirror": {name: mirror[name] for name in mirror.keys() - common - nodes},
         "audit": {name: audit[name] for name in audit.keys() - common - nodes},
         "observer": {
-            name: _TEXT_OR_NUMBER
-            if name.endswith("_ms")
-            else {"type": "number", "minimum": 0}
+            name: _NUMBER | (_DURATION if name.endswith("_ms") else {})
             for name in _of_model()
         },
     }
@@ -118,17 +117,17 @@ def _type(kind: click.ParamType[Any]) -> Schema:
     match kind:
         case click.Choice():
             return {"enum": list(kind.choices)}
-        case Duration():
-            return _TEXT_OR_NUMBER
         case click.IntRange() | Number():
             number = "integer" if isinstance(kind, click.IntRange) else "number"
-            bounds = {"minimum": kind.min, "maximum": kind.max}
-            return {"type": number} | {k: v for k, v in bounds.items() if v is not None}
+            bounds = {"type": number, "minimum": kind.min, "maximum": kind.max}
+            made = {name: bound for name, bound in bounds.items() if bound is not None}
+            return made | (_DURATION if isinstance(kind, Duration) else {})
         case click.types.BoolParamType():
             return {"type": "boolean"}
         case click.Path() | click.types.StringParamType():
             return {"type": "string", "minLength": 1}
-    return _TEXT_OR_NUMBER
+    # A type of our own, which parses a text.
+    return {"type": ["string", "number"]}
 
 
 def _of_model() -> Iterator[str]:

@@ -27,7 +27,13 @@ from tests.support.deployment import ROOT, parameters, version
 from tests.support.kubernetes import Object, helm, rendered, write_schemas
 
 PAGE = ROOT / "docs/kubernetes.md"
-BLOCKS = re.findall(r"^ *```yaml\n(.*?)^ *```$", PAGE.read_text("utf-8"), re.M | re.S)
+BLOCKS = [
+    block
+    for page in (PAGE, ROOT / "docs/upgrade.md")
+    for block in re.findall(
+        r"^ *```yaml\n(.*?)^ *```$", page.read_text("utf-8"), re.M | re.S
+    )
+]
 EXECUTORS, EVERYTHING = "executors-values.yaml", "everything-values.yaml"
 VALUES = (None, EXECUTORS, EVERYTHING)
 VARIANTS = pytest.mark.parametrize("values", VALUES, ids=lambda name: name or "default")
@@ -160,6 +166,9 @@ def test_wrong_object_is_noticed(
         ("monitor.settings.label-budgte=500", "'label-budgte'"),
         ("monitor.settings.label-budget=-1", "/monitor/settings/label-budget"),
         ("monitor.observer.ack_deadline=5", "'ack_deadline'"),
+        ("monitor.observer.ack_deadline_ms=-5", "/monitor/observer/ack_deadline_ms"),
+        ("monitor.settings.trigger=-1", "/monitor/settings/trigger"),
+        ("monitor.settings.trigger=5 minutes", "/monitor/settings/trigger"),
         ("monitor.cores=0", "/monitor/cores"),
         ("monitor.executors.count=-1", "/monitor/executors/count"),
         ("monitor.storage.size=20 GB", "/monitor/storage/size"),
@@ -453,7 +462,7 @@ def test_page_says_what_was_checked() -> None:
 
 @FOR_HELM
 @pytest.mark.parametrize("block", BLOCKS)
-def test_values_on_the_page_are_accepted(block: str, tmp_path: Path) -> None:
+def test_values_on_the_pages_are_accepted(block: str, tmp_path: Path) -> None:
     """Each of its examples."""
     (tmp_path / "values.yaml").write_text(textwrap.dedent(block))
     given = ("--values", str(tmp_path / "values.yaml"))
