@@ -27,7 +27,7 @@ from streaming.record_times import IsRecord, Offsets, ReadTimes, RecordTimes
 from streaming.settings import BatchLimits, Window
 
 LATE_MS = 3_600_000
-"""How far behind a window's end its records are searched, ms.
+"""Distance behind a window's end within which its records are searched, ms.
 
 This is the retention window (docs/figures.md, 4): a later record concerns no message
 that a view still tracks. Brokers by default refuse records further ahead than this, so
@@ -152,7 +152,7 @@ class Admission:
             target: Read no further than this, and let T end at the maximum record time.
                 None to read all records and wait for silent partitions.
             quiet_ms: Wall time of the last plan from the same start that found nothing
-                to read, Unix ms; 0 if there was none.
+                to read, Unix ms; 0 if none existed.
 
         Raises:
             RecordsLost: Kafka deleted unread records, and `skip_lost` is not set.

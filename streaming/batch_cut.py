@@ -23,8 +23,7 @@ class Cut(NamedTuple):
     Attributes:
         clock_ms: Record time of the cut, Unix ms; no record after it is earlier, except
             late ones.
-        next_ms: Time of the earliest record after the cut; `clock_ms` if there is
-            none.
+        next_ms: Time of the earliest record after the cut; `clock_ms` if none exists.
         ends: Offset of each partition's first record with at least this time.
         times: Record times, with the scans that the cut needed.
     """

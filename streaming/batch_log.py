@@ -49,7 +49,7 @@ class BatchLog(NamedTuple):
         position: Position after it; None before the first.
         state_partitions: Number of partitions of the state; 0 before the first plan.
         planned_records: Number of records of a batch that was planned and not
-            committed; 0 if there is none.
+            committed; 0 if none exists.
         begin: Position before it, as `Position.to_json`, if it is the first batch of
             all; else None.
         torn: Files that a power failure has emptied, and that Spark cannot read.

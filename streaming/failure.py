@@ -1,8 +1,8 @@
 """Explains why a query failed, for the operator and for the exit code.
 
-Spark runs our code in several processes and forwards errors only as text: the source
-plans batches in a Python process beside the driver, reads and folds in Python workers,
-and the sink runs in the driver but is called by the JVM. So the class of an error
+Spark runs our code in several processes and forwards errors only as text. The source
+plans batches in a Python process beside the driver, and reads and folds in Python
+workers. The sink runs in the driver but is called by the JVM. So the class of an error
 decides its meaning where it is raised (`hand_over`), and the error passes through Spark
 as one marked line of JSON in the traceback. `query_failure` reads that line on the
 driver.

@@ -267,7 +267,7 @@ class _Task:
         """Do the work once; a failure is logged."""
         try:
             self._work()
-        except Exception as error:  # any: the rows wait, and the job goes on
+        except Exception as error:  # any: the rows wait, and the job continues
             unforeseen = not isinstance(error, _FORESEEN)
             cause = with_remedy(str(error))
             _log.warning("%s: %s", self._trouble, cause, exc_info=unforeseen)

@@ -6,7 +6,7 @@ from streaming.failure import JobFailed
 
 _FIRST_S = 1.0
 _LONGEST_S = 60.0
-"""First and longest wait before a start, seconds; each is twice the previous one."""
+"""First and maximum wait before a start, seconds; each is twice the previous one."""
 
 _STEADY_S = 120.0
 """Time of work after which a query's failures are counted from zero, seconds.

@@ -232,7 +232,7 @@ class TopicWatch:
         """
         try:
             step()
-        except Exception as error:  # any: the thread must go on asking
+        except Exception as error:  # any: the thread must continue asking
             explained = isinstance(error, KafkaUnreachable | TopicMissing)
             if not explained and failed not in self._unexplained:
                 self._unexplained.add(failed)
@@ -288,7 +288,7 @@ class TopicWatch:
         lag_s = max(0, newest_ms - position.clock_ms) / 1000
         return {
             "records_behind": behind,
-            # Before the first record there is no clock to measure from.
+            # Before the first record, no clock exists from which to measure.
             "event_time_lag_seconds": lag_s if position.clock_ms else None,
         }
 

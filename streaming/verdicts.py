@@ -97,7 +97,7 @@ class VerdictRecorder:
             is_judged = views is not raw[prefix].totals
             names = None
             if not (is_judged or prefix in self._judged):
-                # The snapshot may be older than what has just changed.
+                # The snapshot may be older than what has changed.
                 names = {*changed[prefix], *self._changed.get(prefix, ())}
             (self._judged.add if is_judged else self._judged.discard)(prefix)
             rows = log.observe(views, now_ms, snapshot.unwatched, names, paused)

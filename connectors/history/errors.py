@@ -10,7 +10,8 @@ class NoHistory(LookupError):
 
     Attributes:
         path: The directory.
-        other: A directory with a history that may be meant; None if there is none.
+        other: A directory with a history that may be the right one; None if none
+            exists.
     """
 
     def __init__(self, path: Path, other: Path | None = None) -> None:

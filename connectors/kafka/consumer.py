@@ -246,8 +246,8 @@ def _is_end_of_partition(
 def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def]
     """One consumer per process: connecting takes longer than reading a small batch.
 
-    A consumer that is not used any more would go on asking its broker, with four
-    threads: other settings replace it.
+    An unused consumer would continue to ask its broker, with four threads: other
+    settings replace it.
     """
     from confluent_kafka import Consumer
 

@@ -61,9 +61,9 @@ def fit(record: RawRecord, limit_bytes: int) -> Fitted:
     """Return a record as a dead letter that has at most so many bytes.
 
     What fits is kept whole, except for a value that is longer than any frame: it is
-    left out. Otherwise headers and key have at most a quarter of the space each, and
-    the begin of the value has the rest. The limit is without compression; one of less
-    than `_OWN_BYTES` may be exceeded.
+    omitted. Otherwise headers and key have at most a quarter of the space each, and the
+    begin of the value has the rest. The limit is without compression; one of less than
+    `_OWN_BYTES` may be exceeded.
     """
     key, value = record.key, record.value
     headers = [

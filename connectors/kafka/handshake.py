@@ -175,7 +175,7 @@ def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> 
         try:
             mechanism.receive(answer.auth_bytes)
         except (ValueError, KeyError):
-            # The cause is left out, because its text may contain a secret.
+            # The cause is omitted, because its text may contain a secret.
             raise refused from None
 
 

@@ -145,7 +145,7 @@ class TopicOffsets:
     ) -> dict[int, TimedOffset]:
         """First record of each partition, by offset, with at least this time.
 
-        Partitions without such a record are left out.
+        Partitions without such a record are omitted.
         """
         return self._list(dict.fromkeys(partitions, timestamp_ms))
 

@@ -46,7 +46,7 @@ def read_source(
 ) -> RawRecord | None:
     """Read a record; None if the topic does not hold it (any more).
 
-    Of the settings, the topic does not matter.
+    The topic in the settings is ignored.
 
     Raises:
         TopicMissing: The topic does not exist.

@@ -206,7 +206,7 @@ class RecordsLost(_Picklable, LookupError):
 
 
 class TopicReplaced(_Picklable, LookupError):
-    """The topic was deleted and made anew since it was read.
+    """The topic was deleted and recreated since it was read.
 
     `known` is the id of the topic that was read, `found` of the one that has the name
     now.

@@ -46,7 +46,7 @@ class AuditAnswer(TypedDict):
     """The newest result of an audit.
 
     Attributes:
-        audit: The result; null before there is one.
+        audit: The result; null before the first one.
         error: Why the newest audit failed; empty if it succeeded.
     """
 

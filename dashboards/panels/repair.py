@@ -53,7 +53,7 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Expired",
-            "Share of repair episodes that nobody answered, in the chosen range. Red "
+            "Share of repair episodes without an answer, in the chosen range. Red "
             "from the limit of the alert on.",
             _expired(),
             unit="percentunit",
@@ -98,7 +98,7 @@ def _answers() -> list[Panel]:
         lines(
             "Episodes by outcome",
             "Repair episodes per second. Answered: the message was broadcast again in "
-            "time. Expired: nobody answered within the repair window.",
+            "time. Expired: no participant answered within the repair window.",
             per_second("sds_repair_episodes_total", CHANNELS, "{{outcome}}"),
             unit="ops",
             stacked=True,
@@ -107,7 +107,7 @@ def _answers() -> list[Panel]:
             "Response time over time",
             "From an episode's first request to its answer: how many took how long. A "
             "band at 5 to 6 s is mostly the sender itself; later answers come from "
-            "others, when it is away.",
+            "others, when it is offline.",
             queries.bucket_counts("sds_repair_response_seconds", CHANNELS),
             unit="s",
         ),

@@ -66,7 +66,7 @@ class TraceObject(TypedDict):
         protocol: Protocol of the channel.
         channel: Id of the channel or group.
         message_id: Id of the message.
-        summary: The most important conclusion; null if there was none.
+        summary: The most important conclusion; null if none existed.
         facts: Facts of its first copy, by name.
         appeared_ms: When it appeared, event time, Unix ms.
         read: What was read.

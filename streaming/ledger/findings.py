@@ -1,11 +1,12 @@
 """Stores incidents, and queues incidents and minutes for the history.
 
 The table ``incidents`` has the newest state of each recent incident. The *outbox* is a
-queue of rows for the lasting history (`connectors.history`): each change of an
+queue of rows for the lasting history (`connectors.history`). Each change of an
 incident, each minute and each change of a shown verdict is added in the transaction
-that stores it, gets the next sequence number (column ``told``), and is deleted once
-every destination has confirmed it. So each destination gets every row at least once and
-in order; of the rows with one key, the row with the highest sequence number counts.
+that stores it, and gets the next sequence number (column ``told``). A row is deleted
+once every destination has confirmed it. So each destination gets every row at least
+once and in order; of the rows with one key, the row with the highest sequence number
+counts.
 """
 
 from __future__ import annotations

@@ -127,15 +127,15 @@ _UNDONE = (
 )
 """Tables whose rows are undone.
 
-The others have names of views, which every batch may set again, labels, which a name
-keeps, or values that no batch writes.
+The others have values that no batch writes, labels, which a name keeps, or names of
+views. Every batch may set the latter again.
 """
 
 
 def prepare(connection: sqlite3.Connection) -> None:
     """Create missing tables; ``undo_T`` has the changes of a batch in T.
 
-    A row there is one of T before the batch, or the key of a row that the batch added.
+    A row of it is one of T before the batch, or the key of a row that the batch added.
     """
     connection.executescript(SCHEMA)
     for table in _UNDONE:

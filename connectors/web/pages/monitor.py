@@ -150,8 +150,8 @@ def _silence(job: JobFigures) -> str:
     if kafka.is_awaited:
         return f"{words.no_answer(kafka)}{why}. There are no figures yet."
     return (
-        f"{words.no_answer(kafka)}{why}. The figures are those of then; "
-        "the job goes on as soon as Kafka answers."
+        f"{words.no_answer(kafka)}{why}. The figures are those of then; the job "
+        "continues as soon as Kafka answers."
     )
 
 
