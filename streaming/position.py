@@ -57,7 +57,7 @@ class Position:
         topic_id: Kafka's id of the topic. None if a release up to 0.6 wrote the
             position, or if the broker returns no id.
         ends: End of each partition when the previous batch was planned. If the topic is
-            deleted, the unread records up to there are lost, and possibly more.
+            deleted, this is the minimum up to which unread records are lost.
         requests: Number of the last request that was processed; see
             `streaming.ledger.view_register`.
         quiet_ms: Wall time of the last look before the previous batch that found

@@ -20,9 +20,9 @@ class NoHistory(LookupError):
         remedy = (
             "give the directory to which the monitor writes its history"
             if other is None
-            else f"there is one in {other}"
+            else f"one was found in {other}"
         )
-        super().__init__(f"there is no history in {path}: {remedy}")
+        super().__init__(f"no history was found in {path}: {remedy}")
 
 
 class DamagedHistory(ValueError):

@@ -200,8 +200,8 @@ class RecordsLost(_Picklable, LookupError):
         self.end = end
         super().__init__(
             f"{topic}:{partition} no longer holds offsets {first} to {end - 1}, which "
-            "were not read yet (retention, or the topic was made anew): use "
-            "--on-lost-records skip to go on without them, or a new --checkpoint"
+            "were not read yet (retention, or the topic was recreated): use "
+            "--on-lost-records skip to continue without them, or a new --checkpoint"
         )
 
 
@@ -217,9 +217,9 @@ class TopicReplaced(_Picklable, LookupError):
         self.known = known
         self.found = found
         super().__init__(
-            f"topic {topic} was deleted and made anew: the checkpoint has read the "
+            f"topic {topic} was deleted and recreated: the checkpoint has read the "
             f"topic with id {known}, this one has id {found}: use --on-lost-records "
-            "skip to go on at the start of the new topic, or a new --checkpoint"
+            "skip to continue at the start of the new topic, or a new --checkpoint"
         )
 
 

@@ -193,7 +193,7 @@ class NewFiles:
     def __init__(self, directory: Path, names: Collection[str]) -> None:
         self._directory = directory
         self._names = names
-        # What another process has written just now may not be durable yet.
+        # Recent writes of another process may not be durable yet.
         since_ns = time.time_ns() - _WRITTEN_AFTER_NS
         self._known = frozenset(
             one for one in self._entries() if os.stat(one[0]).st_mtime_ns < since_ns

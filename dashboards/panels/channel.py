@@ -237,7 +237,7 @@ def _gaps() -> list[Panel]:
         lines(
             "Gap duration",
             "How long the gaps that were filled stood open, from the first naming to "
-            "the first copy. Empty if there were none.",
+            "the first copy. Empty if none was sent.",
             *quantiles("sds_dependency_gap_seconds", CHANNEL),
             unit="s",
         ),
@@ -334,12 +334,11 @@ def _traffic() -> list[Panel]:
         ),
         lines(
             "Trouble with ids and memory",
-            "Per step of the graph: frames that reuse a known message id for "
-            "something else (ids that are hashes of the text alone do that), and "
-            "entries pushed out of the monitor's memory before their time (the "
-            "channel is too busy for it; its figures are then too low). What the "
-            "limits on the cost of a frame dropped: a participant sends hostile "
-            "frames.",
+            "Per step of the graph: frames that reuse a known message id for another "
+            "message, for example if ids are hashes of the text alone. Entries that "
+            "left the monitor's memory early: the channel is too busy for it, and its "
+            "figures are then too low. What the limits on the cost of a frame "
+            "dropped: a participant sends hostile frames.",
             per_step("sds_message_id_collisions_total", CHANNEL, "id collisions"),
             per_step("sds_remembered_evicted_total", CHANNEL, "evicted"),
             per_step("sds_left_out_total", CHANNEL, "left out: {{reason}}"),

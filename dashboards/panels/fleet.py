@@ -96,7 +96,7 @@ def _figures() -> list[Panel]:
     return [
         figure(
             "Messages lost",
-            "Messages that others refer to, but that only their sender has shown, "
+            "Messages that only their sender has shown although others refer to them, "
             "minus those that arrived later. In the chosen range; anything above 0 is "
             "worth a look.",
             queries.or_else(queries.lost_messages(JOB)),

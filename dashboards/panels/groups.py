@@ -287,7 +287,7 @@ def _table() -> Panel:
 def _memory() -> list[Panel]:
     return [
         lines(
-            "Left out by limits",
+            "Dropped by limits",
             "Records and messages per step that limits of the monitor drop, by "
             "reason: peers or pairs of one id, groups. Large groups or hostile "
             "traffic reach them.",

@@ -73,8 +73,8 @@ class Packer:
 
 
 # Records that only the next payload to a peer contains. Acknowledgements and ephemeral
-# messages are not part of the state (2/MVDS, "State"): because nobody acknowledges
-# them, they would be sent forever.
+# messages are not part of the state (2/MVDS, "State"): without acknowledgements, they
+# would be sent forever.
 
 
 class Outbox:

@@ -60,7 +60,7 @@ _REPEATABLE = (
     SyncError,
     TopicMissing,
 )
-"""Errors after which a repeated audit goes on."""
+"""Errors after which a repeated audit continues."""
 
 
 def store_side(nodes: NodeOptions, traffic: TrafficOptions) -> Side:
@@ -84,7 +84,7 @@ def peer_side(address: Address, access: PeerAccess, traffic: TrafficOptions) -> 
     """Return another mirror as the other side.
 
     Raises:
-        click.UsageError: There are topics, by which trees are not divided, a file
+        click.UsageError: Topics are given, by which trees are not divided, a file
             cannot be used, or others could read the token.
     """
     if traffic.pubsub_topics or traffic.content_topics:
