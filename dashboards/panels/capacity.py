@@ -322,8 +322,8 @@ def _segments() -> list[Panel]:
         lines(
             "Begun and not complete",
             "Segmented messages begun per step of the graph, and those whose segments "
-            "are awaited now. A number that stays high is large messages, or segments "
-            "that are lost.",
+            "are awaited now. If the number stays high, messages are large, or "
+            "segments are lost.",
             per_step("sds_segmented_messages_total", CHANNELS, "begun"),
             sums("sds_segmented_messages_open", CHANNELS, "open"),
         ),

@@ -116,7 +116,7 @@ def _excused() -> Panel:
 def _verdict() -> Panel:
     return states(
         "Verdict",
-        "Which verdict held when. Blind means that the taps missed records: what "
+        "The verdict at each time. Blind means that the taps missed records: what "
         "other panels show for that time may be the tap's fault.",
         Query(queries.named(queries.trouble(CHANNEL), CHANNEL), "{{name}}"),
         colours.verdict_mappings(),
@@ -188,7 +188,7 @@ def _delivery() -> list[Panel]:
             "Deliveries by outcome",
             "Pairs of a message and a participant per second. Recovered: it lacked "
             "the message at first. Lost: it still lacked it after five minutes. "
-            "Retracted: it got it after that.",
+            "Retracted: it received the message later.",
             per_second("sds_deliveries_total", CHANNEL, "{{outcome}}"),
             per_second("sds_delivery_losses_retracted_total", CHANNEL, "retracted"),
             unit="ops",

@@ -122,8 +122,8 @@ def _figures() -> list[Panel]:
         figure(
             "Eventual delivery",
             "Share of deliveries that were not lost in the end, all channels "
-            "together, in the chosen range. Green from the default objective on; a "
-            "channel's own objective is on its dashboard.",
+            "together, in the chosen range. Green if the default SLO is met; a "
+            "channel's own SLO is on its dashboard.",
             queries.delivered(JOB, window=RANGE),
             unit="percentunit",
             steps=_DELIVERY,
@@ -247,10 +247,10 @@ def _over_time() -> list[Panel]:
         ),
         lines(
             "Eventual delivery against the default objective",
-            "Share of deliveries that were not lost in the end, over the last hour, "
-            "and the default objective. Below the line the error budget is being "
-            "spent faster than it comes in. It can pass 100 % when a loss from before "
-            "that hour is retracted.",
+            "Share of deliveries that were not lost, over the last hour, and the "
+            "default SLO. Below the line the error budget is being spent faster than "
+            "it comes in. It can pass 100 % when a loss from before that hour is "
+            "retracted.",
             Query(queries.delivered(JOB, window="1h"), "last hour"),
             Query(queries.delivered(JOB), "now"),
             unit="percentunit",
@@ -261,8 +261,7 @@ def _over_time() -> list[Panel]:
         lines(
             "Acknowledged in time against the default objective",
             f"Share of messages acknowledged within {deadline_s} s, of those that "
-            "others could have acknowledged, over the last hour, and the default "
-            "objective.",
+            "others could have acknowledged, over the last hour, and the default SLO.",
             Query(queries.acknowledged(JOB, window="1h"), "last hour"),
             Query(queries.acknowledged(JOB), "now"),
             unit="percentunit",

@@ -43,7 +43,8 @@ def _figures() -> list[Panel]:
         figure(
             "For received",
             "Share of requests for a message that the requester's own filter already "
-            "holds, in the chosen range: wasted. js 0.0.8 asks so for one in five.",
+            "holds, in the chosen range: wasted. js 0.0.8 does so for one request in "
+            "five.",
             queries.share(
                 queries.in_range("sds_repair_requests_for_received_total", CHANNELS),
                 queries.in_range("sds_repair_requests_total", CHANNELS),
@@ -105,9 +106,9 @@ def _answers() -> list[Panel]:
         ),
         heat(
             "Response time over time",
-            "From an episode's first request to its answer: how many took how long. A "
-            "band at 5 to 6 s is mostly the sender itself; later answers come from "
-            "others, when it is offline.",
+            "Number of episodes by time from the first request to the answer. A band "
+            "at 5 to 6 s is mostly the sender itself; later answers come from others, "
+            "when it is offline.",
             queries.bucket_counts("sds_repair_response_seconds", CHANNELS),
             unit="s",
         ),

@@ -49,8 +49,10 @@ _NS = 1_000_000
 """Nanoseconds in a millisecond."""
 
 _AHEAD_MS = 60_000
-"""How far a sender's time may lie after the receipt of the message: the topic is read
-from so long before the begin of the audit."""
+"""Time by which a sender's time may be later than the receipt of the message.
+
+The topic is read from this long before the start of the audit.
+"""
 
 _REPEATABLE = (
     KafkaUnreachable,
