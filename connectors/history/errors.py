@@ -1,4 +1,4 @@
-"""Errors of reading a history; each message says what to do."""
+"""Errors of reading a history; each message contains the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How to reach Kafka, and errors that say what to do when it cannot be reached."""
+"""Settings for Kafka, and errors with remedies when it is unreachable."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class _Refusal(KafkaUnreachable):
     """A broker refuses for good: retrying does not help."""
 
     refuses: ClassVar[str]
-    """What the broker refuses, for the message."""
+    """The refused operation, for the message."""
 
     def __init__(self, bootstrap: str, cause: str, remedy: str) -> None:
         super().__init__(bootstrap, cause)
