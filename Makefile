@@ -79,10 +79,12 @@ lint: install
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/codespell
 	$(VENV)/bin/lint-imports
+	@if command -v vale >/dev/null; then $(MAKE) words KINDS="help page alert error docstring"; \
+		else echo "vale is missing: words are not checked"; fi
 
 .PHONY: words
-words: $(VENV)/installed ## Words and sentences of documents, help, page, errors and docstrings (15 s)
-	$(PYTHON) -m docs.words
+words: $(VENV)/installed ## Words and sentences of documents, help, page, errors and docstrings (KINDS=docstring)
+	$(PYTHON) -m docs.words $(KINDS)
 
 .PHONY: type
 type: install

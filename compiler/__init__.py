@@ -16,7 +16,7 @@ def group(name: str) -> list[str]:
     """The requirements of a dependency group, by name.
 
     Raises:
-        KeyError: There is none of this name.
+        KeyError: No module has this name.
     """
     groups: dict[str, list[str]] = tomllib.loads(_PROJECT.read_text(encoding="utf-8"))[
         "dependency-groups"

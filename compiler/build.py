@@ -68,7 +68,7 @@ def build(
         Directory of the compiled form, where `sds_core.compiled` finds it.
 
     Raises:
-        compiler.c_compiler.CompilerMissing: There is no compiler, or no Cython.
+        compiler.c_compiler.CompilerMissing: A compiler or Cython is missing.
         compiler.c_compiler.CompilationFailed: The compiler refuses a source.
         compiler.derive.NotCompilable: A module uses what compiling would change.
         Cython.Compiler.Errors.CompileError: Cython refuses a source.

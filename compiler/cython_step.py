@@ -1,7 +1,7 @@
 """Makes C sources of what `derive` made, by Cython.
 
-Apart from `build`, because importing Cython takes longer than finding that there is
-nothing to compile.
+Separate from `build`, because importing Cython takes longer than detecting that the
+core is compiled.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ _LOCALS = {
     "ReadUint32s": "cython.const_uint[::1]",
     "ReadUint64s": "cython.const_ulonglong[::1]",
 }
-"""The same as annotations for Cython; those that it does not need are left out."""
+"""The same as annotations for Cython; those that it does not need are omitted."""
 
 _NUMBERS = {"int", "bool", "float", "Uint64"}
 _CONTAINERS = {"str", "bytes", "list", "dict", "set", "tuple"}

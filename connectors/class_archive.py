@@ -1,7 +1,7 @@
 """Archives of loaded classes, with which a JVM starts in half the time (JEP 350).
 
 A JVM compares an archive with its own build and its class path. If they differ, it
-starts without the archive, as if there were none.
+starts without the archive.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ClassArchive:
         unfinished = self.path.with_suffix(".unfinished")
         unfinished.unlink(missing_ok=True)
         try:
-            # The JVM names each class that it leaves out.
+            # The JVM names each class that it omits.
             yield [f"-XX:ArchiveClassesAtExit={unfinished}", "-Xlog:cds=off"]
             unfinished.replace(self.path)
         finally:

@@ -17,7 +17,7 @@ import httpx
 def get(
     url: str, *, params: Mapping[str, Any] | None = None, timeout: float
 ) -> httpx.Response:
-    """Return the answer to a request; parameters that are None are not sent.
+    """Return the answer to a request; only parameters with a value are sent.
 
     The login for the host is that of ``~/.netrc``, or of the file that ``NETRC`` names.
     Certificates are verified, with the authorities in ``SSL_CERT_FILE`` if it is set.
@@ -29,7 +29,7 @@ def get(
 
     Raises:
         httpx.InvalidURL: It is no URL.
-        httpx.HTTPError: There is no answer, or the file of logins cannot be read.
+        httpx.HTTPError: No answer arrived, or the file of logins cannot be read.
     """
     given = {name: v for name, v in (params or {}).items() if v is not None}
     return httpx.get(url, params=given or None, timeout=timeout, auth=_logins())

@@ -15,7 +15,7 @@ _VERSION_TIMEOUT_S = 30
 
 
 class JavaMissing(RuntimeError):
-    """There is no Java, or only one that is too old or does not run."""
+    """No Java was found, or only one that is too old or does not run."""
 
     def __init__(self, found: str) -> None:
         super().__init__(

@@ -86,7 +86,7 @@ def _unlocked(root: Path) -> Iterator[Path]:
     """Yield the directories whose process has ended."""
     for directory in root.glob(f"{_CLAIMED}*"):
         with suppress(OSError):
-            # Not held: nobody claims a directory of another process.
+            # Not held: no participant claims a directory of another process.
             os.close(_lock(directory))
             yield directory
 

@@ -19,6 +19,7 @@ import click
 
 _END = re.compile(r"(?<=[.?!])[)*\"'`]*\s+(?=[\"'`(*\[]*[A-Z{`])")
 _LOG_METHODS = {"debug", "info", "warning", "error", "critical", "exception"}
+_DRAWN = re.compile(r"[├└│▶─]|\S {3,}\S.* {3,}\S")
 _LEAST_WORDS = 4
 _WORD = re.compile(r"(?<![^\s(\"'`*])[A-Za-z][a-z'-]+(?![^\s).,:;?!\"'`*])")
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -39,6 +40,8 @@ Block = tuple[int, str]
 def sentences(path: str, blocks: Iterator[Block]) -> Iterator[Sentence]:
     """Yield the sentences of blocks that have at least four words."""
     for line, block in blocks:
+        if _DRAWN.search(block):
+            continue
         start = 0
         for end in (*(match.end() for match in _END.finditer(block)), len(block)):
             text = " ".join(block[start:end].split())
@@ -84,7 +87,8 @@ def comment_blocks(text: str) -> Iterator[Block]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type != tokenize.COMMENT or re.match(r"#(!|.*\bnoqa\b)", token.string):
             continue
-        if token.start[0] != last + 1:
+        is_alone = token.line.lstrip().startswith("#")
+        if token.start[0] != last + 1 or not is_alone:
             yield begin, "\n".join(lines)
             begin, lines = token.start[0], []
         last = token.start[0]

@@ -38,8 +38,12 @@ def check(sentences: Sequence[Sentence]) -> Iterator[tuple[Sentence, str, str]]:
 
 
 def main() -> int:
-    """Print what breaks a rule, with its place; 1 if anything does."""
-    sentences = [sentence for kind in KINDS for sentence in read_kind(ROOT, kind)]
+    """Print the sentences that break a rule, with their places; 1 if any does.
+
+    The command line names kinds of text; by default, all are checked.
+    """
+    kinds = sys.argv[1:] or KINDS
+    sentences = [sentence for kind in kinds for sentence in read_kind(ROOT, kind)]
     count = 0
     for sentence, rule, message in check(sentences):
         print(

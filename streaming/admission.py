@@ -1,9 +1,9 @@
 """How far the next batch may read.
 
-Every batch ends at one common record time T over all partitions, so that on
-catch-up no partition runs ahead of another and T is a clock that holds for every
-channel (docs/architecture.md, decision 3). If all unread records fit into one batch,
-it reads them all, and T is the least of the partitions' newest record times.
+Every batch ends at one common record time T over all partitions, so that during
+catch-up no partition gets ahead of another, and T is a clock that is valid for every
+channel (docs/architecture.md, decision 3). If all unread records fit into one batch, it
+reads them all, and T is the minimum of the partitions' newest record times.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from streaming.record_times import IsRecord, Offsets, ReadTimes, RecordTimes
 from streaming.settings import BatchLimits, Window
 
 LATE_MS = 3_600_000
-"""A window's records are searched for up to this far behind its end.
+"""Distance behind a window's end within which its records are searched, ms.
 
-This is the horizon (docs/figures.md, 4): a later record concerns no message that a
-view still follows. Brokers by default refuse records stamped further ahead than this,
-so one record with a wrong clock does not hide the window's records behind it."""
+This is the retention window (docs/figures.md, 4): a later record concerns no message
+that a view still tracks. Brokers by default refuse records further ahead than this, so
+a single record with a wrong clock does not hide the window's records behind it."""
 
 _MAX_LEAD_MS = 60_000
-"""Greatest lead of a topic: how far its clock may be ahead of wall time."""
+"""Maximum lead of a topic's clock over wall time."""
 
 _LEAST_LEAD_MS = 30_000
-"""A smaller lead needs no allowance: the taps' clocks agree, or nearly so."""
+"""Lead below which no allowance is needed: the taps' clocks nearly agree."""
 
 _UNSAMPLED_ROWS = 500
-"""Up to this many records, their size is not sampled: that would cost a fetch."""
+"""Number of records up to which their size is not sampled, to save a fetch."""
 
 
 def ends_of_window(
@@ -49,7 +49,7 @@ def ends_of_window(
     """Return the ends of partitions, or of their parts that may hold a window."""
     behind = offsets.first_at_or_after(list(ends), window.last_ms + LATE_MS + 1)
     return {
-        # The time of a transaction's end says nothing about the records after it.
+        # The time of a transaction's end is unrelated to the records after it.
         p: min(end, behind[p].offset)
         if p in behind and is_record(p, behind[p].offset)
         else end
@@ -63,7 +63,7 @@ MeanBytes = Callable[[Mapping[int, int]], int]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a run that drains the topic ends; taken at its start.
+    """Where a run that drains the topic ends; determined at its start.
 
     Attributes:
         ends: End offset of each partition.
@@ -76,7 +76,7 @@ class Target:
     def ends_in(self, topic: Topic, ends: Mapping[int, int]) -> dict[int, int]:
         """The ends of a topic's partitions, but not after the target.
 
-        Of a partition or a topic that was made after the target, nothing is read.
+        Partitions and topics that were created after the target are not read.
         """
         replaced = find_replaced(self.topic_id, topic.id)
         return {
@@ -94,7 +94,7 @@ class Admission:
         scan_times: Reads record times where the index cannot be trusted.
         mean_bytes: Samples the size of the records that come next.
         skip_lost: Whether to count records that Kafka deleted before they were read,
-            by themselves or with the whole topic, and go on, instead of raising an
+            individually or with the whole topic, and continue, instead of raising an
             error.
         window: Record times to drain; None for all.
     """
@@ -119,7 +119,7 @@ class Admission:
         """Return which topics were recreated since a batch was planned, by index.
 
         Raises:
-            TopicReplaced: There is one, and `skip_lost` is not set.
+            TopicReplaced: A topic was recreated, and `skip_lost` is not set.
         """
         return self._replaced(planned, self.offsets.describe())
 
@@ -144,19 +144,19 @@ class Admission:
         target: Target | None = None,
         quiet_ms: int = 0,
     ) -> Position:
-        """The end of the next batch; `start` itself if there is nothing to do.
+        """The end of the next batch; `start` itself if nothing is to be read.
 
         Args:
             start: Position at which the batch begins.
-            wall_ms: Wall time, Unix ms: records stamped far ahead of it move no clock.
-            target: Read no further than this, and let T end at the greatest record
-                time. None to read what there is and wait for silent partitions.
+            wall_ms: Wall time, Unix ms: records far ahead of it move no clock.
+            target: Read no further than this, and let T end at the maximum record time.
+                None to read all records and wait for silent partitions.
             quiet_ms: Wall time of the last plan from the same start that found nothing
-                to do, Unix ms; 0 if there was none.
+                to read, Unix ms; 0 if none existed.
 
         Raises:
             RecordsLost: Kafka deleted unread records, and `skip_lost` is not set.
-            TopicReplaced: The topic was made anew, and `skip_lost` is not set.
+            TopicReplaced: The topic was recreated, and `skip_lost` is not set.
         """
         topic = self.offsets.describe()
         held = self.offsets.latest(topic.partitions)
@@ -193,7 +193,7 @@ class Admission:
 
         If all taps of a topic are fast, refusing its records would leave nothing to
         watch, and no record in it contradicts the others. A lead can begin only while
-        the topic is followed.
+        the topic is watched.
         """
         if start.clock_ms:
             moved_ms = max(one.moved_ms for one in start.partitions.values())
@@ -234,7 +234,8 @@ class Admission:
                 # The other records move no clock, so their order does not matter.
                 ends = part_of(start.next_offsets(), unread.ends, row_limit)
                 return unread.position(start.clock_ms, ends)
-            # T ends before the last record anyway: the newest need not be known.
+            # T ends before the last record in any case, so the newest need not be
+            # known.
             end = aligned_end(times, times.last_ms, row_limit)
             return unread.position(end.clock_ms, end.ends)
         newest_ms, times = times.newest_ms(self.offsets.newest(list(unread.ends)))
@@ -251,7 +252,7 @@ class Admission:
     ) -> Position:
         """Return the end of all unread records, or of those that fit the limit.
 
-        The greatest record time of each partition, and T if all are read, are Unix ms.
+        The maximum record time of each partition, and T if all are read, are Unix ms.
         """
         start = unread.start
         clock_ms = max(start.clock_ms, clock_ms)
@@ -260,7 +261,7 @@ class Admission:
         end = aligned_end(times, clock_ms, row_limit)
         if end.ends != start.next_offsets() or end.clock_ms != start.clock_ms:
             return unread.position(end.clock_ms, end.ends)
-        # A partition that has fallen silent holds T back: read records after T.
+        # A silent partition holds T back: read records after T.
         latest_ms = max(newest_ms.values(), default=clock_ms)
         beyond = aligned_end(end.times, latest_ms, row_limit)
         peaks_ms = {
@@ -303,7 +304,7 @@ class Admission:
         placed = {}
         skipped = start.skipped
         for partition in start.partitions.keys() - set(topic.partitions):
-            # Kafka removes no partition: the topic was deleted and created anew.
+            # Kafka removes no partition: the topic was deleted and recreated.
             self._lose(partition, 0, start.partitions[partition].next_offset)
         for partition in topic.partitions:
             first = earliest[partition]
@@ -321,7 +322,7 @@ class Admission:
                     self._lose(partition, held, here.next_offset)
                     here = here._replace(next_offset=first)
             placed[partition] = here
-        # A broker that gives no id is no evidence of another topic.
+        # If a broker returns no id, that is no evidence of another topic.
         topic_id = topic.id or start.topic_id
         return replace(start, partitions=placed, skipped=skipped, topic_id=topic_id)
 
@@ -344,10 +345,10 @@ def _moved_to(
     earliest: Mapping[int, int],
     replaced: Collection[int],
 ) -> Position:
-    """The start of topics that were recreated, with the records lost on the way.
+    """The start of topics that were recreated, with the number of lost records.
 
-    At least these are lost: unread records of the old topic that it held when the last
-    batch was planned, and records of the new one that Kafka has deleted already.
+    At least these are lost: the old topic's unread records at the last plan, and
+    records of the new one that Kafka has deleted already.
     """
     old = {p: one for p, one in start.partitions.items() if topic_index(p) in replaced}
     new = [p for p in topic.partitions if topic_index(p) in replaced]

@@ -1,10 +1,9 @@
 """Folds whole batches of Arrow in Spark's Python worker, without pandas.
 
-Spark's worker makes a data frame of each group and two of its answer, and takes them
-apart again; docs/performance.md says what that costs. Here the columns of a batch are
-read at once, and written at once. What goes to the JVM is the same, which a test
-compares. Spark's own way is used on clusters, whose workers start without our code, and
-for every other function.
+Spark's worker makes a data frame of each group and two of its result, and splits them
+again; docs/performance.md has the cost. This module reads and writes whole columns of a
+batch. The JVM receives the same, which a test compares. Spark's own way is used on
+clusters, whose workers start without our code, and for every other function.
 """
 
 from __future__ import annotations
@@ -44,12 +43,15 @@ _STATES = {
 
 
 _StateRow = tuple[str, bytes, bytes | None, int]
-"""A row of `_STATES`: `GroupState.json`, the key as the JVM has packed it, the pickled
-value if there is any, and the timeout before the group was folded."""
+"""A row of `_STATES`.
+
+`GroupState.json`, the key as the JVM has encoded it, the pickled value if it exists,
+and the timeout before the group was folded.
+"""
 
 
 def use_arrow_fold() -> None:
-    """Have the Python workers of this process, and its forks, fold with Arrow."""
+    """Make the Python workers of this process, and its forks, fold with Arrow."""
     read_udfs: Any = worker.read_udfs
     make_serializer: Any = ArrowStreamSerializer
 
@@ -79,11 +81,11 @@ def folded(
     most_rows: int,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the answer to the batches of a task: structs of counts, rows and states.
+    """Yield the result for the batches of a task: structs of counts, rows and states.
 
-    Batches have columns ``key``, ``event_time`` and ``digest``, and one that says
-    which rows are of which group, and its state. If `most_rows` is positive, an answer
-    is passed on after so many rows.
+    Batches have columns ``key``, ``event_time`` and ``digest``, and one with the group
+    of each row and its state. If `most_rows` is positive, a result is passed on after
+    that number of rows.
 
     Raises:
         Exception: See `Fold.row`.
@@ -111,7 +113,7 @@ def _groups(
         micros = batch.column("event_time").cast(pa.int64()).to_pylist()
         for group in batch.column(batch.num_columns - 1).to_pylist():
             if group is None:
-                # The column has no more groups.
+                # The column has no further groups.
                 break
             first, properties = group["startOffset"], json.loads(group["properties"])
             # The one row of a group whose deadline has passed has a key only.
@@ -138,7 +140,7 @@ def _state_row(state: GroupState, schema: StructType) -> _StateRow:
 
 
 def _answer(rows: Sequence[OutputRow], states: Sequence[_StateRow]) -> pa.RecordBatch:
-    """A batch of three structs: counts, rows and states; there is a state per row."""
+    """A batch of three structs: counts, rows and states; each row has a state."""
     count = len(rows)
     columns = [
         _struct(_COUNTS, [(count, count)] * count),

@@ -1,9 +1,9 @@
-"""Finds where a batch ends in every partition: at one record time T, within a limit.
+"""Finds the end of a batch in every partition: at one record time T, within a limit.
 
-`aligned_end` searches the greatest T whose records fit. It gallops from the clock of
-the start with doubling strides until a cut has too many records, then bisects between
-the last two cuts. All functions here are pure: they ask `RecordTimes`, which never
-changes, and return the record times that the next lookup continues with.
+`aligned_end` searches the maximum T whose records fit. It steps from the clock of the
+start with doubling strides until a cut has too many records, then bisects between the
+last two cuts. All functions here are pure: they query `RecordTimes`, which never
+changes, and return the record times with which the next lookup continues.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ class Cut(NamedTuple):
     Attributes:
         clock_ms: Record time of the cut, Unix ms; no record after it is earlier, except
             late ones.
-        next_ms: Time of the earliest record after the cut; `clock_ms` if there is
-            none.
+        next_ms: Time of the earliest record after the cut; `clock_ms` if none exists.
         ends: Offset of each partition's first record with at least this time.
         times: Record times, with the scans that the cut needed.
     """
@@ -41,7 +40,7 @@ class Cut(NamedTuple):
 
 
 def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
-    """The end at the greatest T, at most `latest_ms`, whose records fit the limit.
+    """The end at the maximum T, at most `latest_ms`, whose records fit the limit.
 
     If the records of one time alone exceed the limit, the batch ends among them and T
     is that time. If late records alone exceed it, T does not move.
@@ -68,7 +67,7 @@ def _aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
     low = low._replace(times=times)
     if high.clock_ms - low.clock_ms > 1 or low.rows:
         return low
-    # More records of one time than fit. T stays: no record of the batch is later.
+    # More records of one time than the limit. T stays: no record of the batch is later.
     return low._replace(ends=part_of(low.ends, high.ends, row_limit))
 
 
@@ -115,7 +114,7 @@ def bisect(
 ) -> tuple[Cut, Cut, RecordTimes]:
     """Narrow the range between a cut that fits and one that does not.
 
-    Ends when the lower cut fills three quarters of the limit, since every further
+    It ends when the lower cut fills three quarters of the limit, because every further
     step costs a request to the broker, or when the two are 1 ms apart.
 
     Returns:

@@ -1,14 +1,14 @@
 """Spark's log of batches in a checkpoint.
 
-Spark writes ``offsets/N`` before it runs batch N, and ``commits/N`` after it. At a
-start it reads the two newest files of the first and the newest of the second, and
-repeats a batch that was planned and not committed. A missing file is to Spark a batch
-that never was, so it would silently begin anew or repeat the wrong batch: what the log
-must hold is checked here, before Spark reads it.
+Spark writes ``offsets/N`` before it runs batch N, and ``commits/N`` after it. At
+startup it reads the two newest files of the first and the newest of the second, and
+repeats a batch that was planned and not committed. For Spark, a missing file means that
+the batch never existed, so it would silently restart or repeat the wrong batch. So this
+module checks the required files before Spark reads them.
 
-Spark syncs none of its files. The job does before it commits a batch to the ledger
-(`SPARKS`), so a power failure can take only what was written since: the files of a
-batch that Spark repeats. A file that is still empty afterwards counts as missing.
+Spark does not sync its files. The job syncs them before it commits a batch to the
+ledger (`SPARKS`), so a power failure can lose only later writes: the files of a batch
+that Spark repeats. A file that is still empty afterwards counts as missing.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class BatchLog(NamedTuple):
     Attributes:
         planned: Number of the newest batch that was planned; None before the first.
         committed: Number of the newest batch that was committed; None before the first.
-            It is `planned` or the one before.
+            It equals `planned`, or is one less.
         position: Position after it; None before the first.
         state_partitions: Number of partitions of the state; 0 before the first plan.
         planned_records: Number of records of a batch that was planned and not
-            committed; 0 if there is none.
-        begin: Position before it, as `Position.to_json`, if it is the first of all;
-            else None.
-        torn: Files that a power failure has left empty, and that Spark may not read.
+            committed; 0 if none exists.
+        begin: Position before it, as `Position.to_json`, if it is the first batch of
+            all; else None.
+        torn: Files that a power failure has emptied, and that Spark cannot read.
     """
 
     planned: int | None = None
@@ -65,7 +65,7 @@ class BatchLog(NamedTuple):
 
 
 class _QueryMetadata(msgspec.Struct):
-    """Content of ``metadata``: the id of Spark's query, which is nowhere else."""
+    """Content of ``metadata``: the id of Spark's query, which is stored only there."""
 
     id: str
 
@@ -89,7 +89,7 @@ class _Commit(msgspec.Struct, rename="camel"):
 
 
 def read_batch_log(checkpoint: Path) -> BatchLog:
-    """Return the newest batches of a checkpoint, after a check of all that Spark reads.
+    """Return the newest batches of a checkpoint, after checking all that Spark reads.
 
     The directory need not exist.
 
@@ -100,10 +100,10 @@ def read_batch_log(checkpoint: Path) -> BatchLog:
     committed, torn_commit = _newest_whole(commits)
     planned, torn_plan = _newest_whole(offsets)
     if torn_plan is not None and int(torn_plan.name) == committed:
-        # It was synced before it was committed, so this is something else.
+        # It was synced before it was committed, so the cause is another one.
         planned, torn_plan = committed, None
     if torn_commit is not None and planned == (batch := int(torn_commit.name)) + 1:
-        # Nothing of what follows was finished either, and Spark must repeat this first.
+        # Nothing after this was finished either, and Spark must repeat this first.
         torn_plan, planned = offsets / str(planned), batch
     torn = tuple(path for path in (torn_commit, torn_plan) if path is not None)
     metadata = checkpoint / "metadata"
@@ -150,15 +150,15 @@ def position_of(checkpoint: Path, batch: int) -> str:
 
 
 def complete(checkpoint: Path, log: BatchLog) -> None:
-    """Make a locked checkpoint whole again after a file was deleted, or is torn."""
+    """Repair a locked checkpoint after a file was deleted, or is torn."""
     for path in log.torn:
         _log.warning("%s is empty, as after a power failure: it is removed", path)
         path.unlink()
     if log.committed is None:
-        # What the first batch has left is not needed, and may be torn too.
+        # The files of the first batch are not needed, and may be torn too.
         shutil.rmtree(checkpoint / "state", ignore_errors=True)
     if log.planned is None:
-        # Spark refuses to begin where a plan that failed has left a temporary file.
+        # Spark refuses to start where a failed plan has left a temporary file.
         for name in ("commits", "offsets"):
             shutil.rmtree(checkpoint / name, ignore_errors=True)
     for name in ("", "offsets", "commits", "state/0/_metadata"):

@@ -42,7 +42,7 @@ class GroupParts:
     def take(self, view: str, totals: Any) -> dict[str, Any]:
         """Set all parts that lie in the totals of a view.
 
-        Parts of other groups in the same view stay as they are.
+        Parts of other groups in the same view do not change.
 
         Returns:
             The parts that have changed, by group.
@@ -89,7 +89,7 @@ class Board:
     def names(self, prefix: str) -> Collection[str]:
         """Return the names of the views of one kind that have figures.
 
-        They are not copied: a batch asks for every view of its own.
+        They are not copied, because every batch calls this.
         """
         return self._views[prefix].totals.keys()
 
@@ -105,15 +105,15 @@ class Board:
         return changed
 
     def read(self, packed: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
-        """Return what the totals of views are published as.
+        """Return the published form of views' totals.
 
         Views that are parts of groups are joined with the parts in all other views that
-        were read before. Reading the same totals again changes nothing; until they are
-        published, it returns the same.
+        were read before. Reading the same totals again changes nothing: until they are
+        published, the result is the same.
 
         Args:
-            packed: Totals by key of a view, as `blob.totals_part` returns them. Of a
-                kind with `Grouping.changed` they may lack groups that did not change.
+            packed: Totals by key of a view, from `blob.totals_part`. For a kind with
+                `Grouping.changed` they may lack groups that did not change.
 
         Returns:
             Prefix of each kind -> totals by name of a view or group.
@@ -142,7 +142,7 @@ class Board:
         remainders: Mapping[str, Remainder[Any]] = MappingProxyType({}),
         gone: Iterable[str] = (),
     ) -> FollowingViews:
-        """Return the views with new totals; those of the others stay unchanged.
+        """Return the views with new totals; those of other views do not change.
 
         A view whose totals describe nothing (`Kind.is_known`) is dropped.
 
@@ -192,14 +192,14 @@ class Board:
         self._touched = {prefix: set() for prefix in self._groups}
 
     def set_position(self, position: Position) -> None:
-        """Set where the newest batch ended: its admission time and records."""
+        """Set the end of the newest batch: its admission time and records."""
         self.set(clock_ms=position.clock_ms)
         self.set_job(records=position.records, records_lost=position.skipped)
 
     def set(self, **parts: Any) -> None:
         """Replace parts of the snapshot: `table`, `audit` or `observer`.
 
-        Of the channel table, names, objectives and muting change immediately. A channel
+        Names, SLOs and muting of the channel table take effect immediately. A channel
         gets its label when it is first seen, and the label does not change.
         """
         with self._lock:

@@ -1,6 +1,7 @@
 """A checkpoint belongs to one topic and one running job.
 
-Spark's own files lie in the checkpoint's directory, ours in ``monitor/`` in it.
+Spark's own files are in the checkpoint's directory, ours in its subdirectory
+``monitor/``.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from streaming.directories import locked_directory
 from streaming.unfinished import Unfinished
 
 _LONGEST_TOPIC = 249
-"""Characters of the longest name of a topic that Kafka allows."""
+"""Maximum length of a topic's name that Kafka allows, characters."""
 
 _ENDINGS = (".json", ".sqlite")
-"""Endings of our own files; the lock has none."""
+"""Suffixes of our own files; the lock has none."""
 
 _NEWER = "(of sds-monitor 0.16 or newer)"
 """No topic has this name."""
@@ -44,24 +45,24 @@ class CheckpointMismatch(ValueError):
 
 
 class CheckpointIdentity(msgspec.Struct):
-    """Settings that a checkpoint was begun with; content of ``monitor/job.json``.
+    """Settings with which a checkpoint was begun; content of ``monitor/job.json``.
 
     Attributes:
         topic: The topic of frames.
         report_detail: Whether the checkpoint stores definite acknowledgements.
-        starts: Number of jobs that were started on it, this one included.
+        starts: Number of jobs that were started on it, including this one.
         files: Names of the other files in ``monitor/`` that the checkpoint has. A
-            release up to 0.6 lists none: then it has those that are there.
-        observer: All settings of the model. Empty in a checkpoint of a release that
-            knew no others than the defaults.
+            release up to 0.6 lists none: then all existing files count.
+        observer: All settings of the model. Empty in a checkpoint of a release that had
+            only the defaults.
         unfinished: The batch that the newest start found planned and not committed;
-            None if there was none yet. Releases up to 0.12 ignore it.
-        observed_topic: The topic of frames, in a file of a release since 0.16. There
-            `topic` is `_NEWER`, with which releases up to 0.15, which do not know the
-            ledger, refuse the checkpoint as begun on another topic.
+            None if it found none. Releases up to 0.12 ignore it.
+        observed_topic: The topic of frames, in a file of a release since 0.16. In such
+            a file `topic` is `_NEWER`, so that releases up to 0.15, which do not know
+            the ledger, refuse the checkpoint as one of another topic.
         state_versions: Newest version of the state that may be in the checkpoint, by
             prefix of the kind. Empty in a file of a release up to 0.17, which ignores
-            it: then only reading the state shows it.
+            it: then the version is known only after reading the state.
     """
 
     topic: str
@@ -85,7 +86,7 @@ def locked_checkpoint(checkpoint: Path) -> Iterator[None]:
 
     Raises:
         DirectoryInUse: Another process has the lock.
-        DirectoryUnwritable: The directory cannot be made or written to.
+        DirectoryUnwritable: The directory cannot be created or written to.
     """
     with locked_directory("checkpoint", checkpoint, "monitor/lock"):
         yield
@@ -101,7 +102,7 @@ def check_identity(
     """Check that a checkpoint fits a job, and has its own files.
 
     The caller has locked the checkpoint. A new one gets the settings of the model that
-    the operator gives, and the defaults of all others.
+    the operator sets, and the defaults of all others.
 
     Returns:
         The identity of the checkpoint; a new one for a new checkpoint.
@@ -114,7 +115,7 @@ def check_identity(
     """
     identity = _read_identity(checkpoint, topic, report_detail, has_batches)
     if topic.startswith(f"{identity.topic},"):
-        # Further topics are read from their start, as added partitions are.
+        # Further topics are read from their start, like added partitions.
         identity.topic = topic
     if identity.topic != topic:
         begun_on = printable(identity.topic)[:_LONGEST_TOPIC]
@@ -134,7 +135,7 @@ def check_identity(
         identity.files = [
             path.name
             for path in own_files(checkpoint).iterdir()
-            # A ledger that is not listed is one that a killed start has left.
+            # If a ledger is not listed, a killed start has created it.
             if path.suffix in _ENDINGS and path.name not in (IDENTITY, LEDGER)
         ]
     for name in identity.files:
@@ -149,7 +150,7 @@ def check_identity(
 def _observer_of(
     checkpoint: Path, identity: CheckpointIdentity, given: Values, has_batches: bool
 ) -> dict[str, int | float]:
-    """Return all settings of the model that hold on a checkpoint."""
+    """Return all settings of the model that apply to a checkpoint."""
     is_new = not (has_batches or (own_files(checkpoint) / IDENTITY).exists())
     try:
         begun = settings_of(given if is_new else read_values(identity.observer))
@@ -201,7 +202,7 @@ def _read_identity(
     data = read_file(path, remedy)
     try:
         stored = msgspec.json.decode(data, type=CheckpointIdentity)
-    # An error of msgspec, or one of bytes that are no text, is a ValueError too.
+    # msgspec and invalid text raise a ValueError too.
     except ValueError as error:
         raise wrong_content(path, error, remedy) from error
     topic = stored.observed_topic or stored.topic

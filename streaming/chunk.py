@@ -1,6 +1,6 @@
-"""A chunk of records becomes one row per view: the key and the packed digest.
+"""Turns a chunk of records into one row per view: its key and encoded digest.
 
-Runs inside the reader, so that whole frames never cross into the JVM.
+This runs inside the reader, so that whole frames never reach the JVM.
 """
 
 from __future__ import annotations
@@ -30,31 +30,36 @@ from sds_core.observer.tap_view import TapDigester
 
 CHUNK_RECORDS = 10_000
 CHUNK_BYTES = 32 * 1024 * 1024
-"""Most records of a chunk, and bytes that it keeps of them: they limit the reader's
-memory, but allow enough records for ids and filters to repeat. Of a frame that is not
-like the one before it, all bytes count as kept, those of key and headers too."""
+"""Maximum records of a chunk, and maximum bytes that it keeps of them.
+
+They limit the reader's memory, but allow enough records for ids and filters to repeat.
+If a frame differs from the previous one, all its bytes count as kept, including key and
+headers.
+"""
 
 _TAP_BYTES = 1_000
-"""About how much memory a tap takes in a chunk, without its name, which is there twice:
-as key of its own view, and in the digest of a channel."""
+"""Approximate memory of a tap in a chunk, without its name.
+
+The name is stored twice: as key of its own view, and in the digest of a channel.
+"""
 
 _BY_NAME = by_name(PROTOCOLS)
 
 CLOCK_KEY = "clock:"
-"""Key of the row that carries the admission time of a batch. It has no view."""
+"""Key of the row that carries the admission time of a batch, without a view."""
 
 FORGET = b"forget"
-"""In place of a digest: the view is forgotten before the batch's records."""
+"""Replaces a digest: the view is forgotten before the batch's records."""
 
 REVIEW = b"review"
-"""In place of a digest: the view moves to the admission time and sets its deadline."""
+"""Replaces a digest: the view advances to the admission time and sets its deadline."""
 
 
 class DigestRow(NamedTuple):
-    """A row for the JVM: the key of a view and its packed digest.
+    """A row for the JVM: the key of a view and its encoded digest.
 
-    The key is ``<prefix of its kind>:<name>`` (`Kind.key`). A digest is a packed array,
-    so it never equals a request, `FORGET` or `REVIEW`.
+    The key is ``<prefix of its kind>:<name>`` (`Kind.key`). A digest is an encoded
+    array, so it never equals a request, `FORGET` or `REVIEW`.
     """
 
     key: str
@@ -62,10 +67,10 @@ class DigestRow(NamedTuple):
 
 
 class Chunk:
-    """Collects the records of one partition until it is time to pass them on.
+    """Collects the records of one partition until it passes them on.
 
     Args:
-        clock_ms: Greatest record time of the partition before the chunk, or the
+        clock_ms: Maximum record time of the partition before the chunk, or the
             admission time, whichever is later.
         admitted_ms: Wall time of the batch's admission.
         protocols: Registered protocols, see `protocols.by_name`.
@@ -90,7 +95,7 @@ class Chunk:
         return self._records >= CHUNK_RECORDS or self._bytes >= CHUNK_BYTES
 
     def add(self, record: RawRecord, written_ms: int | None = None) -> None:
-        """Judge one record, and collect it in the digests of the views it concerns.
+        """Judge one record, and add it to the digests of the views that it concerns.
 
         It was written at `written_ms` at the latest, Unix ms; None for the admission.
         """
@@ -108,7 +113,7 @@ class Chunk:
         )
 
     def _add_unread(self, record: RawRecord, written_ms: int) -> int:
-        """Add a record in which nothing is wrong, without decoding its frame.
+        """Add a record whose headers are valid, without decoding its frame.
 
         Returns:
             About how many bytes of memory are kept of it. 0 if it was not added: then
@@ -156,7 +161,7 @@ class Chunk:
             self._add_frame(record, judged)
 
     def take_rows(self) -> Iterator[DigestRow]:
-        """Return the rows of what was collected, and empty the chunk."""
+        """Return the rows of the collected records, and empty the chunk."""
         for protocol, digesters in self._views.items():
             for name, digester in digesters.items():
                 key = self._protocols[protocol].kind.key(name)

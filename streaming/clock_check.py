@@ -10,15 +10,19 @@ from sds_core.observer.clock import ClockFigures, ClockLevel, NewRecord, TapCloc
 _log = logging.getLogger("sds-monitor")
 
 _INTERVAL_S = 30.0
-"""Time between two questions to Kafka, in seconds: a clock that is set wrong is
-reported long before the alert."""
+"""Time between two requests to Kafka, in seconds.
+
+A wrong clock is reported long before the alert.
+"""
 
 _LONGEST_MS = 2_000
-"""Longest time for a question. Kafka's time is that of its middle, so half of this is
-the greatest error."""
+"""Maximum duration of a request.
+
+Kafka's time is that of its middle, so half of this is the maximum error.
+"""
 
 _VALID_S = 300.0
-"""Time for which an answer counts if those after it are too slow, in seconds."""
+"""Time for which an answer is used if later ones are too slow, in seconds."""
 
 ADVICE = "set both clocks by NTP"
 
@@ -26,10 +30,11 @@ ADVICE = "set both clocks by NTP"
 def measure(
     kafka_ms: Callable[[], int | None], wall_ms: Callable[[], int]
 ) -> tuple[int | None, int]:
-    """Ask Kafka once for its time, Unix ms, which it may not know.
+    """Request Kafka's time once, Unix ms; Kafka may not report it.
 
     Returns:
-        Its clock less this machine's, or None, and how long the answer took; both in
+        Its clock minus this machine's, or None, and the duration of the request; both
+        in
         milliseconds.
     """
     begin_ms = wall_ms()
@@ -40,14 +45,14 @@ def measure(
 
 
 def is_exact(took_ms: int) -> bool:
-    """Whether an answer came soon enough to count."""
+    """Whether an answer arrived soon enough to be used."""
     return 0 <= took_ms <= _LONGEST_MS
 
 
 class ClockCheck:
     """Compares the clock of this machine.
 
-    Kafka is asked for its time, Unix ms; it may not know it.
+    Kafka is asked for its time, Unix ms, which it may not report.
     """
 
     def __init__(
@@ -71,7 +76,7 @@ class ClockCheck:
         self._publish()
 
     def compare(self) -> None:
-        """Compare with Kafka's clock, unless that was done a moment ago.
+        """Compare with Kafka's clock, unless that was done shortly before.
 
         Raises:
             connectors.kafka.settings.KafkaUnreachable: No broker answered.
@@ -94,7 +99,7 @@ class ClockCheck:
             return
         self._level = level
         if level is ClockLevel.AGREES:
-            # Or nothing is left to compare it with.
+            # Otherwise no clock remains for the comparison.
             _log.info("this machine's clock no longer seems to differ from others")
         elif level is ClockLevel.NOTABLE:
             _log.warning("%s: %s", self.figures.sentence, ADVICE)

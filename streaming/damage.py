@@ -17,7 +17,7 @@ from connectors.storage.disk import make_directory, replacing
 from sds_core.text import printable
 
 RESTORE = "restore the checkpoint from a backup, or use a new --checkpoint"
-"""Remedy where nothing less helps."""
+"""Remedy if no smaller one helps."""
 
 IDENTITY = "job.json"
 LEDGER = "ledger.sqlite"
@@ -39,7 +39,7 @@ class DamagedCheckpoint(ValueError):
 
     Attributes:
         place: The file, or another part of the checkpoint.
-        problem: What is wrong with it; continues a sentence that begins with `place`.
+        problem: The error; continues a sentence that begins with `place`.
         remedy: What the operator can do.
     """
 
@@ -51,7 +51,7 @@ class DamagedCheckpoint(ValueError):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        """The error in one line; names of files may hold anything."""
+        """The error in one line; names of files may contain any character."""
         return printable(f"{self.place} {self.problem}: {self.remedy}")
 
 
@@ -71,7 +71,7 @@ def do_without(path: Path) -> str:
 
 @contextmanager
 def must_be_readable(path: Path, remedy: str = RESTORE) -> Iterator[None]:
-    """Turn an error of the system about a file of the checkpoint into one with remedy.
+    """Turn a system error about a checkpoint's file into an error with a remedy.
 
     Raises:
         DamagedCheckpoint: The file is missing, or cannot be read.
@@ -102,18 +102,18 @@ def wrong_content(
     path: Path, error: Exception, remedy: str = RESTORE
 ) -> DamagedCheckpoint:
     """Return the error for a file whose content cannot be decoded."""
-    # A decoder's message may quote the content, which may hold anything.
+    # A decoder's message may quote the content, which may contain anything.
     reason = f"{error!s:.160}".encode("unicode_escape").decode()
     return DamagedCheckpoint(path, f"has the wrong content ({reason})", remedy)
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a file's text; after a power failure too, it has the old or the new one.
+    """Replace a file's text atomically; a power failure leaves the old or the new text.
 
-    The directory is made if it is missing.
+    The directory is created if it is missing.
 
     Raises:
-        OSError: The file cannot be written; nothing is left beside it.
+        OSError: The file cannot be written; no temporary file remains.
     """
     make_directory(path.parent)
     with replacing(path) as file:
@@ -121,10 +121,10 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def remove_stale_checksums(directory: Path) -> None:
-    """Remove checksums of files that are gone.
+    """Remove checksums of files that do not exist any more.
 
-    Spark could not write these files again: it takes their checksums for those of
-    another query.
+    Otherwise Spark could not write these files again, because it would use the old
+    checksums.
     """
     for checksum in directory.glob(".*.crc"):
         if not checksum.with_name(checksum.name[1 : -len(".crc")]).exists():
@@ -151,7 +151,7 @@ def check_file(path: Path, remedy: str = RESTORE) -> None:
 def has_its_checksum(path: Path) -> bool:
     """Whether a file has the checksum that is stored beside it.
 
-    As for Hadoop, a file without a readable checksum is right.
+    As in Hadoop, a file without a readable checksum counts as valid.
     """
     try:
         stored = path.with_name(f".{path.name}.crc").read_bytes()

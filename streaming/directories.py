@@ -1,4 +1,4 @@
-"""The directories of a job: its checkpoint and its history have one writer each."""
+"""The directories of a job, checkpoint and history, which have one writer each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from connectors.storage.disk import locked, make_directory
 
 
 class DirectoryUnwritable(OSError):
-    """A directory, ``checkpoint`` or ``history``, cannot be made or written to."""
+    """A directory, ``checkpoint`` or ``history``, cannot be created or written to."""
 
     def __init__(self, what: str, directory: Path, reason: str) -> None:
         super().__init__(
@@ -33,15 +33,15 @@ class DirectoryInUse(RuntimeError):
 def locked_directory(what: str, directory: Path, lock: str) -> Iterator[None]:
     """Lock a directory while the block runs; `lock` is the name of a file in it.
 
-    A directory that is missing is made for this user alone.
+    A missing directory is created for this user alone.
 
     Raises:
         DirectoryInUse: Another process has the lock.
-        DirectoryUnwritable: The directory cannot be made or written to.
+        DirectoryUnwritable: The directory cannot be created or written to.
     """
     with ExitStack() as stack:
         try:
-            # Its files have the modes of the libraries that write them.
+            # Its files have the modes that their libraries set.
             make_directory(directory, 0o700)
             stack.enter_context(locked(directory / lock))
         except BlockingIOError:

@@ -1,9 +1,9 @@
-"""Executors of a cluster: they get our code, and must share the checkpoint.
+"""Executors of a cluster: they receive our code, and must share the checkpoint.
 
-Executors run on other machines: they have neither our modules nor our files. Spark
-brings them the modules; that they can work with the rest is tried before the query
-starts, because a task that cannot would fail four times in words of Spark's own, and
-one that writes state to a directory of its own would not fail at all.
+Executors run on other machines, without our modules and our files. Spark sends them the
+modules. Everything else is tested before the query starts: a failing task would fail
+four times with messages of Spark, and a task that writes state to a directory of its
+own would not fail at all.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _PACKAGES = (connectors, sds_core, streaming)
 _WAIT = "spark.scheduler.maxRegisteredResourcesWaitingTime"
 _UNPACKED = "sds-monitor"
 _KAFKA_S = 30.0
-"""Longest wait of an executor for Kafka, which has just answered the driver."""
+"""Maximum time for which an executor waits for Kafka, which the driver has reached."""
 
 _PLAIN = re.compile(r"[\w/.+=@,-]+", re.ASCII)
-"""Paths that Spark's readers take as they are."""
+"""Path schemes that Spark's readers accept unchanged."""
 
 
 class _Problem(NamedTuple):
-    """Why an executor cannot work; `unreachable` says that it is Kafka or the topic."""
+    """Why an executor cannot work; `unreachable` if Kafka or the topic is the cause."""
 
     text: str
     unreachable: bool = False
@@ -72,18 +72,18 @@ def has_executors(spark: SparkSession) -> bool:
 
 
 def location(spark: SparkSession, checkpoint: Path) -> str:
-    """Return a checkpoint's directory as Spark is to be told.
+    """Return a checkpoint's directory in the form that Spark needs.
 
-    On a cluster another file system may be the default one.
+    On a cluster, another file system may be the default.
     """
     return f"file://{checkpoint}" if has_executors(spark) else str(checkpoint)
 
 
 def send_code(context: SparkContext, directory: Path) -> None:
-    """Have Spark bring our modules and the compiled rules to every executor.
+    """Make Spark send our modules and the compiled rules to every executor.
 
     Spark unpacks the archive there, because Python cannot load compiled modules from a
-    zip. An executor of another Python or machine than the driver's runs the rules
+    zip. An executor whose Python or machine differs from the driver's runs the rules
     interpreted. The archive's directory must exist as long as the context.
     """
     archive = directory / f"{_UNPACKED}.zip"
@@ -98,18 +98,18 @@ def send_code(context: SparkContext, directory: Path) -> None:
             for path in sorted(core.iterdir()):
                 files.write(path, path.relative_to(root))
     context.addArchive(str(archive))
-    # What Spark puts on the path of its Python workers, which it has a setting for only
-    # if this is a zip or one file.
+    # The path of Spark's Python workers, for which a setting exists only if it is a zip
+    # or a single file.
     includes: Any = context._python_includes  # noqa: SLF001 - see above
     includes.append(archive.name)
 
 
 def _add_module(files: zipfile.ZipFile, path: Path, name: Path) -> None:
-    """Add a source, and what Python compiles it to, so that executors need not."""
+    """Add a source and its compiled bytecode, so that executors need not compile it."""
     source = path.read_bytes()
     files.writestr(str(name), source)
     code = SourceFileLoader(name.stem, str(path)).get_code(name.stem)
-    # By its hash, unchecked: unpacking changes the times by which Python compares.
+    # By its hash, unchecked, because unpacking changes the times that Python compares.
     head = MAGIC_NUMBER + (1).to_bytes(4, "little") + source_hash(source)
     cached = f"{name.stem}.{sys.implementation.cache_tag}.pyc"
     files.writestr(
@@ -122,10 +122,10 @@ def check_executors(
 ) -> None:
     """Check that executors exist and can work: code, Kafka, and the checkpoint.
 
-    Executors that come later are not checked. The caller has locked the checkpoint.
+    Later executors are not checked. The caller has locked the checkpoint.
 
     Raises:
-        streaming.failure.JobFailed: There is no executor, or one cannot work.
+        streaming.failure.JobFailed: No executor exists, or one cannot work.
     """
     if not has_executors(spark):
         return
@@ -140,7 +140,7 @@ def check_executors(
     marker = checkpoint / f".probe-{uuid.uuid4()}"
     marker.touch()
     probe = _probe_of(replace(kafka, timeout_s=min(kafka.timeout_s, _KAFKA_S)), marker)
-    # A few for each core, so that each executor gets one.
+    # Several for each core, so that each executor gets one.
     tasks = 2 * context.defaultParallelism
     try:
         found = context.parallelize(range(tasks), tasks).mapPartitions(probe).collect()
@@ -173,10 +173,10 @@ def _cause(error: Exception) -> str:
 
 
 def wait_for_executor(context: SparkContext) -> None:
-    """Wait until a cluster has given an executor.
+    """Wait until a cluster provides an executor.
 
     Raises:
-        streaming.failure.JobFailed: It gives none, or has ended the application.
+        streaming.failure.JobFailed: It provides none, or has ended the application.
     """
     scala: Any = context._jsc.sc()  # noqa: SLF001 - Python has no other name for it
     patience_s = scala.conf().getTimeAsSeconds(_WAIT, "30s")
@@ -199,11 +199,11 @@ def wait_for_executor(context: SparkContext) -> None:
 def _probe_of(
     kafka: KafkaSettings, marker: Path
 ) -> Callable[[Iterable[int]], Iterable[_Problem | _Fit]]:
-    """Return a function for tasks, which gives what keeps its executor from work."""
+    """Return a function for tasks that returns why its executor cannot work."""
 
     @hand_over
     def probe(_: Iterable[int]) -> Iterable[_Problem | _Fit]:
-        # All that the job's tasks need.
+        # Everything that the job's tasks need.
         import_module("streaming.fold")
         import_module("streaming.source")
         host = socket.gethostname()

@@ -1,10 +1,11 @@
 """Explains why a query failed, for the operator and for the exit code.
 
-Spark runs our code in several processes and hands on errors as text only: the source
-plans batches in a Python process beside the driver, reads and folds in Python workers,
-and the sink runs in the driver but is called by the JVM. So the meaning of an error is
-decided where it is raised, by its class (`hand_over`), and crosses Spark as one marked
-line of JSON in the traceback. `query_failure` reads that line on the driver.
+Spark runs our code in several processes and forwards errors only as text. The source
+plans batches in a Python process beside the driver, and reads and folds in Python
+workers. The sink runs in the driver but is called by the JVM. So the class of an error
+decides its meaning where it is raised (`hand_over`), and the error passes through Spark
+as one marked line of JSON in the traceback. `query_failure` reads that line on the
+driver.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ if TYPE_CHECKING:
     from pyspark.errors import StreamingQueryException
 
 _FINAL = (DamagedCheckpoint, RecordsLost, TopicReplaced, UnknownBlobVersion)
-"""Errors after which another start fails in the same way."""
+"""Errors after which another start would fail in the same way."""
 
 
 class BatchTooLarge(RuntimeError):
-    """A worker would pass on more of a batch than memory may have room for.
+    """A worker would pass on more of a batch than memory may hold.
 
     The sizes of the records that come next are estimated from a few of them.
     """
@@ -65,10 +66,10 @@ _FORESEEN = (
     SecurityUnusable,
     TopicMissing,
 )
-"""Errors whose text says what to do; for other errors the class is named too."""
+"""Errors whose text contains the remedy; for other errors the class is named too."""
 
 _NO_WORKER = "Python worker failed to connect back"
-"""Spark's words if a Python process that it started has not connected within 10 s."""
+"""Spark's message if a Python process that it started has not connected within 10 s."""
 
 _NO_WORKER_CAUSE = (
     "a Python process that Spark started did not answer within 10 s: the machine is "
@@ -80,10 +81,10 @@ MORE_MEMORY = (
     "larger heap set PYSPARK_SUBMIT_ARGS='--driver-memory 2g pyspark-shell', for "
     "smaller batches --max-batch-bytes (docs/sizing.md, Memory)"
 )
-"""What to do if memory was too small for a batch."""
+"""Remedy if memory was too small for a batch."""
 
 _MEMORY_ERRORS = ("OutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY")
-"""In errors of Spark."""
+"""Text in errors of Spark."""
 
 _MARK = "sds-monitor failure: "
 _TRACEBACK = "Traceback (most recent call last):\n"
@@ -98,11 +99,11 @@ class JobFailed(RuntimeError):
     Attributes:
         cause: The error in one line.
         unreachable: Whether Kafka or the topic cannot be reached.
-        final: Whether another start fails in the same way, so that a person is needed.
-        passes: Whether another start can succeed without a person; None if that is not
-            known.
-        too_large: Whether the batch is too large: starts plan it again until it is
-            not.
+        final: Whether another start would fail in the same way, so that a person is
+            needed.
+        passes: Whether another start can succeed without a person; None if unknown.
+        too_large: Whether the batch is too large: starts plan smaller batches until one
+            fits.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class JobFailed(RuntimeError):
 class NoWorker(JobFailed):
     """A Python process that Spark started did not answer in time.
 
-    It reads nothing before, so a query without a batch can be started again at once.
+    It reads nothing before, so a query without a batch can be restarted immediately.
     """
 
     def __init__(self) -> None:
@@ -164,8 +165,8 @@ def hand_over(
 def query_failure(error: StreamingQueryException) -> JobFailed:
     """Return the error that explains a failed query.
 
-    An error outside our code has no mark, for example one that keeps a worker from
-    loading it: then the cause is the line of Spark's message that names the error.
+    An error outside our code has no mark, for example if a worker cannot load our code:
+    then the cause is the line of Spark's message that names the error.
     """
     text = str(error)
     if _NO_WORKER in text:
@@ -182,7 +183,8 @@ def query_failure(error: StreamingQueryException) -> JobFailed:
 
 
 def _add_meaning(error: Exception) -> None:
-    # If a task fails, Spark raises an error in the sink that has the task's mark.
+    # If a task fails, Spark raises an error in the sink, which contains the task's
+    # mark.
     if _MARK in str(error):
         return
     # In ASCII, so that no character of it can end the line.
@@ -197,7 +199,7 @@ def _meaning_of(error: Exception) -> JobFailed:
                 one, KafkaUnreachable | TopicMissing
             ) and not isinstance(one, RecordRefused)
             final = isinstance(one, _FINAL)
-            # A broker that ends may seem to refuse.
+            # A broker that is shutting down may seem to refuse.
             passes = None if isinstance(one, KafkaRefused) else unreachable
             too_large = isinstance(one, BatchTooLarge)
             return JobFailed(
@@ -211,7 +213,7 @@ def _meaning_of(error: Exception) -> JobFailed:
 
 
 def with_remedy(cause: str) -> str:
-    """Return an error that ends the query in one line; with the remedy if of a disk."""
+    """Return an error that ends the query in one line; remedy for disk errors."""
     explained = disk.with_remedy(cause)
     if explained == cause:
         return cause
@@ -219,7 +221,7 @@ def with_remedy(cause: str) -> str:
 
 
 def cause_of(error: Exception) -> str:
-    """Return an unforeseen error, of Spark or of Python, in one line."""
+    """Return an unexpected error, of Spark or of Python, in one line."""
     # Imported here, because commands that do not start Spark import this module.
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException

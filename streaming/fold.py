@@ -24,8 +24,11 @@ from streaming.failure import hand_over
 
 STATE_SCHEMA = "version int, blob binary"
 OUTPUT_SCHEMA = "key string, totals binary, events binary, clock_ms bigint"
-"""A row is of a view, with `totals` and `events`, or carries the admission time T of
-the batch in `clock_ms`, Unix ms, and nothing else. A forgotten view has no totals."""
+"""A row of a view, or the clock row.
+
+A view's row has `totals` and `events`. The clock row has only `clock_ms`, the admission
+time T of the batch, Unix ms. A forgotten view has no totals.
+"""
 
 
 class OutputRow(NamedTuple):
@@ -43,7 +46,7 @@ _OUTPUT_COLUMNS = pd.Index(OutputRow._fields)
 class Fold:
     """The function for ``applyInPandasWithState``.
 
-    The settings are those of the rules in docs/figures.md; `with_details` says whether
+    The settings are those of the rules in docs/figures.md; `with_details` sets whether
     events for `Outlet.DETAILS` leave the job.
     """
 
@@ -62,8 +65,8 @@ class Fold:
     ) -> Iterator[pd.DataFrame]:
         """Yield the one row of a group, as Spark calls it."""
         packed, clock_ms = _rows(frames)
-        # An array of objects: to look for the types of four columns takes four times as
-        # long.
+        # An array of objects, because detecting the types of four columns takes four
+        # times as long.
         row = np.empty((1, len(_OUTPUT_COLUMNS)), dtype=object)
         row[0] = self.row(key[0], packed, clock_ms, state)
         yield pd.DataFrame(row, columns=_OUTPUT_COLUMNS)
@@ -72,10 +75,10 @@ class Fold:
     def row(
         self, key: str, packed: Sequence[bytes], clock_ms: int, state: GroupState
     ) -> OutputRow:
-        """Bring the view of a group up to date by its digests and requests.
+        """Update the view of a group with its digests and requests.
 
-        `clock_ms` is the admission time T of the batch, Unix ms; it does not matter if
-        the group's deadline has passed.
+        `clock_ms` is the admission time T of the batch, Unix ms; it is not used if the
+        group's deadline has passed.
 
         Raises:
             DamagedCheckpoint: The state is damaged.
@@ -123,7 +126,7 @@ def _restored(
 
 
 def _row_totals(kind: AnyKind, view: View[Any, Any, Any], data: bytes) -> bytes:
-    """Return the packed totals for the driver: all, or those of changed groups."""
+    """Return the encoded totals for the driver: all, or those of changed groups."""
     if kind.grouping is None or kind.grouping.changed is None:
         return blob.totals_part(data)
     return blob.pack_totals(kind.grouping.changed(view))
@@ -136,7 +139,8 @@ def _rows(frames: Iterable[pd.DataFrame]) -> tuple[list[bytes], int]:
     for frame in frames:
         if len(frame):
             packed.extend(frame["digest"])
-            # As an array: its maximum takes a third of the time of the column's.
+            # As an array, because its maximum takes a third of the time of the
+            # column's.
             times = frame["event_time"].to_numpy("datetime64[ms]")
             clock_ms = max(clock_ms, int(times.max().astype(np.int64)))
     return packed, clock_ms
@@ -146,7 +150,7 @@ def _set_timeout(view: View[Any, Any, Any], state: GroupState) -> None:
     deadline_ms = view.next_deadline_ms
     if deadline_ms is None:
         return
-    # Spark fires when the watermark T - 1 has passed the timeout: with a timeout of
-    # D - 1 just when T > D. It takes none that is before the watermark, nor before
-    # 1970, which record times may be.
+    # Spark fires when the watermark T - 1 has passed the timeout: with a timeout of D -
+    # 1 exactly when T > D. It accepts no timeout before the watermark, nor before 1970,
+    # although record times may be earlier.
     state.setTimeoutTimestamp(max(deadline_ms - 1, state.getCurrentWatermarkMs(), 1))

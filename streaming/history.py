@@ -46,34 +46,43 @@ from streaming.ledger.stores import Stores
 from streaming.settings import HistorySettings, JobSettings
 
 _CHUNK_ROWS = 2_000
-"""Rows in memory at a time: a minute of a channel takes about 2 kB."""
+"""Maximum number of rows in memory: a minute of a channel takes about 2 kB."""
 
 _POLL_S = 1.0
 """Time between two checks for due tasks."""
 
 _PARQUET_EVERY_S = 60.0
-"""Each export makes a file for each table and day, so seldom is better. The API reads
-the outbox too, and returns a finding without delay."""
+"""Time between two exports.
+
+Each export makes a file for each table and day, so they are rare. The API reads the
+outbox too, and returns a finding without delay.
+"""
 
 _MAINTENANCE_EVERY_S = 600.0
 
 _RETRY_S = 30.0
-"""Time until a failed task is tried again. Each failure writes a line to the log."""
+"""Time until a failed task is retried. Each failure writes a line to the log."""
 
 _DAY_MS = 86_400_000
 
 RECENT_MS = _DAY_MS
-"""Incidents found within so much event time stay beside the checkpoint; older ones are
-in the history alone. An incident does not change so late: the views follow a message
-for an hour."""
+"""Event time for which incidents stay beside the checkpoint.
+
+Older ones are only in the history. An incident does not change so late: the views track
+a message for an hour.
+"""
 
 _HISTORY_TIMEOUT_S = 10.0
-"""Longest wait for Kafka of one write to the history's topics. A failed write is
-repeated, and the job's end waits for it."""
+"""Maximum wait for Kafka of one write to the history's topics.
+
+A failed write is repeated, and the job's end waits for it.
+"""
 
 _REMAINING_TIME_S = 10.0
-"""Time for exporting the remaining rows if a user waits for the job's end. Other rows
-are exported after the next start."""
+"""Maximum time for exporting the remaining rows if a user waits for the job's end.
+
+Other rows are exported after the next start.
+"""
 
 _FORESEEN = (
     DamagedCheckpoint,
@@ -83,7 +92,7 @@ _FORESEEN = (
     SecurityUnusable,
     sqlite3.Error,
 )
-"""Errors whose text is enough for the log; others are logged with a traceback."""
+"""Errors whose text suffices for the log; others are logged with a traceback."""
 
 _NOT_EXPORTED = "the history waits"
 _NOT_MAINTAINED = "the history cannot be put in order"
@@ -97,7 +106,7 @@ def locked_history(directory: Path) -> AbstractContextManager[None]:
 
 
 class Outbox(NamedTuple):
-    """The rows of one kind of view, and where they go.
+    """The rows of one kind of view, and their destinations.
 
     Attributes:
         findings: Has the outbox. Incidents that are old and in the Parquet files are
@@ -129,10 +138,10 @@ class Outbox(NamedTuple):
 
 
 class HistoryExporter:
-    """Empties the outboxes into its destinations while it is `running`.
+    """Exports the outboxes to its destinations while it is `running`.
 
     Args:
-        clock_ms: Gives the event time of the job, Unix ms; 0 before it is known.
+        clock_ms: Returns the event time of the job, Unix ms; 0 before it is known.
         observer: Settings of the model, which explanations of incidents name.
     """
 
@@ -187,7 +196,7 @@ class HistoryExporter:
             for task in tasks:
                 if task.due_s <= time.monotonic():
                     task.attempt()
-        # A cluster that failed a moment ago would only delay the end.
+        # A cluster that failed shortly before would only delay the end.
         if to_topics.failed:
             tasks.remove(to_topics)
         for task in tasks:
@@ -221,7 +230,8 @@ class HistoryExporter:
     def _maintain(self) -> None:
         """Delete days that are too old, here and in the files; merge small files."""
         clock_ms = self._clock_ms()
-        # First: rows may wait for the files for longer than the history's days.
+        # This comes first, because rows may wait for the files longer than the
+        # history's days.
         first_day = clock_ms // _DAY_MS - self._settings.days
         for outbox in self._outboxes:
             outbox.findings.expire_before(first_day * _DAY_MS)
@@ -234,13 +244,13 @@ _Write = Callable[[Outbox, list[Row], list[Row], list[Row]], None]
 
 
 def _write_records(outbox: Outbox, *rows: list[Row]) -> None:
-    # Without topics the rows are confirmed all the same, so that they are deleted.
+    # Without topics, the rows are confirmed too, so that they are deleted.
     if outbox.topics is not None:
         outbox.topics.write(*rows)
 
 
 class _Task:
-    """A piece of work that is repeated, and whose failure does not end the thread.
+    """A repeated task whose failure does not end the thread.
 
     The log line for a failure starts with `trouble`, which explains its effect. Times
     are seconds of the monotonic clock.
@@ -257,7 +267,7 @@ class _Task:
         """Do the work once; a failure is logged."""
         try:
             self._work()
-        except Exception as error:  # any: the rows wait, and the job goes on
+        except Exception as error:  # any: the rows wait, and the job continues
             unforeseen = not isinstance(error, _FORESEEN)
             cause = with_remedy(str(error))
             _log.warning("%s: %s", self._trouble, cause, exc_info=unforeseen)
@@ -271,7 +281,7 @@ def topic_names(history: HistorySettings, kind: AnyKind) -> list[str]:
     """Return the topics of a kind's incidents, minutes and verdicts; none without."""
     if not history.has_topics:
         return []
-    # Topics of other kinds have a name of their own behind that of channels.
+    # Topics of other kinds have their own name after that of channels.
     end = "" if kind.at_root else f".{kind.published.names.many}"
     bases = history.incidents_topic, history.minutes_topic, history.verdicts_topic
     return [f"{base}{end}" for base in bases]
@@ -280,7 +290,7 @@ def topic_names(history: HistorySettings, kind: AnyKind) -> list[str]:
 def exporting(
     settings: JobSettings, stores: Stores, board: Board
 ) -> AbstractContextManager[HistoryExporter | None]:
-    """Exports findings to the history while the block runs, if there is a history."""
+    """Exports findings to the history while the block runs, if one is configured."""
     history, kafka = settings.history, settings.source.kafka
     if history is None:
         return nullcontext()

@@ -53,19 +53,21 @@ _log = logging.getLogger("sds-monitor")
 
 QUERY_NAME = "sds-monitor"
 _NOTICE_S = 0.2
-"""Longest time until a request to end is noticed, seconds."""
+"""Maximum time until a request to end is noticed, seconds."""
 
 _STARTS = 3
-"""Starts of a query, each of which waits 10 s for Spark's Python processes."""
+"""Maximum starts of a query, each of which waits 10 s for Spark's Python processes."""
 
 _STOP_TIMEOUT_S = 10.0
-"""Longest wait for Spark to end a batch when the query is stopped. A batch that is not
-committed by then is repeated at the next start."""
+"""Maximum time for which a stopped query may finish its batch.
+
+A batch that is not committed by then is repeated at the next start.
+"""
 
 
 @dataclass
 class Job:
-    """A running job; `restart` starts the query again, only before its first batch."""
+    """A running job; `restart` restarts the query, only before its first batch."""
 
     settings: JobSettings
     board: Board
@@ -78,14 +80,14 @@ class Job:
 
     @property
     def stored(self) -> dict[str, Stored]:
-        """What finds incidents, minutes and verdicts of each kind, by prefix."""
+        """Finders of incidents, minutes and verdicts of each kind, by prefix."""
         return {
             prefix: Stored(store, self.settings.history)
             for prefix, store in self.stores.by_kind.items()
         }
 
     def wait(self, seconds: float, ending: threading.Event | None = None) -> bool:
-        """Wait for the end, at most so long; returns whether the job has ended.
+        """Wait for the end, limited in time; returns whether the job has ended.
 
         The event ends the wait soon after it is set.
 
@@ -95,7 +97,7 @@ class Job:
         """
         until_s = time.monotonic() + seconds
         try:
-            # A wait in the JVM notices no signal.
+            # A wait in the JVM would not notice signals.
             while not (ended := self._ends_within(_NOTICE_S)):
                 is_ending = ending is not None and ending.is_set()
                 if is_ending or time.monotonic() >= until_s:
@@ -115,7 +117,7 @@ class Job:
         return ended
 
     def _starts_again(self) -> bool:
-        """Start the query again if it may be; returns whether it was."""
+        """Restart the query if that is allowed; returns whether it was restarted."""
         self.progress.update(self.query)
         if self.progress.batches or self._starts == _STARTS:
             return False
@@ -129,7 +131,7 @@ class Job:
         return bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]
 
     def report(self, generated_at_ms: int) -> dict[str, Any]:
-        """The report as of now; see `build_report`."""
+        """The current report; see `build_report`."""
         details = incidents = None
         others: dict[str, list[ChannelIncident]] = {}
         if self.stores.details is not None and self.settings.report_detail:
@@ -156,11 +158,11 @@ def running_job(
     Args:
         spark: The session that runs the query.
         settings: Settings of the job.
-        board: Gets the figures, of the same protocols; None for a new one. It may have
-            those of an earlier job of this process on the same checkpoint.
+        board: Receives the figures, with the same protocols; None for a new one. It may
+            have those of an earlier job of this process on the same checkpoint.
         protocols: Protocols that the job observes.
-        watch: Watch of the topic, with the same board, which has had an answer; None
-            for one of this job's own.
+        watch: Watch of the topic, with the same board, which has received an answer;
+            None to create one.
 
     Raises:
         streaming.directories.DirectoryInUse: Another job has checkpoint or history.
@@ -199,8 +201,8 @@ def running_job(
             NewFiles(settings.checkpoint, SPARKS).sync,
         )
         # An earlier job of this process may have published a batch that was not
-        # committed, and is now repeated: the checkpoint's older totals would look like
-        # counters that fall.
+        # committed, and is now repeated: with the checkpoint's older totals, counters
+        # would seem to fall.
         if not board.snapshot.primed:
             _prime(spark, settings, sink, board, checkpoint, kinds)
         for prefix, store in stores.by_kind.items():
@@ -227,7 +229,7 @@ def running_job(
             stores.count_pending if settings.history is not None else None,
         )
         job = Job(settings, board, query, progress, stores, start, verdicts)
-        # Each of these runs, last one first, whatever fails in one.
+        # Each of these runs, last one first, even if another fails.
         stack.callback(board.set_job, running=False)
         stack.callback(_stop, spark, job)
         if exporter is not None:
@@ -241,7 +243,7 @@ def running_job(
 
 @contextmanager
 def _watched(settings: JobSettings, board: Board) -> Iterator[TopicWatch]:
-    """Watch the topic while the block runs; a wrong address ends in a plain error."""
+    """Watch the topic while the block runs; a wrong address causes a plain error."""
     kafka = settings.source.kafka
     with closing(TopicOffsets(kafka)) as first:
         first.partitions()
@@ -252,10 +254,10 @@ def _watched(settings: JobSettings, board: Board) -> Iterator[TopicWatch]:
 def _show(
     spark: SparkSession, settings: JobSettings, board: Board, checkpoint: OpenCheckpoint
 ) -> None:
-    """Show what is known of the job, after a check that its executors can work.
+    """Publish the job's known figures, after a check that its executors can work.
 
-    The job's own counters come before the totals: a counter that began at 0 and then
-    jumped to its old value would look like growth.
+    The job's own counters are set before the totals: a counter that started at 0 and
+    then jumped to its old value would look like growth.
     """
     log, identity, stores = checkpoint[:3]
     if not board.snapshot.primed:
@@ -342,7 +344,7 @@ def _start(
 def _limit_remaining_time(exporter: HistoryExporter, job: Job) -> None:
     """Shorten the end of the exporter, unless the query has read all and ended."""
     if job.query.isActive or job.query.exception():
-        # A user requested the end and waits for it, or the job goes on.
+        # A user requested the end and waits for it, or the job continues.
         exporter.limit_remaining_time()
 
 

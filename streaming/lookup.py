@@ -37,7 +37,7 @@ class Stored:
     history: HistorySettings | None = None
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
-        """Incidents since the checkpoint was begun that match, found last first."""
+        """Incidents since the start of the checkpoint that match, found last first."""
         findings = self.store.findings
         recent = findings.find_incidents(query)
         before_ms = findings.forgotten_before_ms
@@ -47,7 +47,7 @@ class Stored:
             one.incident.found_ms >= before_ms for one in recent[-1:]
         ):
             return recent
-        # Of these incidents the history may have an older version, which the query may
+        # The history may have an older version of these incidents, which the query may
         # match although it does not match the newest one.
         newest = findings.find_incidents(IncidentQuery(query.channel, query.kind))
         known = {(one.channel, one.incident.key) for one in recent + newest}
@@ -72,8 +72,8 @@ class Stored:
     ) -> list[Row]:
         """Minutes of a channel that begin in [since_ms, until_ms), in order.
 
-        Each row must have the fields, besides key and ``told``; None for all. Without a
-        history, rows have the figures that grow.
+        Each row must have the fields, in addition to key and ``told``; None for all.
+        Without a history, rows have the figures that grow.
         """
         findings, recent, tables = self.store
         if self.history is None:
@@ -107,9 +107,9 @@ class Stored:
     def find_verdicts(
         self, channels: Collection[str], since_ms: int, until_ms: int
     ) -> Mapping[str, Sequence[ShownVerdict]]:
-        """Rows that tell which verdicts were shown between two wall times, in order.
+        """Rows with the verdicts that were shown between two wall times, in order.
 
-        Times are Unix ms; rows are those from the begin of the first day on.
+        Times are Unix ms; rows are those from the start of the first day on.
         """
         findings, _, tables = self.store
         verdicts = VerdictStore(findings)
@@ -137,5 +137,5 @@ class Stored:
         return found
 
     def verdicts_until_ms(self) -> int | None:
-        """When verdicts were looked at last; see `VerdictStore.observed_ms`."""
+        """When verdicts were last observed; see `VerdictStore.observed_ms`."""
         return VerdictStore(self.store.findings).observed_ms

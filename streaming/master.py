@@ -37,7 +37,7 @@ def check_master(master: str) -> None:
     """Check the form of an address.
 
     Raises:
-        ValueError: It is none that Spark knows.
+        ValueError: Spark does not know this form.
     """
     if not _KNOWN.fullmatch(master):
         message = (
@@ -50,8 +50,8 @@ def check_master(master: str) -> None:
 def find_unreachable(master: str) -> str | None:
     """Return why no process listens at a standalone master; None if one does.
 
-    Spark itself would try for a minute. Masters of other kinds are not asked. The
-    address is a checked one; one of several masters is enough.
+    Spark itself would try for a minute. Masters of other kinds are not checked. The
+    address is valid; if it has several masters, one suffices.
     """
     if not master.startswith(_STANDALONE):
         return None

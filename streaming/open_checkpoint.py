@@ -1,4 +1,4 @@
-"""Opens a checkpoint for a job, after all checks of what Spark would read silently."""
+"""Opens a checkpoint for a job, after checking all that Spark would read silently."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from streaming.unfinished import next_unfinished, plan_again
 class OpenCheckpoint(NamedTuple):
     """An opened checkpoint, with this start counted.
 
-    `position_of` returns all that decides the rows of a planned batch.
+    `position_of` returns all values that determine the rows of a planned batch.
     """
 
     log: BatchLog
@@ -41,7 +41,7 @@ class OpenCheckpoint(NamedTuple):
 
 
 def open_checkpoint(settings: JobSettings, kinds: Kinds) -> OpenCheckpoint:
-    """Check and open a checkpoint, and make it ready for Spark."""
+    """Check and open a checkpoint, and prepare it for Spark."""
     checkpoint = settings.checkpoint
     log = read_batch_log(checkpoint)
     check_state(checkpoint, log)
@@ -74,7 +74,7 @@ def open_checkpoint(settings: JobSettings, kinds: Kinds) -> OpenCheckpoint:
 
 
 def check_start(settings: JobSettings) -> None:
-    """Check what a job needs of the disk, as far as that is quick.
+    """Check the disk for a job, as far as that is quick.
 
     Raises:
         streaming.checkpoint.CheckpointMismatch: See `check_identity`.
@@ -88,7 +88,7 @@ def check_start(settings: JobSettings) -> None:
 
 
 def check_all(settings: JobSettings) -> None:
-    """Check an existing checkpoint as far as that takes no Spark; changes nothing.
+    """Check an existing checkpoint without Spark; changes nothing.
 
     Raises:
         Exception: See `check_start`.

@@ -1,7 +1,7 @@
-"""Computes the forecasts of one kind of view, in a process of its own.
+"""Computes the forecasts of one kind of view, in a separate process.
 
 `python -m streaming.plan_worker` reads an `Order` and writes a `Plan`, in MessagePack.
-statsmodels takes seconds of CPU time and some hundred megabytes, which the driver has
+statsmodels takes seconds of CPU time and some hundred megabytes, which the driver needs
 for batches and pages.
 """
 
@@ -27,24 +27,24 @@ from sds_core.planning.plan import Plan
 from streaming.worker import work
 
 FIT_DAYS = 56
-"""Days of history that forecasts follow; the default of `plan forecast`."""
+"""Days of history on which forecasts are based; the default of `plan forecast`."""
 
 # The memory of a query grows with its views.
 _VIEWS_AT_ONCE = 10
 _END_OF_TIME_MS = 1 << 52
-"""A row of the future is read too, because it says that a clock jumped."""
+"""A future row is read too, because it shows that a clock jumped."""
 
 
 class Order(msgspec.Struct):
-    """What is to be computed.
+    """The forecasts to compute.
 
     Attributes:
-        directory: That of the history.
-        prefix: That of the kind of view.
-        hidden: Number of views beside `names`.
+        directory: Directory of the history.
+        prefix: Prefix of the kind of view.
+        hidden: Number of views in addition to `names`.
         now_ms: Wall time, Unix ms.
         epoch_messages: Budget of a participant in a rate-limit epoch.
-        seconds: Time after which no further view is begun.
+        seconds: Time after which no further view is started.
     """
 
     directory: str
@@ -66,7 +66,7 @@ def read_history(
 ) -> tuple[HourlyRows, int]:
     """Return the hours of views, and the end of the last whole hour, Unix ms.
 
-    Names of None are all views; the days end at `now_ms`, wall time. `config` has
+    Names of None mean all views; the days end at `now_ms`, wall time. `config` has
     settings of DuckDB, see `hourly_rows`.
 
     Raises:
@@ -95,7 +95,7 @@ def read_history(
 
 
 def compute(order: Order) -> Plan:
-    """Return the forecasts; what cannot be computed is its `problem`."""
+    """Return the forecasts; its `problem` says what cannot be computed."""
     begun_s = time.monotonic()
     settings = ForecastSettings(epoch_messages=order.epoch_messages)
     tables = tables_of(kinds_of(PROTOCOLS).of(order.prefix))

@@ -1,4 +1,4 @@
-"""Keeps the forecasts of a running monitor new, beside the job."""
+"""Updates the forecasts of a running monitor, beside the job."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from streaming.settings import HistorySettings
 from streaming.worker import Workers, WorkFailed
 
 EVERY_S = 3_600.0
-"""Time between two computations: a forecast follows whole hours."""
+"""Time between two computations: a forecast is based on whole hours."""
 
 FIRST_S = 60.0
-"""Time to the first one: a job that has just started catches up, or ends soon."""
+"""Time to the first one: a job that has started recently catches up, or ends soon."""
 
 MOST_VIEWS = 200
-"""Views of a kind that are forecast: as many as have labels by default."""
+"""Maximum forecast views of a kind: as many as have labels by default."""
 
 MOST_SECONDS = 300.0
 """Time for the views of a kind, each of which takes about 1.5 s of CPU time."""
@@ -42,12 +42,12 @@ _COMMAND = [sys.executable, "-m", "streaming.plan_worker"]
 
 
 class Bounds(NamedTuple):
-    """What a computation may take.
+    """Limits of a computation.
 
     Attributes:
         first_s: Time from the first figures to the first computation, seconds.
-        every_s: Least time from one to the next, seconds.
-        views: Most views of a kind.
+        every_s: Minimum time from one to the next, seconds.
+        views: Maximum number of views of a kind.
         seconds: Time for the views of a kind.
     """
 
@@ -61,10 +61,10 @@ class Planner(Poll[Plans]):
     """The newest forecasts, while the block runs.
 
     Args:
-        history: None without one, and without forecasts.
+        history: None without one, which also means no forecasts.
         current: Returns the newest figures.
         wall_ms: Returns wall time, Unix ms.
-        bounds: What a computation may take.
+        bounds: Limits of a computation.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Planner(Poll[Plans]):
     def _computed(
         self, directory: str, views: Views[Any], snapshot: Snapshot, before: Plan
     ) -> Plan:
-        """Return new forecasts; those of before, with the problem, if that fails."""
+        """Return new forecasts; if that fails, the previous ones with the problem."""
         names = [name for name in views.labels if name in views.totals]
         names += sorted(views.totals.keys() - set(names))
         shown = names[: self._bounds.views]

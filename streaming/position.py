@@ -1,4 +1,4 @@
-"""How far the job has read the topic, and what is unread.
+"""How far the job has read the topic, and which records are unread.
 
 A position is the offset that Spark stores per batch.
 """
@@ -16,11 +16,11 @@ from sds_core.observer.ahead import NO_LOOK, Look
 Offset = Annotated[int, msgspec.Meta(ge=0)]
 
 IDLE_PARTITION_MS = 30_000
-"""A partition without a record for this long does not hold T back.
+"""Time without a record after which a partition does not hold T back.
 
-Wall time (docs/architecture.md, decision 3). By event time, a partition would count
-as idle while its records are only on their way: in a topic that is filled faster than
-real time, or if one of the writers lags."""
+This is wall time (docs/architecture.md, decision 3). By event time, a partition would
+count as idle while its records are still in transit: in a topic that is filled faster
+than real time, or if one of the writers lags."""
 
 
 class PartitionPosition(NamedTuple):
@@ -28,7 +28,7 @@ class PartitionPosition(NamedTuple):
 
     Attributes:
         next_offset: The next offset to read.
-        newest_ms: Greatest record time before it, Unix ms; may be lower if it is not
+        newest_ms: Maximum record time before it, Unix ms; may be lower if it is not
             after the position's clock. 0 if nothing was read.
         batch_start: First offset of the batch that ended here.
         moved_ms: Wall time of the last admission that found unread records, Unix ms.
@@ -46,22 +46,22 @@ class Position:
     """A point between two batches.
 
     Attributes:
-        clock_ms: Admission time T, Unix ms: every record before it has been read,
-            except late ones.
+        clock_ms: Admission time T, Unix ms: every earlier record has been read, except
+            late ones.
         admitted_ms: Wall time at which the previous batch was admitted, with the lead
-            of the topic's clock (`Admission`), Unix ms. A batch that is replayed uses
-            it again to recognise future records.
+            of the topic's clock (`Admission`), Unix ms. A replayed batch uses it again
+            to recognise future records.
         records: Number of offsets read since the checkpoint's first batch.
         skipped: Number of records that Kafka deleted before they were read.
         partitions: Position in each partition.
         topic_id: Kafka's id of the topic. None if a release up to 0.6 wrote the
-            position, or if the broker gives no id.
-        ends: End of each partition when the previous batch was planned. If the topic
-            is deleted, at least the unread records up to there are lost.
-        requests: Number of the last request that was taken; see
+            position, or if the broker returns no id.
+        ends: End of each partition when the previous batch was planned. If the topic is
+            deleted, this is the minimum up to which unread records are lost.
+        requests: Number of the last request that was processed; see
             `streaming.ledger.view_register`.
         quiet_ms: Wall time of the last look before the previous batch that found
-            nothing to read, Unix ms; 0 if the batch before it came first. All records
+            nothing to read, Unix ms; 0 if the previous batch was the first. All records
             of the batch were written after it.
     """
 
@@ -112,7 +112,7 @@ class Position:
             return self
         partitions = self.partitions
         if self == start:
-            # Or the records of the batch before would be read again.
+            # Otherwise the records of the previous batch would be read again.
             partitions = {
                 p: here._replace(batch_start=here.next_offset)
                 for p, here in partitions.items()
@@ -120,7 +120,7 @@ class Position:
         return replace(self, partitions=partitions, requests=number)
 
     def last_look(self, partition: int, quiet_ms: int) -> Look:
-        """The last look at a partition's end before the batch that begins here.
+        """The last look at a partition's end before the batch that starts here.
 
         `quiet_ms` is that of the end of the batch.
         """
@@ -182,9 +182,9 @@ class Unread:
         return count_rows(self.start.next_offsets(), self.ends)
 
     def common_clock_ms(self, newest_ms: Mapping[int, int]) -> int:
-        """T if everything is read: the least newest time of partitions not idle.
+        """T if everything is read: the minimum newest time of partitions not idle.
 
-        If all are idle, the greatest newest time.
+        If all are idle, the maximum newest time.
         """
         active = [ms for p, ms in newest_ms.items() if not self._is_idle(p)]
         return min(active, default=max(newest_ms.values(), default=0))
@@ -200,8 +200,8 @@ class Unread:
         Args:
             clock_ms: T of the batch, Unix ms.
             ends: Next offset to read, by partition.
-            newest_ms: Greatest record time read, by partition, Unix ms. None if no
-                record that was read is later than T.
+            newest_ms: Maximum record time read, by partition, Unix ms. None if no read
+                record is later than T.
         """
         newest_ms = newest_ms or {}
         unread = set(self.partitions)
@@ -210,7 +210,7 @@ class Unread:
                 next_offset=ends.get(p, here.next_offset),
                 newest_ms=max(here.newest_ms, newest_ms.get(p, 0)),
                 batch_start=here.next_offset,
-                # The earlier of both: the wall clock may have been set back.
+                # The earlier of both, because the wall clock may have been set back.
                 moved_ms=min(here.moved_ms, self.wall_ms)
                 if p not in unread
                 else self.wall_ms,

@@ -1,4 +1,4 @@
-"""Reads totals from the checkpoint, for an exporter that starts."""
+"""Reads totals from the checkpoint, for an exporter at startup."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from streaming.failure import JobFailed, cause_of
 from streaming.state_files import find_damaged_snapshot, tables_without_checksum
 
 _LATE_MS = 3_600_000 * 12
-"""Less than the least difference between two numbers of days."""
+"""Less than the minimum difference between two numbers of days."""
 
 _DAMAGE = re.compile(
     "EOFException|FileNotFoundException|ChecksumException|ZipException|LZ4Exception|"
@@ -32,11 +32,11 @@ _DAMAGE = re.compile(
     "AUTO_SNAPSHOT_REPAIR_FAILED|corrupt|checksum",
     re.IGNORECASE,
 )
-"""In errors of Spark: damaged files are the cause, and not a full disk, say."""
+"""Text in errors of Spark that are caused by damaged files, not by a full disk."""
 
 
 class StoredView(NamedTuple):
-    """Packed totals of a view, and when Spark calls it, Unix ms; None for never."""
+    """Encoded totals of a view, and when Spark calls it, Unix ms; None for never."""
 
     totals: bytes
     timeout_ms: int | None
@@ -68,14 +68,13 @@ def find_unreviewed(
 def read_views(
     spark: SparkSession, checkpoint: Path, log: BatchLog, kinds: Kinds
 ) -> dict[str, StoredView]:
-    """Return all views by key as of the last committed batch; empty without one.
+    """Return all views by key at the last committed batch; empty without one.
 
     Raises:
         sds_core.observer.kinds.UnknownKind: The checkpoint has views of an unregistered
             kind.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote them.
-        DamagedCheckpoint: The state cannot be read, or that of a view is not what a
-            release wrote.
+        DamagedCheckpoint: The state cannot be read, or is not one that a release wrote.
         streaming.failure.JobFailed: Spark failed for another reason.
     """
     if log.committed is None:
@@ -98,10 +97,10 @@ def read_views(
 
 @contextmanager
 def _readable(spark: SparkSession, checkpoint: Path) -> Iterator[str]:
-    """Give a path of the checkpoint that Spark's reader takes.
+    """Return a path of the checkpoint that Spark's reader accepts.
 
-    It does not find a checkpoint with a space or a percent sign in its path, which
-    executors are refused before. They do not see temporary files of the driver.
+    The reader does not find a checkpoint whose path has a space or a percent sign;
+    executors refuse such a path earlier. They do not see temporary files of the driver.
     """
     if has_executors(spark):
         yield location(spark, checkpoint)
@@ -115,7 +114,7 @@ def _readable(spark: SparkSession, checkpoint: Path) -> Iterator[str]:
 def _verify(spark: SparkSession, table: Path) -> None:
     """Check a table of RocksDB by the checksums in it.
 
-    Spark would end at the first wrong block, and the views after it would be gone.
+    Spark would stop at the first wrong block, and the views after it would be missing.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - no public way to RocksDB
     rocksdb = jvm.org.rocksdb
@@ -143,7 +142,7 @@ def _read_state(spark: SparkSession, place: str, kinds: Kinds) -> dict[str, Stor
         .select(
             col("key.key"), col("value.groupState.*"), col("value.timeoutTimestamp")
         )
-        # Cut and verified in the JVM: only the totals are worth carrying over.
+        # Cut and verified in the JVM, because only the totals are needed here.
         .select(
             "key",
             "version",

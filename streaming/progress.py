@@ -19,12 +19,11 @@ from streaming.topic_watch import TopicWatch
 _log = logging.getLogger("sds-monitor")
 
 _COUNTING_RATIO = 100
-"""The rows that wait for the history are counted again after so many times the time of
-the last count."""
+"""Ratio of time between counts of waiting rows to the duration of a count."""
 
 
 class Progress:
-    """Measures one query, and gives its position to the watch of the topic.
+    """Measures one query, and passes its position to the watch of the topic.
 
     Args:
         board: Gets the figures.
@@ -35,8 +34,8 @@ class Progress:
     Attributes:
         fired_ms: Event time, Unix ms, before which every deadline has fired.
         batches: Batches that this query has finished.
-        works: Whether it had finished a batch since the update before, or waited for
-            new records, at the last update; not while it waits for Kafka.
+        works: Whether, at the last update, it had finished a batch since the previous
+            one, or waited for new records; False while it waits for Kafka.
     """
 
     def __init__(
@@ -98,21 +97,21 @@ class Progress:
         new: list[dict[str, Any]] = []
         for progress in newest_first(query):
             trigger = progress["batchId"], progress["timestamp"]
-            # Not by the order of times: a clock may have been set back.
+            # Not ordered by time, because a clock may have been set back.
             if trigger == self._last_trigger or trigger[0] < self._last_trigger[0]:
                 break
             new.append(progress)
         if new:
             self._last_trigger = (new[0]["batchId"], new[0]["timestamp"])
-        # Spark also reports triggers that found nothing to do.
+        # Spark also reports triggers without new data.
         return [p for p in reversed(new) if "addBatch" in p["durationMs"]]
 
 
 def newest_first(query: StreamingQuery) -> Iterator[dict[str, Any]]:
     """Yield Spark's reports on triggers, the newest first.
 
-    `StreamingQuery.recentProgress` makes Python objects of the last hundred, with some
-    hundred calls to the JVM for each, every second.
+    `StreamingQuery.recentProgress` would make Python objects of the last hundred, with
+    some hundred calls to the JVM for each, every second.
     """
     recent: Any = query._jsq.recentProgress()  # noqa: SLF001 - see above
     for index in reversed(range(len(recent))):
@@ -120,7 +119,7 @@ def newest_first(query: StreamingQuery) -> Iterator[dict[str, Any]]:
 
 
 def _waits_for_records(query: StreamingQuery) -> bool:
-    """Whether the query has read all there was, and has not begun to read again."""
+    """Whether the query has read everything, and is not reading again."""
     status = query.status
     # Before its first batch no trigger is active either.
     return not status["isTriggerActive"] and status["message"].startswith("Waiting")
@@ -130,7 +129,7 @@ def _warn_of_another_topic(before: Position | None, after: Position) -> None:
     if before is None or not find_replaced(before.topic_id, after.topic_id):
         return
     _log.warning(
-        "the topic was deleted and made anew: the job goes on at its start, and at "
+        "the topic was deleted and recreated: the job continues at its start, and at "
         "least %s records are lost",
         f"{after.skipped - before.skipped:,}",
     )

@@ -1,19 +1,18 @@
-"""Record times that can be trusted, for the unread records of each partition.
+"""Reliable record times for the unread records of each partition.
 
 The broker's index answers "first record at or after a time" without reading records.
-Two kinds of entries make its answer useless, because they hide the records behind
-them:
+Two kinds of entries make its answer useless, because they hide the records behind them:
 
-- Records stamped in the future. They move no clock (docs/records.md).
+- Records from the future. They move no clock (docs/records.md).
 - Ends of transactions. They are not records, and they have the wall time of their
   commit, however old the records of the transaction are.
 
-Where the index names such an entry, the partition's times are read instead: it is
-*scanned*. So it is where the records behind an entry may show that it is from the
+If the index returns such an entry, the partition's times are read instead: it is
+*scanned*. The same is done if the records behind an entry may show that it is from the
 future (`sds_core.observer.ahead`).
 
 `RecordTimes` never changes. A lookup that scans returns new record times that include
-the scans, and every lookup on the same record times gives the same answer.
+the scans, and every lookup on the same record times gives the same result.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.position import Unread
 
 _TRUSTED_STEP_MS = 10_000
-"""An entry at most this far ahead of the clock is trusted without reading it.
+"""How far an entry may be ahead of the clock to be trusted without reading it.
 
-Twice the time between heartbeats: few live records are further ahead."""
+This is twice the time between heartbeats: few live records are further ahead."""
 
 
 class Offsets(Protocol):
@@ -53,19 +52,19 @@ class Offsets(Protocol):
         """Offset after the last committed record."""
 
     def newest(self, partitions: Collection[int]) -> dict[int, TimedOffset]:
-        """First entry with the greatest time."""
+        """First entry with the maximum time."""
 
     def first_at_or_after(
         self, partitions: Collection[int], timestamp_ms: int
     ) -> dict[int, TimedOffset]:
-        """First entry with at least this time; without partitions that have none."""
+        """First entry with at least this time; partitions without one are omitted."""
 
 
 ReadTimes = Callable[[int, int, int], Sequence[TimedOffset]]
 """(partition, start, end) -> offset and time of each record in [start, end)."""
 
 IsRecord = Callable[[int, int], bool]
-"""(partition, offset) -> whether a record lies there, not the end of a transaction."""
+"""(partition, offset) -> whether it is a record, not the end of a transaction."""
 
 
 class Scan(NamedTuple):
@@ -73,8 +72,8 @@ class Scan(NamedTuple):
 
     Attributes:
         offsets: Offset of each record, ascending, shape (n,).
-        peaks: Greatest time up to and including each record, Unix ms, shape (n,);
-            future records count as 0.
+        peaks: Maximum time up to and including each record, Unix ms, shape (n,); future
+            records count as 0.
         end: Offset after the last one that was read.
     """
 
@@ -84,11 +83,11 @@ class Scan(NamedTuple):
 
     @property
     def peak_ms(self) -> int:
-        """Greatest time of all records; 0 if there is none."""
+        """Maximum time of all records; 0 if it has none."""
         return self.peaks[-1] if self.peaks else 0
 
     def first_at_or_after(self, clock_ms: int) -> TimedOffset | None:
-        """The first record with at least this time; None if there is none."""
+        """The first record with at least this time; None if it has none."""
         index = bisect_left(self.peaks, clock_ms)
         if index == len(self.peaks):
             return None
@@ -102,11 +101,11 @@ class RecordTimes:
     Attributes:
         offsets: The broker's index.
         read_times: Reads record times where the index cannot be trusted.
-        is_record: Reads one offset; should be cached, as it is called repeatedly.
+        is_record: Reads one offset; should be cached, because it is called repeatedly.
         unread: The unread ranges. The records up to the ends of the partitions, and
             the wall time, show which records are in the future.
         last_ms: Latest time that a record can have and still count, Unix ms.
-        scan_rows: Number of offsets that one scan reads at most.
+        scan_rows: Maximum number of offsets that one scan reads.
         scans: Scans made so far, by partition.
     """
 
@@ -119,10 +118,10 @@ class RecordTimes:
     scans: Mapping[int, Scan] = field(default_factory=dict)
 
     def latest_clock_ms(self, limit_ms: int) -> int:
-        """Greatest clock, at most `limit_ms`, that the scans allow, Unix ms.
+        """Maximum clock, at most `limit_ms`, that the scans allow, Unix ms.
 
-        A scan that stopped at `scan_rows` knows no time beyond its greatest one. The
-        result is never before the clock of the start.
+        If a scan stopped at `scan_rows`, later times are unknown. The result is never
+        before the clock of the start.
         """
         peaks = [
             scan.peak_ms
@@ -166,10 +165,10 @@ class RecordTimes:
     def newest_ms(
         self, newest: Mapping[int, TimedOffset]
     ) -> tuple[dict[int, int], RecordTimes]:
-        """Greatest record time of each partition up to its end, Unix ms.
+        """Maximum record time of each partition up to its end, Unix ms.
 
         In a scanned partition, up to the end of the scan. Times after `last_ms` are
-        given as `last_ms`, wherever they lie.
+        returned as `last_ms`, wherever they are.
 
         Args:
             newest: Result of `Offsets.newest`.
@@ -215,7 +214,7 @@ class RecordTimes:
         )
 
     def checked(self, clock_ms: int) -> RecordTimes:
-        """Return record times by which a cut at one time can be trusted.
+        """Return record times with which a cut at one time is reliable.
 
         They include scans of the partitions whose first record with at least this time
         may be from the future.
@@ -255,9 +254,9 @@ class RecordTimes:
         )
 
     def _is_doubtful(self, partition: int, at: TimedOffset) -> bool:
-        """Whether an entry may be from the future by the records behind it.
+        """Whether the records behind an entry may show that it is from the future.
 
-        Only a scan can tell, because it needs the clock before the entry.
+        Only a scan can decide that, because it needs the clock before the entry.
         """
         if at.timestamp_ms <= self._known_ms(partition) + MAX_AHEAD_MS or (
             was_written_by_then(at, self.unread.looks[partition])

@@ -1,4 +1,4 @@
-"""Decides when a query that failed is started again."""
+"""Decides when a failed query is restarted."""
 
 from __future__ import annotations
 
@@ -6,27 +6,29 @@ from streaming.failure import JobFailed
 
 _FIRST_S = 1.0
 _LONGEST_S = 60.0
-"""First and longest wait before a start, seconds; each is twice the one before."""
+"""First and maximum wait before a start, seconds; each is twice the previous one."""
 
 _STEADY_S = 120.0
-"""A query that worked for so long begins a new row of failures, seconds. Waiting for
-Kafka is no work: the default of ``--kafka-timeout`` is as long."""
+"""Time of work after which a query's failures are counted from zero, seconds.
+
+Waiting for Kafka is not work: the default of ``--kafka-timeout`` is as long.
+"""
 
 
 class Retries:
-    """Counts the failures in a row of one query.
+    """Counts consecutive failures of one query.
 
-    Four kinds of failure are told apart:
+    It distinguishes four kinds of failure:
 
     - The batch is too large: another start makes it smaller.
-    - It passes: Kafka or the topic cannot be reached.
-    - It does not pass without a person.
-    - That is not known. If the query has finished a batch since its start, another
-      start may do so too; else it is taken to fail in the same way.
+    - It is temporary: Kafka or the topic cannot be reached.
+    - A person must remove the cause.
+    - Unknown. If the query has finished a batch since its start, another start may do
+      so too; otherwise it is assumed to fail in the same way.
 
     Args:
-        longest_s: Seconds from the first failure of a row to the last start; None for
-            no limit, 0 for no further start.
+        longest_s: Seconds from the first consecutive failure to the last start; None
+            for no limit, 0 for no further start.
     """
 
     def __init__(self, longest_s: float | None = None) -> None:
@@ -34,15 +36,16 @@ class Retries:
         self._wait_s = _FIRST_S
         # None before the first failure of a row.
         self._give_up_s: float | None = None
-        # Start of the newest query, and until when it is known to have worked.
+        # Start of the newest query, and the time until which it is known to have
+        # worked.
         self._started_s = self._worked_s = float("-inf")
 
     def note_start(self, now_s: float) -> None:
-        """Take notice of a start, at a time in seconds of a monotonic clock."""
+        """Record a start, at a time in seconds of a monotonic clock."""
         self._started_s = self._worked_s = now_s
 
     def note_work(self, now_s: float) -> None:
-        """Take notice that the query works: see `streaming.progress.Progress.works`."""
+        """Record that the query works: see `streaming.progress.Progress.works`."""
         self._worked_s = now_s
 
     def wait_after(

@@ -262,7 +262,7 @@ def make_session(
             "spark.local.dir": str(scratch),
             "spark.python.daemon.module": "streaming.worker_daemon",
             # Spark's default renames files through Hadoop's FileContext, which runs
-            # `readlink` several times for each: 100 ms of processor time in a batch.
+            # `readlink` several times for each: 100 ms of CPU time in a batch.
             "spark.sql.streaming.checkpointFileManagerClass": file_manager,
         }
     builder = SparkSession.builder.appName("sds-monitor").config(map=options)

@@ -25,20 +25,20 @@ from sds_core.observer.channel_table import ChannelTable
 from streaming.master import LOCAL, is_local
 
 if TYPE_CHECKING:
-    # numpy comes with it, and every command reads these settings.
+    # numpy is a dependency of it, and every command reads these settings.
     from sds_core.observer.settings_table import Values
 
 EARLIEST = "earliest"
 LATEST = "latest"
 
 LABEL_BUDGET = 200
-"""Channels that have a metric label of their own (docs/figures.md)."""
+"""Number of channels that have a metric label of their own (docs/figures.md)."""
 
 FORGET_DAYS = 7
 """Days of silence after which a channel is forgotten (docs/channels.md)."""
 
 READ_TASKS = 2
-"""Workers that read at the same time on one machine."""
+"""Number of workers that read at the same time on one machine."""
 
 COMMIT_GROUP = "sds-monitor"
 """Consumer group under which offsets are committed for other tools."""
@@ -49,7 +49,7 @@ class Part(NamedTuple):
 
     Attributes:
         until: Number of records that the checkpoint has read after the last of them.
-        rows: Most records of a batch.
+        rows: Maximum records of a batch.
     """
 
     until: int
@@ -61,7 +61,7 @@ class Parts:
     """Records of batches that could not be processed: they are read in smaller ones.
 
     Attributes:
-        parts: The records. Some lie within others, and have less in a batch.
+        parts: The records. Some are parts of others, and have smaller batches.
         begin: Position of the first batch in a checkpoint that had not finished any, as
             `streaming.position.Position.to_json` returns it; None in another.
     """
@@ -77,8 +77,8 @@ class BatchLimits:
     Attributes:
         rows: Number of Kafka records. A batch has about 0.4 s of fixed cost, so large
             batches catch up fastest (docs/architecture.md).
-        size_bytes: Bytes of keys, values and headers, estimated by the mean size of the
-            records that come next.
+        size_bytes: Bytes of keys, values and headers, estimated from the mean size of
+            the next records.
         parts: Records that are read in smaller batches; None for none.
     """
 
@@ -87,7 +87,7 @@ class BatchLimits:
     parts: Parts | None = None
 
     def rows_after(self, records: int) -> int:
-        """Return the limit of records of a batch after so many records."""
+        """Return the limit of records of a batch after a number of records."""
         parts = () if self.parts is None else self.parts.parts
         rows = [part.rows for part in parts if records < part.until]
         return min([self.rows, *rows])
@@ -106,7 +106,7 @@ class Window:
     last_ms: int
 
     def __contains__(self, timestamp_ms: int) -> bool:
-        """Whether a record time lies in the window."""
+        """Whether a record time is in the window."""
         return self.first_ms <= timestamp_ms <= self.last_ms
 
 
@@ -119,11 +119,11 @@ class SourceSettings:
             checkpoint starts to read.
         tasks: Number of workers that read at the same time; 0 for as many as the
             session has cores when the query starts.
-        skip_lost: Whether the job goes on, and counts, if Kafka deletes records
-            before the job has read them.
+        skip_lost: Whether the job continues, and counts the loss, if Kafka deletes
+            records before the job has read them.
         window: Record times to read, for a job that ends; replaces `start`. None
             to read all times.
-        requests: File with requests that a batch takes; see
+        requests: File with requests that a batch processes; see
             `streaming.ledger.view_register`. None for none.
     """
 
@@ -144,7 +144,8 @@ class SourceSettings:
         )
         options = {
             "settings": msgspec.json.encode(replace(self, kafka=open_kafka)).decode(),
-            # Spark prints plans with their options, but redacts options of these names.
+            # Spark prints plans with their options, but redacts options with these
+            # names.
             "password": security.password,
             "key_password": security.key_password,
         }
@@ -170,8 +171,8 @@ class SessionSettings:
         master: Spark master; all cores of this machine by default. None for that of
             ``spark-submit``, which has started this program.
         shuffle_partitions: Number of partitions of the state. The first batch of a
-            checkpoint fixes it. None for as many as there are cores: each costs
-            memory and time in every batch, and more than cores gain nothing.
+            checkpoint fixes it. None for the number of cores: each partition costs
+            memory and time in every batch, and more partitions than cores gain nothing.
     """
 
     master: str | None = LOCAL
@@ -187,7 +188,7 @@ class SessionSettings:
 class HistorySettings:
     """Settings of the history of incidents and minutes, in Parquet files and topics.
 
-    After so many days of event time, a row is deleted.
+    A row is deleted after this number of days of event time.
     """
 
     directory: Path
@@ -205,17 +206,17 @@ class JobSettings:
     Attributes:
         checkpoint: Directory of the checkpoint. Files of sds-monitor itself are in
             its subdirectory ``monitor/``.
-        trigger_s: Shortest time between two batches, seconds.
-        until_caught_up: Whether the job ends when it has read all that the topic
+        trigger_s: Minimum time between two batches, seconds.
+        until_caught_up: Whether the job ends when it has read everything that the topic
             holds at the start.
         report_detail: Whether every definite acknowledgement is stored for the report.
         dead_letter_topic: Topic for undecodable records; None to only count them.
         group: Consumer group to which offsets are committed; None for no commits.
-        history: Settings of the history; None to store only incidents, and those
-            beside the checkpoint.
-        channel_table: Names, objectives, labels and silence of channels at the start.
-        observer: Settings of the model that the operator gives. A checkpoint has them
-            from its first start; those not given are the checkpoint's, or the defaults.
+        history: Settings of the history; None to store only incidents, and only beside
+            the checkpoint.
+        channel_table: Names, SLOs, labels and silence of channels at the start.
+        observer: Settings of the model that the operator sets. A checkpoint keeps them
+            from its first start on; the others are the checkpoint's, or the defaults.
         forget_days: Days of event time after which a silent channel is forgotten; 0
             for never.
     """

@@ -25,8 +25,10 @@ from streaming.ledger.stores import Stores
 from streaming.ledger.view_register import ForgottenView
 
 _HOLES_KNOWN_AFTER_MS = 60_000
-"""After this much event time a tap's totals contain every hole that had begun. A hole
-in its numbers appears at the next record, or as a silence, and counts 15 s later."""
+"""Event time after which a tap's totals contain every capture gap that had begun.
+
+A gap in its numbers appears at the next record, or as a silence, and counts 15 s later.
+"""
 
 
 class _Output(NamedTuple):
@@ -34,7 +36,7 @@ class _Output(NamedTuple):
 
     Attributes:
         clock_ms: Admission time T, Unix ms.
-        totals: Packed totals by key of a view.
+        totals: Encoded totals by key of a view.
         gone: Keys of views that are forgotten and have not returned.
         leaving: Events by prefix of the kind, outlet, and name of the view or group.
         ended: Kind, name and last figures of views that were forgotten, whether or not
@@ -52,16 +54,16 @@ class Sink:
     """Writes each batch's output; writing it twice changes nothing.
 
     Args:
-        board: Gets the totals. Its T is that of the newest batch that was committed.
-        stores: Get what is stored beside the checkpoint. Each kind whose incidents or
-            minutes leave its views must have a store.
-        dead_letters: Gets the undecodable records; None to only count them.
-        with_history: Whether there is a history, and so minutes are recorded.
-        position_of: Returns all that decides the rows of a planned batch; see
+        board: Receives the totals. Its T is that of the newest committed batch.
+        stores: Receive what is stored beside the checkpoint. Each kind whose incidents
+            or minutes leave its views must have a store.
+        dead_letters: Receives the undecodable records; None to only count them.
+        with_history: Whether a history is configured, so that minutes are recorded.
+        position_of: Returns all values that determine the rows of a planned batch; see
             `Ledger.batch`.
         protocols: Protocols that the job observes.
-        sync: Makes durable what Spark has written, as the ledger's commit is: else a
-            power failure could take batches that the ledger has.
+        sync: Makes Spark's writes durable before the ledger's commit; otherwise a power
+            failure could lose batches that the ledger has.
 
     Raises:
         ValueError: A kind has no store.
@@ -98,9 +100,10 @@ class Sink:
     @hand_over
     def __call__(self, output: DataFrame, batch_id: int) -> None:
         """Spark's ``foreachBatch`` function."""
-        # One action over the whole output: Spark fails a batch half consumed.
+        # One action over the whole output, because Spark fails a batch that is only
+        # half consumed.
         rows = output.collect()
-        # The state of this batch is written, and the commit of the one before.
+        # The state of this batch is written, and the commit of the previous one.
         self._sync()
         self.take(rows, batch_id)
 
@@ -114,8 +117,8 @@ class Sink:
            coincide with a hole of the taps' totals after this batch.
         3. Totals go to the board, which page, API and metrics read.
 
-        Spark repeats the batch if the process ends before Spark has noted that it was
-        committed. That does no harm: dead letters carry the offset of their record, the
+        Spark repeats the batch if the process ends before Spark has recorded its
+        commit. That does no harm: dead letters carry the offset of their record, the
         ledger knows the batch, and the board is absolute.
         """
         output = self._sorted(rows)
@@ -135,13 +138,13 @@ class Sink:
         self._board.publish(following)
 
     def publish(self, packed: dict[str, bytes]) -> None:
-        """Put packed totals of views that are no batch's, by key, on the board."""
+        """Publish encoded totals of views, by key, that belong to no batch."""
         self._board.publish(self._following(self._board.read(packed), ()))
 
     def _sorted(self, rows: Iterable[Row]) -> _Output:
         """Sort the rows of a batch.
 
-        Minutes of groups stay under the name of the view until they are joined.
+        Minutes of groups keep the name of the view until they are joined.
         """
         clock_ms = self._clock_ms
         output = _Output(
@@ -213,11 +216,11 @@ class Sink:
     def _following(
         self, fresh: Mapping[str, Mapping[str, Any]], gone: Iterable[str]
     ) -> FollowingViews:
-        """Give labels to new views, and return what is published."""
+        """Give labels to new views, and return the published names."""
         table = self._board.snapshot.table
         for prefix, ledger in self._stores.labels.items():
             # A view in `other` stays there while the process lives, even if the channel
-            # table changes: no counter that is exported may fall.
+            # table changes, because no exported counter may fall.
             known = self._board.names(prefix)
             new = sorted({name for name in fresh[prefix] if name not in known})
             if self._kinds.of(prefix).in_channel_table:
@@ -229,7 +232,7 @@ class Sink:
         return self._board.following(fresh, labels, remainders, gone)
 
     def _mark_incidents(self, views: Mapping[str, Views[Any]], clock_ms: int) -> None:
-        """Mark incidents that taps may have caused, by the views after the batch.
+        """Mark incidents that taps may have caused, using the views after the batch.
 
         The taps' totals include all records before T, Unix ms.
         """
@@ -258,7 +261,7 @@ def _sort(event: Any, kind: AnyKind, name: str, output: _Output) -> None:
     outlet = kind.outlets[type(event)]
     if outlet is Outlet.FORGOTTEN:
         output.ended.append((kind, name, event))
-        # Details are stored by name: those of a view that returns are new.
+        # Details are stored by name, so those of a returned view are new.
         by_outlet[Outlet.DETAILS].pop(name, None)
     elif kind.grouping is None or outlet is Outlet.MINUTES:
         by_outlet[outlet].setdefault(name, []).append(event)

@@ -1,8 +1,8 @@
 """Spark data source ``sds-frames``: Kafka offset ranges in, digests out.
 
-Spark asks the reader on the driver how far the next batch goes; the read itself runs
-in Python workers and decodes there, so that only one compact row per channel, tap and
-chunk crosses into the JVM (docs/architecture.md, decision 2).
+Spark asks the reader on the driver how far the next batch goes. Python workers read and
+decode, so that only one compact row per channel, tap and chunk reaches the JVM
+(docs/architecture.md, decision 2).
 """
 
 from __future__ import annotations
@@ -46,11 +46,13 @@ _ARROW_SCHEMA = pa.schema(
 _SAMPLE_RECORDS = 20
 
 _LEAST_PASSED_BYTES = 8 * 1024 * 1024
-"""A worker may always pass on so much of a batch: more than any one record needs."""
+"""Bytes of a batch that a worker may always pass on: more than any record needs."""
 
 _SMALL_BATCH_RECORDS = 64
-"""Up to so many records are read by one worker: 10 ms of work for big frames, as much
-as another task costs."""
+"""Number of records up to which a single worker reads them.
+
+This is 10 ms of work for large frames, as much as another task costs.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class ReadRange:
 
     Attributes:
         clock_ms: The partition's clock before the offsets, Unix ms.
-        held: Where the partition ended at the admission.
+        held: End of the partition at the admission.
         look: An earlier look at its end.
     """
 
@@ -70,7 +72,7 @@ class ReadRange:
 
     @property
     def behind(self) -> OffsetRange:
-        """Offsets behind the range that tell when its last records were written."""
+        """Offsets behind the range that show when its last records were written."""
         end = self.offsets.end
         last = min(self.held, end + LOOKAHEAD)
         return OffsetRange(self.offsets.partition, end, max(end, last))
@@ -136,7 +138,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Target | None = None
         self._offsets: TopicOffsets | None = None
         self._register: ViewRegister | None = None
-        # The last position after which there was nothing to read, and when.
+        # The last position after which no records were found, and when.
         self._quiet: tuple[Position | None, int] = (None, 0)
         # Records of batches that were planned before their topic was deleted.
         self._unreadable = 0
@@ -176,7 +178,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @hand_over
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """End of the next batch; the start itself if there is nothing new."""
+        """End of the next batch; the start itself if no records are new."""
         position = Position.from_json(start)
         now_ms = _wall_ms()
         after, quiet_ms = self._quiet
@@ -202,7 +204,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[ReadTask]:
         """Divide a batch among the workers, whole partitions to each.
 
-        Of a batch that was planned before its topic was deleted, nothing is read.
+        A batch that was planned before its topic was deleted reads nothing.
         """
         planned = Position.from_json(end)
         ranges = _ranges(Position.from_json(start), planned)
@@ -266,7 +268,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 yield passed(chunk)
 
     def _settled(self, task: ReadTask) -> Iterator[tuple[RawRecord, int]]:
-        """Records of a share; each with the time at which it was written at latest."""
+        """Records of a share; each with the latest possible time of its writing."""
         foresights = {
             wanted.offsets.partition: Foresight[RawRecord](
                 wanted.clock_ms, task.admitted_ms, wanted.look
@@ -367,7 +369,7 @@ def _ranges(start: Position, end: Position) -> list[ReadRange]:
 
 
 def _balanced(ranges: Sequence[ReadRange], tasks: int) -> list[list[ReadRange]]:
-    """At least one share, with about equal numbers of records; empty ones dropped."""
+    """At least one share, with similar numbers of records; empty ones are dropped."""
     shares: list[list[ReadRange]] = [[] for _ in range(max(1, tasks))]
     sizes = [0] * len(shares)
     for wanted in sorted(ranges, key=_size, reverse=True):
@@ -401,10 +403,10 @@ def _record_batch(rows: Sequence[DigestRow], clock_ms: int) -> pa.RecordBatch:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Keep Python's collector of cycles from running.
+    """Stop Python's cyclic garbage collector from running.
 
-    Records and digests hold none, but are so many that it would run all the time: up to
-    half of the processor time of a read.
+    Records and digests have no cycles, but are so numerous that it would run all the
+    time: up to half of the CPU time of a read.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -416,5 +418,5 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _wall_ms() -> int:
-    """Wall time, Unix ms: read here at admission, and otherwise outside the views."""
+    """Wall time, Unix ms; read here at admission, and only outside the views."""
     return time.time_ns() // 1_000_000

@@ -1,9 +1,9 @@
 """A home directory of Spark whose Python workers start faster.
 
-Spark puts the zip of pyspark in its home first on the path of its Python workers. What
-Python imports from a zip it compiles in every process: 0.7 s of processor time in each
-of the five that start one after another with a job. This home has no such zip, so the
-workers import the installed pyspark, which is compiled.
+Spark puts the zip of pyspark in its home first on the path of its Python workers.
+Python compiles modules from a zip in every process: 0.7 s of CPU time in each of the
+five that start one after another with a job. This home has no such zip, so the workers
+import the installed pyspark, which is compiled.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import pyspark
 
 PREPARED = Path(sys.prefix, "share", "sds-monitor")
-"""Directory of what `sds-monitor prepare` makes: of use to this environment only."""
+"""Directory of what `sds-monitor prepare` makes, for this environment only."""
 
 JARS = Path(pyspark.__file__).with_name("jars")
 
@@ -23,7 +23,7 @@ _HOME = PREPARED / "spark-home"
 
 
 def make_home() -> Path:
-    """Make the home if it does not exist.
+    """Create the home if it does not exist.
 
     Raises:
         OSError: The environment cannot be written to.
@@ -38,6 +38,6 @@ def make_home() -> Path:
 
 
 def use_home() -> None:
-    """Start Spark from the home, if it was made and the user has named no other."""
+    """Start Spark from the home, if it exists and the user has set no other."""
     if (_HOME / JARS.name).exists():
         os.environ.setdefault("SPARK_HOME", str(_HOME))

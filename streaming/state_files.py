@@ -21,8 +21,10 @@ from streaming.damage import DamagedCheckpoint, check_file, wrong_content
 
 _COMPRESSED = b"LZ4Block"
 _COMPRESSED_END = bytes(12)
-"""A compressed changelog is a row of blocks, each with this beginning. The sizes and
-the checksum of the last block are zero."""
+"""Each block of a compressed changelog begins with this.
+
+The sizes and the checksum of the last block are zero.
+"""
 
 
 _BAD_ZIP = (
@@ -30,7 +32,7 @@ _BAD_ZIP = (
     zlib.error,
     EOFError,
     LookupError,
-    # A changed byte may ask for a version or an encryption that Python does not know.
+    # A changed byte may mean a version or an encryption that Python does not support.
     RuntimeError,
     ValueError,
 )
@@ -51,11 +53,11 @@ class _SnapshotMetadata(msgspec.Struct, rename="camel"):
 
 
 def check_state(checkpoint: Path, log: BatchLog) -> None:
-    """Check what can be checked quickly: that nothing is missing, and changelogs.
+    """Check quickly that no file is missing, and that changelogs are valid.
 
     Raises:
-        DamagedCheckpoint: A file is missing or damaged. For a missing partition Spark
-            has no error: its views would be gone.
+        DamagedCheckpoint: A file is missing or damaged. Spark raises no error for a
+            missing partition: its views would be lost.
     """
     if log.committed is None:
         return
@@ -79,10 +81,10 @@ def check_state(checkpoint: Path, log: BatchLog) -> None:
 
 
 def find_damaged_snapshot(checkpoint: Path, log: BatchLog) -> DamagedCheckpoint | None:
-    """Return what is wrong with the snapshots that Spark reads; None if nothing is.
+    """Return what is wrong with the snapshots that Spark reads; None if they are valid.
 
-    For the case that Spark has failed: reads everything, and Spark can do without a
-    damaged snapshot as long as there are older changelogs.
+    Called after Spark has failed. It reads everything. Spark does not need a damaged
+    snapshot if older changelogs exist.
     """
     for snapshot in _newest_snapshots(checkpoint, log):
         try:
@@ -93,9 +95,9 @@ def find_damaged_snapshot(checkpoint: Path, log: BatchLog) -> DamagedCheckpoint 
 
 
 def tables_without_checksum(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
-    """Yield the large files of the snapshots that Spark reads if nothing checks them.
+    """Yield large files of the snapshots that Spark reads, if they have no checksum.
 
-    Such files are in a copy without hidden files.
+    A copy without hidden files has such files.
     """
     for snapshot in _newest_snapshots(checkpoint, log):
         try:
@@ -111,7 +113,7 @@ def tables_without_checksum(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
 def _newest_snapshots(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
     """Yield the newest snapshot of each partition that has one.
 
-    Leaves out that of a batch which was not committed: it is made anew.
+    The snapshot of an uncommitted batch is omitted, because it is written again.
     """
     version = 0 if log.committed is None else log.committed + 1
     for partition in range(log.state_partitions):
@@ -122,7 +124,7 @@ def _newest_snapshots(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
 
 
 def _newest_snapshot(directory: Path, version: int) -> int:
-    """Version of a partition's newest snapshot up to a version; 0 if there is none."""
+    """Version of a partition's newest snapshot up to a version; 0 if none exists."""
     found = (one for one in _versions(directory, "zip") if one <= version)
     return max(found, default=0)
 
@@ -147,7 +149,7 @@ def _versions(directory: Path, ending: str) -> list[int]:
 
 
 def _check_no_more_partitions(operator: Path, log: BatchLog) -> None:
-    """Refuse partitions that Spark would not read, without an error of its own."""
+    """Refuse partitions that Spark would ignore without an error."""
     for directory in operator.glob("[0-9]*"):
         if directory.name.isdigit() and int(directory.name) >= log.state_partitions:
             problem = (

@@ -1,7 +1,7 @@
 """Simulates the runs of a grid with Spark, one task for each.
 
-Each run is a job of its own whose result comes to the driver. So the driver stores a
-run as soon as it is finished, and executors need no file system that they share.
+Each run is a job of its own whose result is sent to the driver. So the driver stores a
+run as soon as it is finished, and executors need no shared file system.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from streaming.executors import has_executors, wait_for_executor
 from streaming.failure import JobFailed, cause_of
 
 _IN_FLIGHT: Final = 128
-"""Runs that Spark has at a time: more than a usual cluster has cores, so that executors
-that come later get work. Each takes a thread of the driver, which waits."""
+"""Maximum number of concurrent runs: more than the cores of a usual cluster.
+
+So executors that arrive later get work. Each run takes a waiting thread of the driver.
+"""
 _LOOK_S: Final = 0.5
 
 

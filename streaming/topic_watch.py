@@ -1,8 +1,8 @@
-"""Asks Kafka every second how far the topic reaches, in a thread of its own.
+"""Asks Kafka every second for the end of the topic, in a separate thread.
 
-Nothing else of the job waits for these answers: while Kafka is unreachable, the job
+No other part of the job waits for these answers: while Kafka is unreachable, the job
 can report that, and can be ended. The thread outlives the query: a query that failed
-because Kafka was unreachable is started again when Kafka answers.
+because Kafka was unreachable is restarted when Kafka answers.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _LONGEST_WAIT_S = 5.0
 """Longest time between two questions while Kafka does not answer, seconds."""
 
 _ANSWER_S = 10.0
-"""Longest wait for an answer, seconds."""
+"""Maximum wait for an answer, seconds."""
 
 _REFUSALS = 3
 """Refusals in a row that count as final: a broker that ends may seem to refuse."""
@@ -71,12 +71,11 @@ _NO_COMMIT = "offsets cannot be committed"
 class Withheld:
     """Counts the records that open transactions have withheld for a minute or longer.
 
-    A reader of committed records gets nothing after the first record of an open
-    transaction, whoever wrote it. A producer that ends without a commit leaves its
-    transaction open until its time limit, a hanging one forever: the topic seems
-    silent.
+    A reader of committed records receives nothing after the first record of an open
+    transaction, whoever wrote it. If a producer ends without a commit, its transaction
+    stays open until its time limit, and a hanging one forever: the topic seems silent.
 
-    The log says when there are some, and when there are none any more.
+    It logs when such records exist, and when none exist any more.
     """
 
     def __init__(self) -> None:
@@ -88,7 +87,7 @@ class Withheld:
     def observe(
         self, stable: Mapping[int, int], written: Mapping[int, int], now_s: float
     ) -> int:
-        """Take notice of how far each partition reaches; returns the count.
+        """Record the ends of all partitions; returns the count.
 
         Args:
             stable: Offset after the last record that can be read, by partition.
@@ -181,7 +180,7 @@ class TopicWatch:
         self._thread.start()
 
     def close(self) -> None:
-        """Commit what is still to be committed, if Kafka answers, and end."""
+        """Commit remaining offsets, if Kafka answers, and end."""
         self._ending.set()
         self._thread.join(_END_S)
 
@@ -191,7 +190,7 @@ class TopicWatch:
         self._board.set_job(**self._lag())
 
     def check(self) -> None:
-        """Raise the error that would come again and again.
+        """Raise the error that would occur every time.
 
         Raises:
             connectors.kafka.settings.KafkaRefused: A broker refuses the client.
@@ -205,8 +204,8 @@ class TopicWatch:
         while not self._ending.wait(wait_s):
             answers = self._attempt(self._measure, _NO_END)
             if answers:
-                # One step after the other: the next question must not wait for two
-                # that get no answer.
+                # One step after the other, so that the next request does not wait for
+                # two that get no answer.
                 _ = (
                     self._attempt(self._compare, _NO_COMPARISON)
                     and self._attempt(self._sample, _NO_SAMPLE)
@@ -220,14 +219,14 @@ class TopicWatch:
         self._tail.close()
 
     def _attempt(self, step: Callable[[], None], failed: str) -> bool:
-        """Take a step; returns whether it succeeded. A failure goes to the board.
+        """Execute a step; returns whether it succeeded. A failure goes to the board.
 
-        An error that is not Kafka's answer is logged once until the step succeeds, with
-        what the failure means.
+        An error that is not an answer of Kafka is logged once until the step succeeds,
+        with the meaning of the failure.
         """
         try:
             step()
-        except Exception as error:  # any: the thread must go on asking
+        except Exception as error:  # any: the thread must continue asking
             explained = isinstance(error, KafkaUnreachable | TopicMissing)
             if not explained and failed not in self._unexplained:
                 self._unexplained.add(failed)
@@ -259,7 +258,7 @@ class TopicWatch:
         self.ends = TopicEnds(wall_ms, ends, newest, written)
         self._reached.append(self.ends)
         withheld = self._withheld.observe(ends, written, time.monotonic())
-        # Together: with the old lag, what was old would seem fresh for a moment.
+        # Set together: with the old lag, old figures would seem fresh for a moment.
         self._note_answer(
             before is None or before.ends != ends,
             missing_topic=None,
@@ -268,7 +267,7 @@ class TopicWatch:
         )
 
     def _lag(self) -> dict[str, Any]:
-        """Figures of how far the job is behind the topic, as far as they are known."""
+        """Figures of the job's lag behind the topic, as far as they are known."""
         position, topic = self._position, self.ends
         if position is None or topic is None:
             return {}
@@ -283,7 +282,7 @@ class TopicWatch:
         lag_s = max(0, newest_ms - position.clock_ms) / 1000
         return {
             "records_behind": behind,
-            # Before the first record there is no clock to measure from.
+            # Before the first record, no clock exists from which to measure.
             "event_time_lag_seconds": lag_s if position.clock_ms else None,
         }
 
@@ -297,7 +296,7 @@ class TopicWatch:
         if len(self._reached) <= _SAMPLE_ANSWERS:
             return
         reached = list(self._reached)
-        # The last answer is the first of the next time.
+        # The last answer is the first one of the next period.
         self._reached.clear()
         self._reached.append(reached[-1])
         first, *later = reached
@@ -321,7 +320,7 @@ class TopicWatch:
         self._board.set_job(kafka=answer, arrivals=arrivals, **figures)
 
     def _note_failure(self, error: Exception) -> None:
-        # What comes now is read late: its time says nothing of a tap's clock.
+        # Later records are read late, so their time shows nothing about a tap's clock.
         self._reached.clear()
         known = self._board.snapshot.job.kafka
         self._board.set_job(kafka=replace(known, cause=one_line(str(error))))
@@ -342,7 +341,7 @@ def watched_topic(
 
 
 def _new_record(record: RawRecord, reached: Sequence[TopicEnds]) -> NewRecord:
-    """Return a record with the time of the first answer after it had arrived."""
+    """Return a record with the time of the first answer after its arrival."""
     arrived_ms = next(
         (
             at.wall_ms

@@ -1,4 +1,4 @@
-"""Feeds records to a trace: as the job's reader makes digests of them."""
+"""Turns records into digests for a trace, in the same way as the job's reader."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from streaming.chunk import Chunk
 _DEFAULT = DEFAULT_PROTOCOL.encode()
 
 _PASSED_RECORDS = 500
-"""Records after which digests are passed on: 10 MB with default filters."""
+"""Number of records after which digests are passed on: 10 MB with default filters."""
 
 
 class TraceFeed:
-    """Takes the records of the partitions in which a channel lies.
+    """Processes the records of the partitions that contain a channel.
 
-    The memory is that of `_PASSED_RECORDS` records, however many there are.
+    It needs the memory for `_PASSED_RECORDS` records, whatever their total number.
 
     Args:
         reader: Gets the digests.
         protocol: Name of the channel's protocol.
         key: Key of the channel's records; None if they have several.
-        admitted_ms: Wall time, Unix ms: a record stamped later is from the future.
+        admitted_ms: Wall time, Unix ms: later records are from the future.
     """
 
     def __init__(
@@ -56,15 +56,15 @@ class TraceFeed:
             self._add(settled, written_ms)
 
     def admit(self, wall_ms: int) -> None:
-        """Take the records that follow as read at this wall time, Unix ms.
+        """Process the next records as if they were read at this wall time, Unix ms.
 
-        Call it after `traces`: then no record waits for those behind it.
+        Call it after `traces`: then no record waits for later ones.
         """
         self._admitted_ms = wall_ms
         self._foresights.clear()
 
     def traces(self, clock_ms: int = 0) -> list[Trace]:
-        """Return what is known with all records that were added.
+        """Return the current state with all records that were added.
 
         Args:
             clock_ms: Event time up to which all records were added, Unix ms, if it is
@@ -82,8 +82,8 @@ class TraceFeed:
         if self._concerns(record):
             self._records += 1
         elif record.value:
-            # A frame of another channel counts for its tap and for the clock alone,
-            # as a dead letter does; decoding it would cost as much as the channel's.
+            # A frame of another channel counts only for its tap and for the clock, like
+            # a dead letter; decoding it would cost as much as the channel's.
             record = record._replace(value=None)
         chunk = self._chunks[record.partition]
         chunk.add(record, written_ms)
@@ -95,7 +95,7 @@ class TraceFeed:
             self._pass_on()
 
     def _concerns(self, record: RawRecord) -> bool:
-        """Whether a record may be one of the channel, by its headers and its key."""
+        """Whether a record may belong to the channel, by its headers and its key."""
         headers = dict(record.headers)
         if headers.get("protocol", _DEFAULT) != self._protocol or "kind" in headers:
             return False

@@ -1,10 +1,10 @@
-"""A batch that cannot be processed is planned again in smaller parts.
+"""Plans a batch again in smaller parts if it cannot be processed.
 
-Spark repeats a batch that was planned and not committed, as it was planned. If the
-machine cannot process it, because its memory is too small, say, every start would fail
-in the same way. So a batch that was repeated once in vain is planned again, with an
-eighth of its records, which loses nothing: nothing of it was committed. Once all its
-records are read, batches are as large as before.
+Spark repeats a planned, uncommitted batch exactly as it was planned. If the machine
+cannot process it, for example because its memory is too small, every start would fail
+in the same way. So a batch that was repeated once without success is planned again,
+with an eighth of its records. Nothing is lost, because nothing of it was committed.
+Once all its records are read, batches are as large as before.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ from streaming.settings import Part, Parts
 _log = logging.getLogger("sds-monitor")
 
 _PARTS = 8
-"""A batch that is planned again has this part of its records. Few starts lead to one
-that can be processed, also if each fails after a minute."""
+"""Divisor of the records of a batch that is planned again.
+
+A few starts lead to a batch that can be processed, even if each fails after a minute.
+"""
 
 
 class Unfinished(msgspec.Struct, frozen=True):
     """The batch that the newest start found planned and not committed.
 
     Attributes:
-        starts: Number of starts in a row that found it so.
+        starts: Number of consecutive starts that found it.
         parts: Records that are read in small batches since one was planned again; None
             if none was.
     """
@@ -41,9 +43,9 @@ class Unfinished(msgspec.Struct, frozen=True):
 
 
 def next_unfinished(log: BatchLog, before: Unfinished | None) -> Unfinished | None:
-    """Return what a start has to know of a batch that was not committed.
+    """Return what a start must know of a batch that was not committed.
 
-    The start before has stored the same of its own.
+    The previous start has stored its own result.
     """
     if log.planned is None or log.planned == log.committed:
         return before
@@ -61,7 +63,7 @@ def next_unfinished(log: BatchLog, before: Unfinished | None) -> Unfinished | No
 
 
 def plan_again(checkpoint: Path, log: BatchLog, unfinished: Unfinished | None) -> None:
-    """Remove the plan of a batch that was repeated in vain, if it can be made smaller.
+    """Remove the plan of a batch that was repeated in vain, if it can be smaller.
 
     The caller has locked the checkpoint, and stored the result of `next_unfinished`.
     """
@@ -70,8 +72,7 @@ def plan_again(checkpoint: Path, log: BatchLog, unfinished: Unfinished | None) -
     if log.planned_records < 2 or unfinished.parts is None:
         return
     if log.committed is None:
-        # State that belongs to no batch would be damage to a start that follows a kill
-        # within this one.
+        # State without a batch would count as damage if this start is killed.
         shutil.rmtree(checkpoint / "state", ignore_errors=True)
     (checkpoint / "offsets" / str(log.planned)).unlink()
     _log.warning(

@@ -20,7 +20,7 @@ from streaming.damage import DamagedCheckpoint
 from streaming.ledger.verdicts import VerdictStore, kept_since_ms
 
 PAUSE_MS = 15_000
-"""Wall time without a look at the verdicts from which on they count as not shown."""
+"""Wall time without an observation after which verdicts count as not shown."""
 
 _EXPIRE_EVERY_MS = 3_600_000
 
@@ -30,9 +30,9 @@ _log = logging.getLogger("sds-monitor")
 class VerdictRecorder:
     """Stores the verdicts that are shown while a job runs, by prefix of their kind.
 
-    A look at them costs what has changed: all views are gone through only if the taps
-    or the job have changed what is shown of all. The board has the figures before
-    blindness is judged.
+    The cost of an observation is proportional to the changes: all views are processed
+    only if taps or job have changed what is shown of all. The board has the figures
+    before blindness is judged.
     """
 
     def __init__(self, stores: Mapping[str, VerdictStore], board: Board) -> None:
@@ -40,7 +40,7 @@ class VerdictRecorder:
         self._board = board
         self._logs: dict[str, VerdictLog] = {}
         self._waiting: dict[str, list[tuple[str, ShownVerdict]]] = {}
-        # Until the first look, that of an earlier run.
+        # Until the first observation, that of an earlier run.
         self._looked_ms: int | None = None
         for prefix, store in stores.items():
             observed_ms = store.observed_ms
@@ -62,7 +62,7 @@ class VerdictRecorder:
         An error of the file is logged, and the rows wait for the next call.
 
         Args:
-            snapshot: The figures that are shown, blindness judged.
+            snapshot: The figures that are shown, after blindness was judged.
             now_ms: The time of the page, Unix ms: wall time, unless traffic is played.
             wall_ms: Wall time, by which a pause is noticed; None if it is `now_ms`.
         """
@@ -84,7 +84,7 @@ class VerdictRecorder:
                 self._attempt(partial(store.expire, kept_since_ms(now_ms)))
 
     def close(self) -> None:
-        """Store when the last look was; nothing is stored from then on."""
+        """Store the time of the last observation; nothing is stored after that."""
         if self._is_open and self._now_ms:
             self._store(also_without_rows=True)
         self._is_open = False
@@ -97,7 +97,7 @@ class VerdictRecorder:
             is_judged = views is not raw[prefix].totals
             names = None
             if not (is_judged or prefix in self._judged):
-                # The snapshot may be older than what has just changed.
+                # The snapshot may be older than what has changed.
                 names = {*changed[prefix], *self._changed.get(prefix, ())}
             (self._judged.add if is_judged else self._judged.discard)(prefix)
             rows = log.observe(views, now_ms, snapshot.unwatched, names, paused)

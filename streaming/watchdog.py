@@ -1,9 +1,9 @@
 """Ends a query that makes no progress although Kafka answers.
 
 Such a query waits for a process that never continues, and no time limit of a client
-ends it. Spark ends the tasks of a query that is stopped, but a stop waits for the
-process that plans batches. So that process is killed, and the query is started again
-like any other query that failed.
+ends it. Spark ends the tasks of a stopped query, but a stop waits for the process that
+plans batches. So that process is killed, and the query is restarted like any other
+failed query.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ from pyspark import SparkContext
 from streaming.failure import JobFailed
 
 STALL_S = 300.0
-"""Time without progress after which a query is ended, seconds. Longer than a query
-waits for Kafka by default, and far longer than a batch takes; one that takes longer is
-planned again in smaller parts (`streaming.unfinished`)."""
+"""Time without progress after which a query is ended, seconds.
+
+This is longer than a query waits for Kafka by default, and far longer than a batch
+takes; a longer batch is planned again in smaller parts (`streaming.unfinished`).
+"""
 
 _PAUSE_S = 30.0
-"""A longer time between two checks, due every second, is a pause; seconds."""
+"""Time between two checks, due every second, from which it counts as a pause."""
 
 _SET_BACK_S = 5.0
-"""A wall clock that loses more against the monotonic one between two checks was set."""
+"""Loss against the monotonic clock from which the wall clock counts as set back."""
 
 PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 """Module that Spark runs to plan batches."""
@@ -35,7 +37,7 @@ PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 class Watchdog:
     """Measures how long a query has made no progress while Kafka answered.
 
-    It also notices that the wall clock was set back: Spark waits until a time of that
+    It also detects that the wall clock was set back: Spark waits for a time of that
     clock before it plans the next batch.
 
     Attributes:
@@ -47,7 +49,7 @@ class Watchdog:
         self.begin()
 
     def begin(self) -> None:
-        """Take notice that a query starts."""
+        """Record that a query starts."""
         self._idle_since_s: float | None = None
         self._checked_s = float("-inf")
         self._ahead_s: float | None = None
@@ -55,12 +57,12 @@ class Watchdog:
     def check(
         self, works: bool, knows_topic: bool, now_s: float, wall_s: float
     ) -> None:
-        """Take notice of a query, now and then.
+        """Check a query; called regularly.
 
         Args:
             works: See `streaming.progress.Progress.works`.
-            knows_topic: Whether Kafka answers and has the topic: else the query may
-                wait for it.
+            knows_topic: Whether Kafka answers and has the topic; otherwise the query
+                may wait for it.
             now_s: Time of a monotonic clock, seconds.
             wall_s: Wall time, Unix s.
 
@@ -76,7 +78,8 @@ class Watchdog:
                 "would wait as long for the next batch, so the query is ended"
             )
             raise JobFailed(message, passes=True)
-        # After a pause of the process, as of a backup, the query has its time again.
+        # After a pause of the process, for example for a backup, the time of the query
+        # starts again.
         is_resumed = now_s - self._checked_s > _PAUSE_S
         self._checked_s = now_s
         if works or not knows_topic or is_resumed:

@@ -1,7 +1,7 @@
-"""Work in processes of the lowest priority, which cannot slow the job.
+"""Runs work in processes of the lowest priority, which cannot slow the job.
 
-The order goes to standard input, the answer comes from standard output, both in
-MessagePack.
+The order is sent to standard input, and the answer is read from standard output, both
+in MessagePack.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Answer = TypeVar("Answer")
 
 
 class WorkFailed(Exception):
-    """A worker gave no answer; the message says why, as the end of a sentence."""
+    """A worker gave no answer; the message has the reason, as the end of a sentence."""
 
 
 class Workers:
-    """Starts processes, and ends those that still work when it ends itself."""
+    """Starts processes, and ends those still running when it ends itself."""
 
     def __init__(self) -> None:
         self._working: set[subprocess.Popen[bytes]] = set()
@@ -66,16 +66,16 @@ class Workers:
         """Return the answer of a new process to an order.
 
         Args:
-            command: What to start; it calls `work`.
-            order: What is to be done.
+            command: Command to start; it calls `work`.
+            order: The order.
             kind: Type of the answer.
             limit_s: Time limit, seconds.
             environment: Further variables of the process.
 
         Raises:
-            WorkFailed: There is no answer.
+            WorkFailed: The process gave no answer.
         """
-        # A process group of its own: Ctrl-C is the monitor's, which ends it.
+        # In its own process group, because Ctrl-C is for the monitor, which ends it.
         try:
             worker = subprocess.Popen(  # noqa: S603 - fixed arguments
                 command,
@@ -112,9 +112,9 @@ class Workers:
 
 
 def work(kind: type[Order], answer: Callable[[Order], Any]) -> None:
-    """Answer the order of standard input, as the process of a worker."""
+    """Answer the order on standard input, in the process of a worker."""
     os.nice(_LOWEST_PRIORITY)
-    # Without memory, Linux ends this process before the driver.
+    # If memory is short, Linux ends this process before the driver.
     with suppress(OSError):
         _OOM_SCORE.write_text("1000", encoding="ascii")
     content = sys.stdin.buffer.read()

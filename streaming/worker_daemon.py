@@ -1,10 +1,10 @@
-"""Daemon of Spark's Python workers that imports once what each of them needs.
+"""Daemon of Spark's Python workers that imports their common modules once.
 
 Spark's own daemon forks workers that have imported nothing, so each takes a second of
-processor time and 80 MB for the same modules. And after every task a worker looks for
-garbage among all objects of these modules: 60 ms of processor time in each of the five
-to ten tasks of a batch. Here the modules are loaded before the fork, and their objects
-are frozen, so the collector passes them over and workers share their memory.
+CPU time and 80 MB for the same modules. After every task, a worker also runs the
+garbage collector over all objects of these modules: 60 ms of CPU time in each of the
+five to ten tasks of a batch. Here the modules are loaded before the fork, and their
+objects are frozen, so the collector skips them and workers share their memory.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import gc
 import os
 
-# A fork has only the thread that forks, so nothing may start another one before.
+# A fork has only the thread that forks, so no other thread may be started before.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
 

@@ -79,9 +79,9 @@ _LOG = "broker.log"
 _JVM_FLAGS = (
     "-Xms128m",
     "-Xmx512m",
-    # Measured on two cores with records of 390 B and 29 kB: with only the fast compiler
-    # and the serial collector a start takes 1.5 s instead of 2.0 s and memory is 210 MB
-    # instead of 340 MB; the first million records need less CPU time each.
+    # Figures of two cores with records of 390 B and 29 kB: with the fast compiler and
+    # the serial collector, a start takes 1.5 s instead of 2.0 s, and memory is 210 MB
+    # instead of 340 MB. The first million records need less CPU time each.
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
     # Out of memory, a broker would continue without some of its threads: end it.
@@ -269,7 +269,7 @@ def choose_ports(wanted: int | None, security: BrokerSecurity | None) -> Ports:
 
     Args:
         wanted: Clients' port; None: a free one is chosen.
-        security: Of the clients' listener.
+        security: Security of the clients' listener.
 
     Raises:
         PortUnavailable: The wanted port is taken or forbidden.

@@ -99,7 +99,7 @@ class Ports(NamedTuple):
     Attributes:
         clients: Clients' port, secured as `BrokerSecurity` says.
         own: Plain port for the broker and the process that started it; the same as
-            `clients` if there is no security.
+            `clients` without security.
         controller: Plain port for Kafka's metadata.
     """
 

@@ -44,7 +44,7 @@ class DataDirInUse(BrokerError):
 class BrokerStartFailed(BrokerError):
     """Kafka did not start; the reason ends a sentence that begins with "the broker".
 
-    The log's last lines are empty if there is none.
+    The log's last lines are empty if none exists.
     """
 
     def __init__(self, reason: str, log_tail: str) -> None:

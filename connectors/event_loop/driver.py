@@ -49,7 +49,7 @@ class Driver:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop the timer; raise the error that ended it before, if there is none."""
+        """Stop the timer; if an error ended it before, raise that error."""
         tasks = self._tasks()
         for task in tasks:
             task.cancel()

@@ -120,7 +120,7 @@ class NodeDriver(Driver):
 
         Raises:
             NotAPayload: The bytes are something else.
-            ValueTooLarge: There are too many of them.
+            ValueTooLarge: They are too many.
         """
         self._take(self._node.receive(sender, decode(value)))
 

@@ -1,4 +1,4 @@
-"""Errors of reading a history; each message says what to do."""
+"""Errors of reading a history; each message contains the remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ class NoHistory(LookupError):
 
     Attributes:
         path: The directory.
-        other: A directory with a history that may be meant; None if there is none.
+        other: A directory with a history that may be the right one; None if none
+            exists.
     """
 
     def __init__(self, path: Path, other: Path | None = None) -> None:
@@ -19,9 +20,9 @@ class NoHistory(LookupError):
         remedy = (
             "give the directory to which the monitor writes its history"
             if other is None
-            else f"there is one in {other}"
+            else f"one was found in {other}"
         )
-        super().__init__(f"there is no history in {path}: {remedy}")
+        super().__init__(f"no history was found in {path}: {remedy}")
 
 
 class DamagedHistory(ValueError):

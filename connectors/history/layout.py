@@ -46,7 +46,7 @@ def file_path(directory: Path, number: int) -> Path:
 
 
 def days(table: Path) -> dict[date, Path]:
-    """Return a table's directories by day, oldest first; empty if there are none."""
+    """Return a table's directories by day, oldest first; empty if none exists."""
     names = sorted(_names(table, _DAY))
     return {
         date.fromisoformat(name.removeprefix("day=")): table / name for name in names

@@ -37,7 +37,7 @@ class HistoryTable:
     Attributes:
         name: Name of the table.
         schema: Fields of the table; the metadata of each has a ``description``.
-        key: Names of the fields that identify what a row is about.
+        key: Names of the fields that identify the subject of a row.
         time: Name of the field by whose day, in UTC, the table is partitioned.
     """
 
@@ -144,7 +144,7 @@ def verdict_row(numbered: NumberedVerdict, table: FigureTable[Any]) -> Row:
 
 
 def shown_verdict(row: Mapping[str, Any]) -> ShownVerdict:
-    """Return what a row of a table of verdicts says."""
+    """Return the values of a row of a table of verdicts."""
     return ShownVerdict(row["minute"], row["verdict"], row["reason"])
 
 

@@ -187,7 +187,7 @@ def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:
 
     Raises:
         SecurityUnusable: A file is not PEM, or key, certificate and password do not
-            match; the message says what to do.
+            match; the message has the remedy.
     """
     try:
         context = ssl.create_default_context(cafile=security.ca_file)

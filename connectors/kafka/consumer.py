@@ -95,8 +95,8 @@ def _fetch_confluent(
         stack.callback(consumer.unassign)
         spare: Any = None
         while open_ranges:
-            # Wait for one record, then take what has arrived: a call for many waits for
-            # all of them.
+            # Wait for one record, then read those that have arrived: a call for many
+            # would wait for all of them.
             messages = consumer.consume(1, _POLL_S)
             messages += consumer.consume(_POLL_RECORDS - 1, 0)
             events = [one for one in messages if one.error() is not None]
@@ -131,7 +131,7 @@ def _fetch_confluent(
 
 
 def _numbers_of(settings: KafkaSettings) -> Callable[[Any], int]:
-    """Return what gives the number of a message's partition."""
+    """Return a function that returns the number of a message's partition."""
     if len(settings.topics) == 1:
         return _PARTITION
     return lambda message: settings.number_of(message.topic(), message.partition())
@@ -246,8 +246,8 @@ def _is_end_of_partition(
 def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def]
     """One consumer per process: connecting takes longer than reading a small batch.
 
-    A consumer that is not used any more would go on asking its broker, with four
-    threads: other settings replace it.
+    An unused consumer would continue to ask its broker, with four threads: other
+    settings replace it.
     """
     from confluent_kafka import Consumer
 
@@ -264,9 +264,9 @@ def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def
             # The defaults stall long reads (docs/architecture.md).
             "queued.min.messages": 1_000_000,
             "fetch.queue.backoff.ms": 5,
-            # The client fetches ahead without regard to the end of a range, and what
-            # it has then is discarded. By default that is 64 MB of each range. With
-            # these limits a broker 50 ms away still delivers 40 MB/s.
+            # The client fetches beyond the end of a range, and those records are
+            # discarded. By default these are 64 MB for each range. With these limits, a
+            # broker at a distance of 50 ms still delivers 40 MB/s.
             "queued.max.messages.kbytes": 2_048,
             "max.partition.fetch.bytes": 2_000_000,
             # The requested records exist. A request that waits at the end of the log

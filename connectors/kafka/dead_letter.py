@@ -161,7 +161,7 @@ class DeadLetterWriter:
         return _Sent(record, letter, future)
 
     def _settle(self, producer: KafkaProducer, sent: Iterable[_Sent]) -> int:
-        """Wait for what was sent; write what Kafka refuses again, one by one.
+        """Wait for sent records; write those that Kafka refuses again, one by one.
 
         Returns how many dead letters Kafka refuses again.
 

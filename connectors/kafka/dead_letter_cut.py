@@ -1,4 +1,4 @@
-"""Cuts a dead letter to what its topic takes (docs/records.md)."""
+"""Cuts a dead letter to the size that its topic allows (docs/records.md)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WrittenHeaders = list[tuple[str, bytes]]
 
 
 class CutPart(msgspec.Struct, frozen=True):
-    """What a part of a record was before it was cut.
+    """Size and hash of a part of a record before it was cut.
 
     Attributes:
         bytes: Its size.
@@ -48,7 +48,7 @@ class Fitted(NamedTuple):
     Attributes:
         key, value: As written; the client cannot write a record that has neither.
         headers: As written, without those of a dead letter.
-        cuts: What is not whole.
+        cuts: The parts that were cut.
     """
 
     key: bytes | None
@@ -58,12 +58,12 @@ class Fitted(NamedTuple):
 
 
 def fit(record: RawRecord, limit_bytes: int) -> Fitted:
-    """Return a record as a dead letter that has at most so many bytes.
+    """Return a record as a dead letter of at most this number of bytes.
 
     What fits is kept whole, except for a value that is longer than any frame: it is
-    left out. Otherwise headers and key have at most a quarter of the space each, and
-    the begin of the value has the rest. The limit is without compression; one of less
-    than `_OWN_BYTES` may be exceeded.
+    omitted. Otherwise headers and key have at most a quarter of the space each, and the
+    begin of the value has the rest. The limit is without compression; one of less than
+    `_OWN_BYTES` may be exceeded.
     """
     key, value = record.key, record.value
     headers = [
@@ -136,7 +136,7 @@ def _cut_part(pieces: Sequence[bytes]) -> CutPart:
 
 
 def _shortened(headers: WrittenHeaders, space: int) -> WrittenHeaders:
-    """Return the first headers, each short, that have at most so many bytes."""
+    """Return the first headers, shortened, of at most this number of bytes."""
     empty = _size(None, None, [])
     kept: WrittenHeaders = []
     for name, content in headers:
@@ -149,6 +149,6 @@ def _shortened(headers: WrittenHeaders, space: int) -> WrittenHeaders:
 
 
 def _size(key: bytes | None, value: bytes | None, headers: WrittenHeaders) -> int:
-    """Greatest size of a record alone in its batch, bytes, as the client counts it."""
+    """Maximum size of a record alone in its batch, bytes, as the client counts it."""
     builder: Any = DefaultRecordBatchBuilder
     return int(builder.estimate_size_in_bytes(key, value, headers))

@@ -96,8 +96,8 @@ def read_letter(record: RawRecord) -> StoredLetter | None:
 class DeadLetterReader:
     """Reads the dead letters that a topic holds now, in the order of writing.
 
-    A crash may write a dead letter twice, with the same source; it is read once. Of the
-    settings, the topic does not matter.
+    A crash may write a dead letter twice, with the same source; it is read once. The
+    topic in the settings is ignored.
 
     Attributes:
         strangers: Number of records read so far that are not dead letters.

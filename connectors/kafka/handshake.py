@@ -33,7 +33,7 @@ from connectors.kafka.settings import (
 
 _POLL_S = 0.2
 _ANSWER_S = 5.0
-"""How long a broker that accepts the connection may take for each answer."""
+"""Maximum time of each answer of a broker that accepts the connection."""
 _ANSWER_BYTES = 64 * 1024
 _TLS_ALERT = b"\x15\x03"
 _OTHER_NAME = (62, 64)
@@ -175,7 +175,7 @@ def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> 
         try:
             mechanism.receive(answer.auth_bytes)
         except (ValueError, KeyError):
-            # The cause is left out, because its text may contain a secret.
+            # The cause is omitted, because its text may contain a secret.
             raise refused from None
 
 

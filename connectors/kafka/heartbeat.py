@@ -25,7 +25,7 @@ def heartbeats(
 ) -> Iterator[None]:
     """Write a heartbeat to every partition at intervals while the block runs.
 
-    They advance the event-time clock while there is no traffic. They carry no sequence
+    They advance the event-time clock while no traffic arrives. They carry no sequence
     number: they show that the monitor reaches Kafka, not that a tap works.
     """
     stop = threading.Event()

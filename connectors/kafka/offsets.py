@@ -60,7 +60,7 @@ class Topic(NamedTuple):
 def find_replaced(known: str | None, found: str | None) -> dict[int, tuple[str, str]]:
     """Return the topics with another id, by index, with both ids; see `Topic`.
 
-    An id that a broker does not give is no evidence of another topic.
+    If a broker returns no id, that is no evidence of another topic.
     """
     pairs = zip((known or "").split(","), (found or "").split(","), strict=False)
     return {
@@ -133,7 +133,7 @@ class TopicOffsets:
         return {partition: at.offset for partition, at in found.items()}
 
     def newest(self, partitions: Collection[int]) -> dict[int, TimedOffset]:
-        """First record with the greatest time of each partition that is not empty.
+        """First record with the maximum time of each partition that is not empty.
 
         Retention may have deleted it, and it may be a transaction marker, which has
         the time of its commit.
@@ -145,7 +145,7 @@ class TopicOffsets:
     ) -> dict[int, TimedOffset]:
         """First record of each partition, by offset, with at least this time.
 
-        Partitions without such a record are left out.
+        Partitions without such a record are omitted.
         """
         return self._list(dict.fromkeys(partitions, timestamp_ms))
 

@@ -98,7 +98,7 @@ def waku_headers(
     pubsub_topic: str | None,
     message_hash: str | None,
 ) -> Headers:
-    """Return all headers but the tap's own; unknown ones are left out.
+    """Return all headers but the tap's own; unknown ones are omitted.
 
     The hash is `0x` and 64 hexadecimal digits.
     """
@@ -202,7 +202,7 @@ def write(
             _flush(producer, acknowledged, failures, settings.timeout_s)
         finally:
             # Not closed: the client would wait without end for records that it has
-            # given up.
+            # dropped.
             abandon(producer)
     except KafkaError as error:
         raise failure(settings, error) from error

@@ -46,7 +46,7 @@ def read_source(
 ) -> RawRecord | None:
     """Read a record; None if the topic does not hold it (any more).
 
-    Of the settings, the topic does not matter.
+    The topic in the settings is ignored.
 
     Raises:
         TopicMissing: The topic does not exist.
@@ -68,7 +68,7 @@ def read_source(
 def read_places(
     client: Client, settings: KafkaSettings, places: Iterable[tuple[int, int]]
 ) -> Iterator[RawRecord]:
-    """Yield the records at some places, in order; those that the topic still has.
+    """Yield the records at some offsets, in order, if the topic still has them.
 
     A place is partition and offset.
 
@@ -102,7 +102,7 @@ def _held(
 
 
 def _ranges(places: Sequence[tuple[int, int]]) -> Iterator[OffsetRange]:
-    """Return few ranges that hold all the places, which are in order."""
+    """Return a few ranges that contain all offsets, which are in order."""
     for partition, pairs in groupby(places, key=itemgetter(0)):
         offsets = [offset for _, offset in pairs]
         first = offsets[0]

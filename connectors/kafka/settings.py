@@ -1,4 +1,4 @@
-"""How to reach Kafka, and errors that say what to do when it cannot be reached."""
+"""Settings for Kafka, and errors with remedies when it is unreachable."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class _Refusal(KafkaUnreachable):
     """A broker refuses for good: retrying does not help."""
 
     refuses: ClassVar[str]
-    """What the broker refuses, for the message."""
+    """The refused operation, for the message."""
 
     def __init__(self, bootstrap: str, cause: str, remedy: str) -> None:
         super().__init__(bootstrap, cause)
@@ -200,13 +200,13 @@ class RecordsLost(_Picklable, LookupError):
         self.end = end
         super().__init__(
             f"{topic}:{partition} no longer holds offsets {first} to {end - 1}, which "
-            "were not read yet (retention, or the topic was made anew): use "
-            "--on-lost-records skip to go on without them, or a new --checkpoint"
+            "were not read yet (retention, or the topic was recreated): use "
+            "--on-lost-records skip to continue without them, or a new --checkpoint"
         )
 
 
 class TopicReplaced(_Picklable, LookupError):
-    """The topic was deleted and made anew since it was read.
+    """The topic was deleted and recreated since it was read.
 
     `known` is the id of the topic that was read, `found` of the one that has the name
     now.
@@ -217,9 +217,9 @@ class TopicReplaced(_Picklable, LookupError):
         self.known = known
         self.found = found
         super().__init__(
-            f"topic {topic} was deleted and made anew: the checkpoint has read the "
+            f"topic {topic} was deleted and recreated: the checkpoint has read the "
             f"topic with id {known}, this one has id {found}: use --on-lost-records "
-            "skip to go on at the start of the new topic, or a new --checkpoint"
+            "skip to continue at the start of the new topic, or a new --checkpoint"
         )
 
 

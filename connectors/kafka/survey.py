@@ -1,4 +1,4 @@
-"""Asks Kafka what a user may do, and how topics are set; writes nothing."""
+"""Asks Kafka for a user's rights and for topics' settings; writes nothing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TopicFacts(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What a user sees of a cluster.
+    """The part of a cluster that a user can see.
 
     Attributes:
         topics: The topics that were asked for, by name.

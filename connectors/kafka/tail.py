@@ -85,7 +85,7 @@ class TopicTail:
 
 
 def _few(chunks: Iterable[Sequence[RawRecord]]) -> Iterator[RawRecord]:
-    """Yield records until they are too large together; at least one chunk."""
+    """Yield chunks of records up to a total size; at least one chunk."""
     size = 0
     for chunk in chunks:
         for one in chunk:

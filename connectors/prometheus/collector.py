@@ -92,7 +92,7 @@ class PlanCollector(Collector):
     """Exports the newest forecasts through a registry.
 
     Args:
-        current: Returns the figures; only views that have a label there are exported.
+        current: Returns the figures; only views with a label are exported.
         plans: Returns the forecasts.
     """
 

@@ -1,10 +1,9 @@
 """Writes metrics in Prometheus' formats, as prometheus_client does, but faster.
 
-prometheus_client escapes every name and label of every sample anew, most of it
-character by character: with 200 labelled channels that takes longer than all the rest
-of a scrape.
-Here the labels that samples share are written once, and names are taken as they are:
-the code declares them, and none needs escaping.
+prometheus_client escapes every name and label of every sample again, most of it
+character by character: with 200 labelled channels, that takes longer than the rest of a
+scrape. Here the labels that samples share are written once. Names are not escaped,
+because the code declares them.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class FiringAlerts(NamedTuple):
 
     Attributes:
         alerts: The alerts, the gravest first.
-        asked: Whether there is a Prometheus to ask.
+        asked: Whether a Prometheus is configured.
         problem: Why they are not known; empty if they are.
     """
 

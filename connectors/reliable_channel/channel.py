@@ -70,7 +70,7 @@ def _event_name(name: str) -> EventName:
 class SteadyClock:
     """Unix time that never goes back and never stands still.
 
-    It follows the system's clock, except while that is behind: then it goes on by
+    It follows the system's clock, except while that is behind: then it continues by
     itself.
     """
 
@@ -100,7 +100,7 @@ async def create_reliable_channel(
     now_ms: Callable[[], int] | None = None,
     node_timeout_s: float = NODE_TIMEOUT_S,
 ) -> ReliableChannel:
-    """Create a channel, or continue a stored one, and start it unless told otherwise.
+    """Create a channel, or resume a stored one, and start it by default.
 
     It returns a channel, or raises an error and leaves nothing that runs.
 
@@ -203,7 +203,7 @@ class ReliableChannel:
         )
 
     def send(self, message_payload: bytes, *, message_id: str = "") -> str:
-        """Send a message, again until it is acknowledged or given up.
+        """Send a message, repeatedly until it is acknowledged or its retries end.
 
         Args:
             message_payload: What to send.
@@ -297,7 +297,7 @@ class ReliableChannel:
         restart too, create the channel without `auto_start`, and start it afterwards.
 
         Raises:
-            ValueError: There is no event of this name.
+            ValueError: No event has this name.
         """
         self._handlers[_event_name(name)].append(handler)
 

@@ -19,7 +19,7 @@ from sds_core.text import did_you_mean, shown
 
 
 class UnreadableScenario(ValueError):
-    """There is no such scenario, or its file does not hold a valid one."""
+    """No such scenario exists, or its file does not hold a valid one."""
 
 
 def load_scenario(name: str) -> AnyScenario:

@@ -101,7 +101,7 @@ class Listener(socket.socket):
 
     def made(self, transport: asyncio.BaseTransport) -> None:
         """Note that a connection is made."""
-        # A connection with TLS that has just broken has no socket any more.
+        # A connection with TLS that has broken has no socket any more.
         if (connection := transport.get_extra_info("socket")) is not None:
             self._unmade.pop(connection.fileno(), None)
 

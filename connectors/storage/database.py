@@ -43,7 +43,7 @@ class StorageUnreadable(StorageError, ValueError):
 
 
 class Format(NamedTuple):
-    """What a file of one kind has.
+    """Content of a file of one kind.
 
     Attributes:
         application_id: Four characters that mark the kind, in the file's head.
@@ -64,8 +64,9 @@ class SqliteFile:
     Args:
         path: The file; it is made if it is missing. One process may have it open.
         form: Its kind.
-        survives_power_loss: Wait for the disk at each change. Without, a power failure
-            may take the last changes, but the end of the process takes none.
+        survives_power_loss: Whether to wait for the disk at each change. If False, a
+            power failure may lose the last changes, but the end of the process loses
+            none.
 
     Raises:
         StorageInUse: Another process has the file open.

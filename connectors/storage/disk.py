@@ -29,13 +29,13 @@ REMEDIES: Mapping[int, str] = MappingProxyType(
         errno.EIO: _SOUND_DISK,
     }
 )
-"""What to do if a disk fails, by number of the error."""
+"""Remedies for disk errors, by number of the error."""
 
 _WRITTEN_AFTER_NS = 120 * 1_000_000_000
-"""A kernel writes what is older to the disk by itself; usually after 30 s."""
+"""Age after which the kernel has written data to the disk; usually 30 s."""
 
 _SYNCED_AT_ONCE = 8
-"""The disk joins what is synced at the same time."""
+"""Number of files that are synced at the same time, which the disk combines."""
 
 _LEAST_FREE_BYTES = 256 * 1024
 """With less space, SQLite cannot make the file that its readers share."""
@@ -90,7 +90,7 @@ def error_of_disk(error: sqlite3.Error, path: Path) -> OSError | None:
 def _refusal_of(directory: Path) -> int | None:
     """Return the error number with which a full disk refuses a file; None for room.
 
-    Only a file shows what a quota, or the reserve of a file system, leaves.
+    Only writing a file shows how much a quota, or a reserve of the file system, allows.
     """
     try:
         with tempfile.TemporaryFile(dir=directory) as file:
@@ -152,7 +152,7 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
 
 @contextmanager
 def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
-    """Give a file that takes its place, durably, when the block ends.
+    """Yield a file that replaces another, durably, when the block ends.
 
     Until then, and if the block fails, a file that was there stays as it was.
 
@@ -180,19 +180,19 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
 
 
 class NewFiles:
-    """Makes durable what a program without syncs of its own has added to a directory.
+    """Makes durable what a program without own syncs has added to a directory.
 
     That program writes each file beside its place, and renames it.
 
     Args:
-        directory: The directory. What is older than two minutes counts as durable.
-        names: What of it the program writes.
+        directory: The directory. Files older than two minutes count as durable.
+        names: Names of the files that the program writes.
     """
 
     def __init__(self, directory: Path, names: Collection[str]) -> None:
         self._directory = directory
         self._names = names
-        # What another process has written just now may not be durable yet.
+        # Recent writes of another process may not be durable yet.
         since_ns = time.time_ns() - _WRITTEN_AFTER_NS
         self._known = frozenset(
             one for one in self._entries() if os.stat(one[0]).st_mtime_ns < since_ns

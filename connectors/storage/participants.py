@@ -40,7 +40,7 @@ CREATE INDEX change_of_participant ON change (participant, id);
 
 
 class _Stored(NamedTuple):
-    """What is stored of a participant: its row, and the length of its snapshot.
+    """Stored values of a participant: its row, and the length of its snapshot.
 
     `change_bytes` is the length of all changes after it; so long that a snapshot is due
     if a change could not be stored.
@@ -54,8 +54,9 @@ class _Stored(NamedTuple):
 class ParticipantStore(SqliteFile):
     """A file with the state of participants; arguments and errors: `SqliteFile`.
 
-    Call `append` after each call to a participant, before its broadcasts go out: what
-    others have received from it, it then knows after any end of the process.
+    Call `append` after each call to a participant, before its broadcasts are sent. Then
+    the participant knows, after any end of the process, everything that others have
+    received from it.
     """
 
     def __init__(self, path: Path, *, survives_power_loss: bool = False) -> None:
@@ -107,18 +108,18 @@ class ParticipantStore(SqliteFile):
                     profile=profile,
                 )
         channel.record_changes()
-        # Changes are read by the program that wrote them, as far as possible: what a
-        # later one makes of the same calls may differ.
+        # The program that wrote changes should read them: a later release may handle
+        # the same calls in another way.
         self._take_snapshot(channel)
         return channel
 
     def append(self, channel: MessageChannel) -> None:
-        """Store what changed in a participant since the last call.
+        """Store the changes of a participant since the last call.
 
         Raises:
             KeyError: The participant is not one that `open` returned.
-            StorageError: It cannot be written; the next call stores a snapshot, with
-                what this one could not store.
+            StorageError: It cannot be written; the next call stores a snapshot, which
+                includes these changes.
         """
         records = channel.take_changes()
         if not records:
@@ -138,7 +139,7 @@ class ParticipantStore(SqliteFile):
         self._stored[key] = stored._replace(change_bytes=change_bytes)
 
     def _take_snapshot(self, channel: MessageChannel) -> None:
-        """Replace what is stored of a participant by a snapshot."""
+        """Replace the stored values of a participant by a snapshot."""
         snapshot = channel.snapshot()
         with self._writing() as database:
             (row,) = database.execute(

@@ -28,7 +28,7 @@ CREATE TABLE journal (
 class SqliteChannelStorage(SqliteFile):
     """Storage of one channel; errors are those of `SqliteFile`.
 
-    What a call has written survives the end of the process and of the machine's power.
+    The writes of a call survive the end of the process and a power failure.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,8 +1,8 @@
 """Answers peers: synchronisations of both protocols, and whole records.
 
-A peer that does not follow the protocol, or is too slow, loses its connection. If there
-are tokens, a connection without one is no peer yet. Answers are computed outside the
-event loop, so other peers are not delayed.
+A peer that does not follow the protocol, or is too slow, loses its connection. If
+tokens are configured, a connection without one is not a peer yet. Answers are computed
+outside the event loop, so other peers are not delayed.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class SyncServer:
             self._timeouts.step_s,
             None if is_open else _CREDENTIAL_BYTES,
         )
-        # A connection with TLS that has just broken has no name any more.
+        # A connection with TLS that has broken has no name any more.
         address, *_ = writer.get_extra_info("peername") or ("",)
         try:
             if not is_open:
@@ -180,7 +180,7 @@ class SyncServer:
             raise Unauthorised
 
     def _check_crowd(self, address: str) -> None:
-        """Check that there is room for one more peer of an address.
+        """Check that an address may have one more peer.
 
         Raises:
             LimitExceeded: There is none.

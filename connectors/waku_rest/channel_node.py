@@ -121,7 +121,7 @@ class RestNode:
             QueryFailed: It gave none.
         """
         if self._store is None:
-            raise QueryFailed("there is no store")
+            raise QueryFailed("no store is configured")
         if request.hashes:
             query = StoreQuery(hashes=request.hashes)
         else:

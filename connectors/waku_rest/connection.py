@@ -27,7 +27,7 @@ class NodeSettings:
     Attributes:
         url: URL of its REST API, `http` or `https`, without user and password.
         timeout_s: Time limit for a connection and for each part of an answer, seconds.
-            The node itself gives up a store query after 5 s.
+            The node itself stops a store query after 5 s.
         authorization: Value of the header `Authorization`; empty for no header.
         ca_file: PEM file of trusted certificates; None for httpx's default.
 

@@ -161,7 +161,7 @@ def incoming_of(
 ) -> Incoming:
     """Return the record to write for a message (docs/records.md).
 
-    It holds no frame if there is no channel. `source` is the value of that header.
+    It contains no frame if it has no channel. `source` is the value of that header.
     """
     message_hash = message.hash_on(pubsub_topic)
     headers = waku_headers(message, source, pubsub_topic, f"0x{message_hash.hex()}")

@@ -3,7 +3,7 @@
 The list is from a stranger and may be large. While C code runs, other threads wait for
 Python's lock (GIL): a regular expression that matches a string of 64 MB, or `msgspec`
 that reads one, would stop the server of probes and metrics for seconds. So the list is
-searched in small steps, and long elements are left out.
+searched in small steps, and long elements are omitted.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _marks(body: bytes) -> Iterator[int]:
     """Yield the positions of all characters that may have a meaning in JSON.
 
     Raises:
-        ValueError: There are more than `MAX_MARKS`; raised after these.
+        ValueError: The list has more than `MAX_MARKS`; raised after these.
     """
     left = MAX_MARKS
     for start in range(0, len(body), _STEP_BYTES):

@@ -25,8 +25,10 @@ five minutes. A relay subscription lasts until the node restarts; renewing it wo
 a restart."""
 
 _LONGEST_S = 2.0
-"""Longest wait between two attempts at a node that is down, s: after its restart it
-receives nothing for us until it is subscribed again."""
+"""Maximum wait between two attempts at a node that is down, s.
+
+After its restart, it receives nothing for us until it is subscribed again.
+"""
 
 _AFTER_CLEARING = frozenset({500, 502, 504})
 """Statuses of refusals after which the node may have cleared the page: a proxy in front

@@ -89,9 +89,9 @@ async def persist(
     Args:
         attempt: The call to try.
         errors: Errors after which it is retried.
-        ending: Once set, there is no retry and the error is raised.
+        ending: Once it is set, no retry follows and the error is raised.
         failed: Called with each error.
-        longest_s: Longest wait between two attempts, unless a node requests more.
+        longest_s: Maximum wait between two attempts, unless a node requests more.
     """
     exponential = wait_random_exponential(multiplier=0.5, max=longest_s)
 

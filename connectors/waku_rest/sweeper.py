@@ -41,8 +41,10 @@ LONGEST_REACH_MS = 3_600_000
 sent."""
 
 _LONGEST_S = 30.0
-"""Longest wait between two attempts at a store that does not answer, s. Its messages
-are not lost."""
+"""Maximum wait between two attempts at a store that does not answer, s.
+
+Its messages are not lost.
+"""
 
 _AHEAD_MS = 60_000
 """How far a sender's time may lie after the receipt of the message. Stores accept live

@@ -31,7 +31,7 @@ class FiringHead:
         alerts: At most `LISTED_ALERTS`, the gravest first: name, severity, and the
             channels for which it fires, empty if it is of none.
         by_name: Each alert that fires -> its most severe severity.
-        note: Why it is not known which alerts fire; empty if it is known.
+        note: Why the list of firing alerts is unknown; empty if it is known.
     """
 
     alerts: Sequence[tuple[str, str, str]]

@@ -135,7 +135,7 @@ class IncidentsPage(TypedDict):
     Attributes:
         causes: Likely causes of the verdicts of their channels, by id.
         observer: Settings of the model that are not the defaults.
-        more: Whether more of them exist.
+        more: Whether more exist.
     """
 
     incidents: list[ListedIncidentObject]

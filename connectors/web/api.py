@@ -167,7 +167,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
             msgspec.structs.replace(
                 query.query(views.totals),
                 after=None if place is None else place.find(views.totals),
-                # One more than the limit, to know whether there are more.
+                # One more than the limit, to know whether more exist.
                 limit=query.length + 1,
             ),
         )
@@ -325,7 +325,7 @@ def _causes(
 ) -> dict[str, list[CauseObject]]:
     """Return the likely causes of the views that have these incidents, by name.
 
-    Views without a likely cause are left out, and those that have ended.
+    Views without a likely cause are omitted, and those that have ended.
     """
     names = {one.channel for one in listed} & views.totals.keys()
     causes = {
@@ -340,7 +340,7 @@ def _causes(
 def _times(query: VerdictsQuery, known_ms: int) -> tuple[int, int]:
     """Return the requested begin and end, Unix ms, rounded to the minutes around them.
 
-    Of the minutes after `known_ms`, Unix ms, nothing is known.
+    The minutes after `known_ms`, Unix ms, are unknown.
     """
     until_ms = known_ms
     if query.end is not None:

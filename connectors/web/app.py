@@ -32,7 +32,7 @@ from connectors.web.refusals import Refusal
 from connectors.web.sources import Sources
 
 _HTTP = {
-    404: "there is nothing at this address",
+    404: "nothing was found at this address",
     405: "this address only answers to GET",
 }
 _UNFORESEEN = "the monitor failed to answer: its log has the error"

@@ -32,7 +32,7 @@ class _Answer(msgspec.Struct):
 
 
 class AuditPoll(Poll[MirrorAudit]):
-    """What the newest audit found; nothing without the URL of an audit."""
+    """The findings of the newest audit; None if no audit's URL is configured."""
 
     def __init__(self, url: str | None, poll_s: float = POLL_S) -> None:
         ask = None if url is None else _Asking(url)
@@ -40,7 +40,7 @@ class AuditPoll(Poll[MirrorAudit]):
 
 
 class _Asking:
-    """Asks once, and returns the last answer if there is no new one."""
+    """Asks once, and returns the last answer if no new one arrives."""
 
     def __init__(self, url: str) -> None:
         self._url = url.rstrip("/") + NEWEST

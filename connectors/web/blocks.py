@@ -49,7 +49,7 @@ class Range:
 
     Attributes:
         low, high: Ends of the interval; the value itself without one.
-        mid: The value, 0 or more; NaN if there is none.
+        mid: The value, 0 or more; NaN if it is unknown.
         text: The value and its interval with their unit.
     """
 
@@ -149,7 +149,7 @@ Block = Chart | Table | Ranges | HeatMap | Lanes
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report: blocks, beside each other where there is room.
+    """A part of a report: blocks, beside each other on wide screens.
 
     Attributes:
         small: Whether the blocks are small multiples: many beside each other.

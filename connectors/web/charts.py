@@ -28,7 +28,7 @@ class Series:
     """One line, or one part of each bar.
 
     Attributes:
-        values: One value for each interval; None if there is nothing to measure.
+        values: One value for each interval; None if nothing was measured.
         is_limit: Whether it is a straight line to compare the others with.
         spans: Ends of the interval around each value; empty without intervals.
     """

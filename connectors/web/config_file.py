@@ -125,7 +125,7 @@ class WebConfigFile:
     log says so once.
 
     Args:
-        path: Of the file; names in it are relative to its directory.
+        path: Path of the file; names in it are relative to its directory.
 
     Raises:
         BadWebConfig: The file cannot be used.
@@ -139,7 +139,7 @@ class WebConfigFile:
         self._config = self._read()
 
     def __call__(self) -> WebConfig:
-        """Return the settings as of now; looks whether a file has changed."""
+        """Return the current settings, after checking whether a file has changed."""
         with self._lock:
             return self._newest()
 

@@ -28,9 +28,9 @@ class ClientLimits:
     """What clients may take from the server.
 
     Attributes:
-        connections: Open connections. One more closes the one that has waited longest
-            for its client, so that clients that do nothing keep nobody out. A page
-            needs one connection for a moment every two seconds.
+        connections: Open connections. One more closes the connection that has waited
+            longest for its client, so idle clients do not exclude others. A page needs
+            one connection for a moment every two seconds.
         watching: Connections, of these, for `/metrics` and `/readyz`, which those for
             pages cannot end.
         request_s: Time from a connection's start, or from a request's first byte, to
@@ -38,9 +38,9 @@ class ClientLimits:
         unread_s: Time in which a client need not read, in seconds. Slow networks take
             seconds for a part, since the system buffers much.
         read_bytes_s: Bytes that a client must read in each further second.
-        idle_s: Time after which an idle connection is closed, in seconds: longer than
-            intervals of scrapes and polls, so that no request meets a connection that
-            is just being closed.
+        idle_s: Time after which an idle connection is closed, in seconds. It is longer
+            than intervals of scrapes and polls, so that no request meets a connection
+            that is being closed.
     """
 
     connections: int = 100
@@ -179,9 +179,9 @@ class LimitedConnection(H11Protocol):
     def abort(self) -> None:
         """End the connection now, without waiting until the client has read."""
         self.is_aborted = True
-        # Otherwise the system would go on to send what it has buffered.
+        # Otherwise the system would continue to send buffered data.
         connection = self.transport.get_extra_info("socket")
-        # A connection with TLS that the client has just ended has no socket.
+        # A connection with TLS that the client has ended has no socket.
         if connection is not None:
             with suppress(OSError):
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)

@@ -1,6 +1,6 @@
 """Refuses requests while too many others are being answered.
 
-Uvicorn goes on with a request whose client is gone. So a limit of connections alone
+Uvicorn continues with a request whose client is gone. So a limit of connections alone
 does not bound the requests under way: clients that ask and leave would pile them up.
 """
 

@@ -1,7 +1,7 @@
 """What every request passes first: Host, login, and headers of the configuration.
 
-A page of another site cannot read the monitor through the browser of somebody who may:
-its name in the header Host is refused (DNS rebinding).
+A page of another site cannot read the monitor through the browser of a user with
+access: its name in the header Host is refused (DNS rebinding).
 
 Strangers cannot choose what a login costs. A bcrypt hash takes a good part of a second
 of one processor. So it is computed outside the event loop, once for a pair of user and
@@ -200,7 +200,7 @@ class Door:
         )
 
     def _is_known(self, host: str) -> bool:
-        """Whether a Host is an address, which nobody can rebind, or a known name."""
+        """Whether a Host is an address, which cannot be rebound, or a known name."""
         if (match := _HOST.fullmatch(host)) is None:
             return False
         name = (match[1] or match[2]).removesuffix(".").lower()

@@ -21,7 +21,7 @@ class PageFigure:
         key: Name of the figure in the address of a page.
         text: Returns the value as text, from the totals of a view.
         value: Returns the number by which views are sorted, from the totals of a view;
-            None if there is nothing to measure.
+            None if nothing was measured.
         grave: Whether any value but zero is a fault.
         column: Place in the table of all views; 0 if it has no column.
     """

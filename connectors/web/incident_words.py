@@ -77,7 +77,7 @@ class IncidentWords:
         others_lack: Number of further participants that lack it.
         hash: Hash of the Waku message in hexadecimal digits; empty if unknown.
         hint: Retrieval hint in hexadecimal digits; empty if unknown.
-        doubt: Why the incident may be wrong; empty if there is no such reason.
+        doubt: Why the incident may be wrong; empty without such a reason.
     """
 
     key: str

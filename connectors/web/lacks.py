@@ -62,7 +62,7 @@ class LackGroups:
         hidden: Number of further groups.
         messages: Number of messages in all groups; one with several problems counts
             once.
-        more: Whether there are more than these.
+        more: Whether more exist than these.
         overlap: Whether a message is in several groups, so that these add up to more.
     """
 
@@ -88,7 +88,7 @@ class Lacks:
         now: Messages that may still be seen to arrive.
         past: Messages that the monitor follows no longer.
         read: Number of incidents that were grouped.
-        more: Whether there are more incidents than `READ_INCIDENTS`.
+        more: Whether more exist incidents than `READ_INCIDENTS`.
     """
 
     now: LackGroups

@@ -102,7 +102,7 @@ class LastHour:
         }
 
     def _is_new(self, totals: ViewTotals) -> bool:
-        """Whether a view began within the hour: before it, there was nothing."""
+        """Whether a view began within the hour, so that it has no earlier figures."""
         first_ms = totals.first_event_ms
         return first_ms is None or first_ms >= self.begin_ms
 

@@ -34,7 +34,7 @@ class Lookups:
 
     A request waits `patience_s` seconds for its turn. Every method raises `HistoryBusy`
     if too many other requests wait, and `HistoryUnreadable` if the history is missing
-    or damaged. Of a kind of view of which nothing is stored, nothing is found.
+    or damaged. If nothing is stored of a kind of view, the result is empty.
     """
 
     def __init__(self, sources: Sources, patience_s: float = _PATIENCE_S) -> None:

@@ -77,7 +77,7 @@ class PageQuery:
         place: Any,
         place_of: Callable[[Entry], Any],
     ) -> tuple[Sequence[Entry], bool]:
-        """Return the entries of the page, and whether there are more.
+        """Return the entries of the page, and whether more exist.
 
         The entries are in the order of their places.
         """
@@ -129,8 +129,8 @@ class ListedIncident(NamedTuple):
     """The place of an incident in the list, in a form for addresses.
 
     Attributes:
-        message_id: Id of the message. A long id is not sent on as a whole: others that
-            begin alike may then be left out.
+        message_id: Id of the message. A long id is not sent completely: others with the
+            same beginning may then be omitted.
         begin: Begin of a long channel id, in case that the channel ends meanwhile.
     """
 

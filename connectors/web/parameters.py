@@ -1,8 +1,8 @@
 """Query parameters of pages and API: dataclasses, whose fields they are.
 
-The types of the fields say what is allowed, in the API's description as well. A value
-that is not allowed is a `WrongParameter`, a name that the API does not know an
-`UnknownParameter`; a view that is named but does not exist is a `NoChannel`.
+The types of the fields define the allowed values, also in the API's description. A
+value that is not allowed is a `WrongParameter`, and an unknown name an
+`UnknownParameter`. A named view that does not exist is a `NoChannel`.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def views_of(request: Request, snapshot: Snapshot) -> Views[Any]:
     """Return the views of the kind that a path names; if it names none, those at root.
 
     Raises:
-        HTTPException: There is no such kind.
+        HTTPException: No such kind exists.
     """
     prefix = request.path_params.get("prefix")
     for views in snapshot.views.values():

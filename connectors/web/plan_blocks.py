@@ -31,7 +31,7 @@ class PlanBlocks(NamedTuple):
     link: Callable[[str], str] | None = None
 
     def lead(self) -> Iterator[str]:
-        """Yield what matters most, a sentence each; nothing without a forecast."""
+        """Yield the most important results, a sentence each, if a forecast exists."""
         total, plan = self.plan.total, self.plan
         if total is None:
             return

@@ -51,7 +51,7 @@ class UnknownParameter(Refusal):
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
         some = f"known are {', '.join(known)}" if known else "this address has none"
-        super().__init__(f"there is no parameter {words.short(name)}: {some}")
+        super().__init__(f"no parameter has the name {words.short(name)}: {some}")
 
 
 class WrongParameter(Refusal):

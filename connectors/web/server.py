@@ -28,9 +28,11 @@ _STOP_SECONDS = 2
 less."""
 
 _SWITCH_S = 0.0005
-"""Longest time for which Python lets a thread compute while others wait, in seconds.
-The event loop waits so long for each thread that makes a page, at each of its calls to
-the system; with Python's 5 ms a crowd of clients made it wait for a minute."""
+"""Maximum time for which a thread computes while others wait, seconds.
+
+The event loop waits this long for each thread that makes a page, at each of its system
+calls. With Python's 5 ms, a crowd of clients made it wait for a minute.
+"""
 
 _REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
 """Address of a server on this machine that listens on all addresses."""

@@ -72,7 +72,7 @@ class StoredViews(Protocol):
 
 
 class TraceQuestion(NamedTuple):
-    """Which message is to be traced.
+    """The message to trace.
 
     Attributes:
         prefix: That of the kind of view.

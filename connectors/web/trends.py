@@ -64,7 +64,7 @@ class Growth(Counter[str | tuple[str, int]]):
         return Histogram([self[field, n] for n in range(len(BUCKETS_MS) + 1)])
 
     def is_below(self, other: Growth) -> bool:
-        """Whether a figure is less than in the other: then counting began anew."""
+        """Whether a figure is smaller than the other, so that counting restarted."""
         return any(self[key] < count for key, count in other.items())
 
 
@@ -163,7 +163,7 @@ def trend(
     """Return the trend of rows whose minutes begin in [begin_ms, end_ms), Unix ms.
 
     Rows are in order of time. Figures before the first row are None if they are
-    unknown. There is a whole number of intervals.
+    unknown. The number of intervals is whole.
     """
     growth: list[Growth | None] = [Growth() for _ in range(begin_ms, end_ms, step_ms)]
     for row in rows:

@@ -167,7 +167,7 @@ def _participants() -> list[Panel]:
             "Greatest share of the budget that one participant has used in the "
             "current epoch, in the ten channels with most. From the dashed line on an "
             "alert fires; Waku rejects what goes beyond the budget. A lower bound: "
-            "nobody knows who answers repair requests.",
+            "the sender of an answer to a repair request is unknown.",
             _greatest("sds_epoch_budget_used_ratio", epoch="current"),
             unit="percentunit",
             limits=colours.line_at(BUDGET_NEARLY_SPENT),
@@ -322,8 +322,8 @@ def _segments() -> list[Panel]:
         lines(
             "Begun and not complete",
             "Segmented messages begun per step of the graph, and those whose segments "
-            "are awaited now. A number that stays high is large messages, or segments "
-            "that are lost.",
+            "are awaited now. If the number stays high, messages are large, or "
+            "segments are lost.",
             per_step("sds_segmented_messages_total", CHANNELS, "begun"),
             sums("sds_segmented_messages_open", CHANNELS, "open"),
         ),
@@ -351,8 +351,8 @@ def _segments() -> list[Panel]:
             "Contradicting segments",
             "Segments per step of the graph that contradict earlier ones of their "
             "message in its length or in the number of segments, or that are a whole "
-            "payload with another hash. Above 0, a client is broken or somebody sends "
-            "false segments.",
+            "payload with another hash. Above 0, a client is broken or a participant "
+            "sends false segments.",
             per_step("sds_segments_disagreeing_total", CHANNELS, "segments"),
             bars=True,
         ),

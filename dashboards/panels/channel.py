@@ -116,7 +116,7 @@ def _excused() -> Panel:
 def _verdict() -> Panel:
     return states(
         "Verdict",
-        "Which verdict held when. Blind means that the taps missed records: what "
+        "The verdict at each time. Blind means that the taps missed records: what "
         "other panels show for that time may be the tap's fault.",
         Query(queries.named(queries.trouble(CHANNEL), CHANNEL), "{{name}}"),
         colours.verdict_mappings(),
@@ -152,9 +152,9 @@ def _acknowledgement() -> list[Panel]:
         ),
         lines(
             "Messages by end",
-            "Messages per second whose fate was settled. Unacknowledged: nobody "
-            "acknowledged them although others wrote. Unwitnessed: nobody else wrote, "
-            "which is no fault.",
+            "Messages per second whose outcome was decided. Unacknowledged: no "
+            "participant acknowledged them although others wrote. Unwitnessed: no "
+            "other participant wrote, which is no fault.",
             per_second("sds_messages_acknowledged_in_time_total", CHANNEL, "in time"),
             per_second("sds_messages_unacknowledged_total", CHANNEL, "unacknowledged"),
             per_second("sds_messages_unwitnessed_total", CHANNEL, "unwitnessed"),
@@ -163,9 +163,9 @@ def _acknowledgement() -> list[Panel]:
         ),
         lines(
             "Acknowledged in time",
-            "Share of messages acknowledged in time, of those that somebody could "
-            "have acknowledged, and this channel's objective. Below it the error "
-            "budget is being spent too fast.",
+            "Share of messages acknowledged in time, of those that others could have "
+            "acknowledged, and this channel's SLO. Below it the error budget is being "
+            "spent too fast.",
             Query(queries.acknowledged(CHANNEL, window="1h"), "last hour"),
             Query(queries.acknowledged(CHANNEL), "now"),
             Query(queries.objective("acknowledgement", CHANNEL), "objective"),
@@ -188,7 +188,7 @@ def _delivery() -> list[Panel]:
             "Deliveries by outcome",
             "Pairs of a message and a participant per second. Recovered: it lacked "
             "the message at first. Lost: it still lacked it after five minutes. "
-            "Retracted: it got it after that.",
+            "Retracted: it received the message later.",
             per_second("sds_deliveries_total", CHANNEL, "{{outcome}}"),
             per_second("sds_delivery_losses_retracted_total", CHANNEL, "retracted"),
             unit="ops",
@@ -196,8 +196,8 @@ def _delivery() -> list[Panel]:
         lines(
             "Eventual delivery",
             "Share of deliveries that were not lost in the end, and this channel's "
-            "objective. Below it the error budget is being spent too fast. Can pass "
-            "100 % when an older loss is retracted.",
+            "SLO. Below it the error budget is being spent too fast. Can pass 100 % "
+            "when an older loss is retracted.",
             Query(queries.delivered(CHANNEL, window="1h"), "last hour"),
             Query(queries.delivered(CHANNEL), "now"),
             Query(queries.objective("delivery", CHANNEL), "objective"),
@@ -207,7 +207,7 @@ def _delivery() -> list[Panel]:
             "Delivery recovery time",
             "From the first frame that showed a participant lacking a message to the "
             "first that showed it had it. Long times mean that repair or Store "
-            "queries work slowly. Empty if nobody lacked anything.",
+            "queries work slowly. Empty if no participant lacked anything.",
             *quantiles("sds_delivery_recovery_seconds", CHANNEL),
             unit="s",
         ),
@@ -219,9 +219,10 @@ def _gaps() -> list[Panel]:
         lines(
             "Gaps by outcome",
             "Messages that others referred to before any tap had seen them, per step "
-            "of the graph. Late and repaired are healed; lost: nobody but the sender "
-            "has shown it; tap_gap: others had it, only the tap missed it, so look at "
-            "the tap. Losses are found five minutes after the fact.",
+            "of the graph. Late and repaired: the message arrived after all. Lost: "
+            "only its sender has shown it. tap_gap: others had it and only the tap "
+            "missed it, so check the tap. Losses are found five minutes after the "
+            "fact.",
             per_step("sds_dependency_gaps_closed_total", CHANNEL, "{{outcome}}"),
             per_step("sds_dependency_losses_retracted_total", CHANNEL, "retracted"),
             bars=True,
@@ -236,7 +237,7 @@ def _gaps() -> list[Panel]:
         lines(
             "Gap duration",
             "How long the gaps that were filled stood open, from the first naming to "
-            "the first copy. Empty if there were none.",
+            "the first copy. Empty if none was sent.",
             *quantiles("sds_dependency_gap_seconds", CHANNEL),
             unit="s",
         ),
@@ -257,8 +258,8 @@ def _repair() -> list[Panel]:
         ),
         lines(
             "Repair episodes",
-            "Repair episodes per second by outcome. Expired: nobody answered, because "
-            "nobody has the message or those who have it are away.",
+            "Repair episodes per second by outcome. Expired: no participant answered, "
+            "because none has the message or those with it are offline.",
             per_second("sds_repair_episodes_total", CHANNEL, "{{outcome}}"),
             unit="ops",
             stacked=True,
@@ -333,11 +334,11 @@ def _traffic() -> list[Panel]:
         ),
         lines(
             "Trouble with ids and memory",
-            "Per step of the graph: frames that reuse a known message id for "
-            "something else (ids that are hashes of the text alone do that), and "
-            "entries pushed out of the monitor's memory before their time (the "
-            "channel is too busy for it; its figures are then too low). What the "
-            "limits on the cost of a frame left out: somebody sends hostile frames.",
+            "Per step of the graph: frames that reuse a known message id for another "
+            "message, for example if ids are hashes of the text alone. Entries that "
+            "left the monitor's memory early: the channel is too busy for it, and its "
+            "figures are then too low. What the limits on the cost of a frame "
+            "dropped: a participant sends hostile frames.",
             per_step("sds_message_id_collisions_total", CHANNEL, "id collisions"),
             per_step("sds_remembered_evicted_total", CHANNEL, "evicted"),
             per_step("sds_left_out_total", CHANNEL, "left out: {{reason}}"),

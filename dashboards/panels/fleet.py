@@ -46,8 +46,8 @@ def _is_all_well() -> Panel:
         "Is everything fine?",
         "The one number: fine as long as no channel that is not muted is failing or "
         "blind, one has a verdict, Kafka answers, the monitor runs, and its figures "
-        "are at most a minute old. 'No figures' is as bad as 'Look below': nobody is "
-        "watching then.",
+        "are at most a minute old. 'No figures' is as bad as 'Look below': no monitor "
+        "is watching then.",
         answer,
         width=6,
         mappings=colours.texts(
@@ -67,7 +67,7 @@ def _verdicts() -> Panel:
         "How many channels have each verdict now, over the last ten minutes. Failing: "
         "messages were lost, or too many not acknowledged in time. Blind: the taps "
         "miss records, so these channels cannot be judged. Degraded: it recovers. "
-        "Quiet: nobody writes, which is no fault.",
+        "Quiet: no participant writes, which is no fault.",
         *_verdict_counts(),
         width=14,
         absent="no figures",
@@ -85,7 +85,7 @@ def _muted() -> Panel:
     return figure(
         "Muted channels",
         "Channels that an operator has silenced for now in the channel table. They "
-        "raise no alert and are left out of 'Is everything fine?'.",
+        "raise no alert and are not counted in 'Is everything fine?'.",
         queries.or_else(f"count({muted} > time())"),
         steps=((None, colours.NEUTRAL), (1, colours.WARNING)),
     )
@@ -96,8 +96,8 @@ def _figures() -> list[Panel]:
     return [
         figure(
             "Messages lost",
-            "Messages that others refer to and that only their sender showed to have, "
-            "less those that arrived later. In the chosen range; anything above 0 is "
+            "Messages that only their sender has shown although others refer to them, "
+            "minus those that arrived later. In the chosen range; anything above 0 is "
             "worth a look.",
             queries.or_else(queries.lost_messages(JOB)),
             steps=colours.ANY_IS_BAD,
@@ -114,16 +114,16 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Unacknowledged",
-            "Messages that nobody acknowledged within two minutes although others had "
-            "written since. In the chosen range.",
+            "Messages that no participant acknowledged within two minutes although "
+            "others had written since. In the chosen range.",
             queries.or_else(unacknowledged),
             steps=colours.ANY_IS_SUSPECT,
         ),
         figure(
             "Eventual delivery",
             "Share of deliveries that were not lost in the end, all channels "
-            "together, in the chosen range. Green from the default objective on; a "
-            "channel's own objective is on its dashboard.",
+            "together, in the chosen range. Green if the default SLO is met; a "
+            "channel's own SLO is on its dashboard.",
             queries.delivered(JOB, window=RANGE),
             unit="percentunit",
             steps=_DELIVERY,
@@ -131,9 +131,9 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Acknowledged in time",
-            "Share of messages acknowledged within two minutes, of those that "
-            "somebody could have acknowledged, all channels together, in the chosen "
-            "range. Green from the default objective on.",
+            "Share of messages acknowledged within two minutes, of those that others "
+            "could have acknowledged, all channels together, in the chosen range. "
+            "Green from the default objective on.",
             queries.acknowledged(JOB, window=RANGE),
             unit="percentunit",
             steps=_ACKNOWLEDGEMENT,
@@ -142,7 +142,7 @@ def _figures() -> list[Panel]:
         figure(
             "Messages",
             "Distinct content messages per second now, all channels together. 0 is no "
-            "fault if nobody writes.",
+            "fault if no participant writes.",
             queries.rate("sds_messages_total", JOB),
             unit="mps",
             absent="no figures",
@@ -160,10 +160,10 @@ def _worst_channels() -> Panel:
         "Channels, worst first",
         "Every channel with a label of its own, the most troubled first. The name "
         "leads to the channel's dashboard, the id to its status page with the message "
-        "ids. Counts are of the chosen range. From 100 % of its delivery budget on, "
-        "more deliveries failed in the range than the channel's objective allows. "
-        "Channels beyond the label budget are summed as 'other', which has no verdict "
-        "and is not here.",
+        "ids. Counts are of the chosen range. From 100 % of its error budget on, more "
+        "deliveries failed in the range than the channel's SLO allows. Channels "
+        "beyond the label budget are summed as 'other', which has no verdict and is "
+        "not here.",
         Column(
             "Verdict",
             queries.named(queries.trouble(JOB), JOB),
@@ -247,10 +247,10 @@ def _over_time() -> list[Panel]:
         ),
         lines(
             "Eventual delivery against the default objective",
-            "Share of deliveries that were not lost in the end, over the last hour, "
-            "and the default objective. Below the line the error budget is being "
-            "spent faster than it comes in. It can pass 100 % when a loss from before "
-            "that hour is retracted.",
+            "Share of deliveries that were not lost, over the last hour, and the "
+            "default SLO. Below the line the error budget is being spent faster than "
+            "it comes in. It can pass 100 % when a loss from before that hour is "
+            "retracted.",
             Query(queries.delivered(JOB, window="1h"), "last hour"),
             Query(queries.delivered(JOB), "now"),
             unit="percentunit",
@@ -260,9 +260,8 @@ def _over_time() -> list[Panel]:
         ),
         lines(
             "Acknowledged in time against the default objective",
-            f"Share of messages acknowledged within {deadline_s} s, of those "
-            "that somebody could have acknowledged, over the last hour, and the "
-            "default objective.",
+            f"Share of messages acknowledged within {deadline_s} s, of those that "
+            "others could have acknowledged, over the last hour, and the default SLO.",
             Query(queries.acknowledged(JOB, window="1h"), "last hour"),
             Query(queries.acknowledged(JOB), "now"),
             unit="percentunit",

@@ -174,7 +174,7 @@ def _acknowledgement() -> list[Panel]:
             "Addressed and in flight",
             "Pairs of a message and a receiver: addressed per step, and those whose "
             "deadline has not passed. In flight that grows while the traffic does "
-            "not: receivers are away.",
+            "not: receivers are offline.",
             per_step("mvds_addressed_total", CHANNELS, "addressed"),
             now("mvds_in_flight", CHANNELS, "in flight in {{channel}}"),
         ),
@@ -186,8 +186,7 @@ def _exchange() -> list[Panel]:
         lines(
             "Records by type",
             "ACK, OFFER, REQUEST and MESSAGE records per second. In interactive mode "
-            "offers come first; in batch mode there are messages and acknowledgements "
-            "alone.",
+            "offers come first; batch mode has only messages and acknowledgements.",
             per_second("mvds_records_total", CHANNELS, "{{type}}"),
             unit="ops",
             stacked=True,
@@ -288,8 +287,8 @@ def _table() -> Panel:
 def _memory() -> list[Panel]:
     return [
         lines(
-            "Left out by limits",
-            "Records and messages per step that limits of the monitor leave out, by "
+            "Dropped by limits",
+            "Records and messages per step that limits of the monitor drop, by "
             "reason: peers or pairs of one id, groups. Large groups or hostile "
             "traffic reach them.",
             per_step("mvds_left_out_total", JOB, "{{reason}}"),

@@ -55,15 +55,15 @@ def _mirror_figures() -> list[Panel]:
         ),
         _of_mirrors(
             "Refused by Kafka",
-            "Records that Kafka refuses, in the chosen range: given up for good, for "
-            "example because they are too large.",
+            "Records that Kafka refuses, in the chosen range: dropped permanently, "
+            "for example because they are too large.",
             queries.counted("sds_mirror_refused_total", _ANY),
             steps=colours.ANY_IS_BAD,
         ),
         _of_mirrors(
             "Last number",
             "Last number that each mirror gave to a frame. It must never fall: the "
-            "monitor counts its holes as missing records.",
+            "monitor counts gaps in them as missing records.",
             now("sds_mirror_last_seq", _ANY, "{{instance}}"),
         ),
     ]
@@ -91,14 +91,14 @@ def _mirror_charts() -> list[Panel]:
             "Probable losses by cause",
             "Times per step of the graph that messages were probably lost. full_page: "
             "the node's cache overflowed, so poll it more often; unreachable and "
-            "resubscribed: the node was away.",
+            "resubscribed: the node was unavailable.",
             per_step("sds_mirror_probable_losses_total", _ANY, "{{cause}}"),
             bars=True,
         ),
         lines(
             "Written to Kafka",
-            "Frames per second that Kafka acknowledged, and writes that it did not "
-            "and that are repeated. Failures that go on fill the spool.",
+            "Frames per second that Kafka acknowledged, and writes without an "
+            "acknowledgement, which are repeated. Lasting failures fill the spool.",
             per_second("sds_mirror_written_total", _ANY, "written"),
             per_second("sds_mirror_kafka_failures_total", _ANY, "failures"),
             unit="wps",
@@ -132,8 +132,8 @@ def audits() -> list[Panel]:
         ),
         _of_audits(
             "Missing there",
-            "Messages that the mirror has and the other side lacks. Of a store some "
-            "are normal: it refuses messages that are older than 20 s.",
+            "Messages that the mirror has and the other side lacks. A store has some "
+            "in normal operation: it refuses messages that are older than 20 s.",
             queries.total("sds_audit_missing_messages", _ANY, side="there"),
         ),
         _of_audits(
@@ -230,8 +230,8 @@ def nodes() -> list[Panel]:
         ),
         lines(
             "Store not swept",
-            "How far behind the present each node's store is mirrored. It must stay "
-            "at a few sweep intervals; if it grows the sweep hangs.",
+            "Lag of the mirror behind each node's store. It must stay at a few sweep "
+            "intervals; if it grows the sweep hangs.",
             Query(f"time() - {swept}", "{{node}}"),
             unit="s",
             width=4,

@@ -67,8 +67,8 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Records behind",
-            "Records in the topic that are not read yet. It must come back to about "
-            "0; if it only grows, the monitor never catches up.",
+            "Records in the topic that are not read yet. It must return to about 0. "
+            "If it only grows, the monitor never catches up.",
             queries.greatest("sds_monitor_records_behind", JOB),
             absent="no figures",
         ),

@@ -43,7 +43,8 @@ def _figures() -> list[Panel]:
         figure(
             "For received",
             "Share of requests for a message that the requester's own filter already "
-            "holds, in the chosen range: wasted. js 0.0.8 asks so for one in five.",
+            "holds, in the chosen range: wasted. js 0.0.8 does so for one request in "
+            "five.",
             queries.share(
                 queries.in_range("sds_repair_requests_for_received_total", CHANNELS),
                 queries.in_range("sds_repair_requests_total", CHANNELS),
@@ -53,7 +54,7 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Expired",
-            "Share of repair episodes that nobody answered, in the chosen range. Red "
+            "Share of repair episodes without an answer, in the chosen range. Red "
             "from the limit of the alert on.",
             _expired(),
             unit="percentunit",
@@ -98,16 +99,16 @@ def _answers() -> list[Panel]:
         lines(
             "Episodes by outcome",
             "Repair episodes per second. Answered: the message was broadcast again in "
-            "time. Expired: nobody answered within the repair window.",
+            "time. Expired: no participant answered within the repair window.",
             per_second("sds_repair_episodes_total", CHANNELS, "{{outcome}}"),
             unit="ops",
             stacked=True,
         ),
         heat(
             "Response time over time",
-            "From an episode's first request to its answer: how many took how long. A "
-            "band at 5 to 6 s is mostly the sender itself; later answers come from "
-            "others, when it is away.",
+            "Number of episodes by time from the first request to the answer. A band "
+            "at 5 to 6 s is mostly the sender itself; later answers come from others, "
+            "when it is offline.",
             queries.bucket_counts("sds_repair_response_seconds", CHANNELS),
             unit="s",
         ),

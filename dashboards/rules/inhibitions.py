@@ -35,7 +35,7 @@ INHIBITIONS = (
         ('alertname="SdsMonitorKafkaAway"',),
         ('alertname=~"SdsMonitorStopped|SdsMonitorBehind"',),
         ("job",),
-        "The job has nothing to read while Kafka is away.",
+        "The job has nothing to read while Kafka is unavailable.",
     ),
     Inhibition(
         ('severity="critical"',),

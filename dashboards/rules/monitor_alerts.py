@@ -109,8 +109,8 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.WARNING,
         f"{lost} > 0",
         "Kafka removed records before the monitor had read them.",
-        '{{ printf "%.0f" $value }} records given up in the last '
-        f"{LIFE(at.RECORDS_LOST_WINDOW)}: the figures have a hole.",
+        '{{ printf "%.0f" $value }} records dropped in the last '
+        f"{LIFE(at.RECORDS_LOST_WINDOW)}: the figures have a gap.",
     )
     pending = "sds_monitor_history_pending"
     grown = growth(pending, at.HISTORY_WINDOW, pace, may_fall=True)

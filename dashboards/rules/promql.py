@@ -63,7 +63,7 @@ def growth(
     The figure is compared with its last value before the window. A series that began
     within the window is compared with 0 if its subject is new. It is compared with its
     own lowest value if only the series is new: the first scrape of a monitor, or a
-    channel that got a label. A counter that began anew is also compared with its lowest
+    channel that got a label. A counter that restarted is also compared with its lowest
     value.
 
     Args:

@@ -1,8 +1,8 @@
 """Recording rules: the events behind the objectives, in slices and longer windows.
 
-Deliveries and acknowledgements are counted in slices. Of a slice in which failures were
-excused, at most as many failures count as are not: traffic that a tap missed must not
-look like loss, and one short hole must not silence a channel for three days.
+Deliveries and acknowledgements are counted in slices. A slice in which failures were
+excused counts at most as many failures as successes: traffic that a tap missed must not
+look like loss, and one short capture gap must not silence a channel for three days.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ class AuditResult(NamedTuple):
 
     Attributes:
         other: Name of the other side, as the operator entered it.
-        start_ns, end_ns: Compared range of senders' times, Unix ns, from inclusive to
-            exclusive.
+        start_ns, end_ns: Range of senders' times that is compared, Unix ns, from
+            inclusive to exclusive.
         here: Messages of these times in the mirror.
         there: Messages of these times at the other side.
         missing_here: Messages that only the other side has, in order of time.

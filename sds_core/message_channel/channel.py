@@ -264,7 +264,7 @@ class MessageChannel(ParticipantView):
         return self._swept(self._sweeps.outgoing, Call.SWEEP_OUTGOING, now_ms)
 
     def sweep_repairs(self, now_ms: int) -> Step:
-        """Broadcast messages that others requested and that nobody has sent since.
+        """Broadcast requested messages that no other participant has sent.
 
         SDS-R guide, "Incoming Repair Request Buffer Sweep".
         """

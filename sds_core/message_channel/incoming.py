@@ -68,7 +68,7 @@ class IncomingBuffer:
         missing: messages that were named but not received, in order of the first
             naming.
         circles_due_ms: when to search for messages that wait for each other, Unix ms.
-        lost: ids that were given up; dependencies on them count as met.
+        lost: ids that were dropped; dependencies on them count as met.
         received: number of messages that arrived.
     """
 

@@ -321,7 +321,7 @@ class RepairResponses:
 
     @property
     def next_ms(self) -> float:
-        """When the next answer is due, Unix ms; inf if there is none."""
+        """When the next answer is due, Unix ms; inf if none exists."""
         first = self._due_ms.first()
         return inf if first is None else first[0]
 

@@ -71,5 +71,5 @@ class SizedDict(MutableMapping[str, V]):
         return next(iter(self._entries))
 
     def is_over(self, limit: int, limit_bytes: int) -> bool:
-        """Return whether there are more entries or bytes than this."""
+        """Return whether more exist entries or bytes than this."""
         return len(self._entries) > limit or self.size_bytes > limit_bytes

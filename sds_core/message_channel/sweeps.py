@@ -88,7 +88,7 @@ class Sweeps(Behaviour):
         )
 
     def resume(self, now_ms: int) -> bool:
-        """Subtract the time since the last call; returns whether there was any."""
+        """Subtract the time since the last call; returns whether any has passed."""
         off_ms = self._uptime.off_ms(now_ms)
         if off_ms:
             self._incoming.put_off(off_ms)

@@ -72,9 +72,9 @@ class Packer:
         return True
 
 
-# Records that only the next payload to a peer contains. Acknowledgements are not part
-# of the state (2/MVDS, "State"). Nor are ephemeral messages: because nobody
-# acknowledges them, they would be sent forever.
+# Records that only the next payload to a peer contains. Acknowledgements and ephemeral
+# messages are not part of the state (2/MVDS, "State"): without acknowledgements, they
+# would be sent forever.
 
 
 class Outbox:

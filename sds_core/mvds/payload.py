@@ -1,7 +1,7 @@
 """Bytes <-> Payload: the wire format of MVDS.
 
-Two field numberings are in use: that of the specification (5001 and up), which is
-written, and that of vacp2p/mvds (1 and up), which can be read too. Tags of the former
+Two field numberings are in use: that of the specification (5001 and up) and that of
+vacp2p/mvds (1 and up). Only the former is written; both can be read. Tags of the former
 have three bytes, those of the latter one, so the first byte of a value identifies the
 numbering.
 

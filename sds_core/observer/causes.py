@@ -51,7 +51,7 @@ class Cause(NamedTuple):
         """Return the sentence, without an end.
 
         Args:
-            shown: Returns a name as it is to be displayed.
+            shown: Returns a name in the form in which it is displayed.
         """
         return self.text.format(*map(shown, self.names))
 

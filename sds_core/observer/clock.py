@@ -19,7 +19,7 @@ NOTABLE_MS = 5_000
 """Difference above which it is reported: the time between two heartbeats."""
 
 WRONG_MS = 30_000
-"""Difference above which an alert fires: half of that which makes dead letters."""
+"""Difference above which an alert fires: half of the dead letters' limit."""
 
 _CALM = 0.8
 """Part of a limit below which a difference must fall before it counts as normal."""

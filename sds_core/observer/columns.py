@@ -223,7 +223,7 @@ def pack_ints(values: Sequence[int] | Column, *, signed: bool = False) -> bytes:
         signed: Whether values may be negative.
 
     Returns:
-        Empty if there are no values; otherwise the code of the width (1 byte), the
+        Empty without values; otherwise the code of the width (1 byte), the
         least value (8 bytes, little-endian) and the differences, shape (n,).
     """
     if not len(values):
@@ -258,8 +258,8 @@ def pack_steps(values: Sequence[int] | Column) -> bytes:
         values: Integers in [-2**62, 2**62).
 
     Returns:
-        Empty if there are no values; otherwise the first value (8 bytes,
-        little-endian), then the steps, packed by `pack_ints`.
+        Empty without values; otherwise the first value (8 bytes,
+        little-endian), then the steps, encoded by `pack_ints`.
     """
     if not len(values):
         return b""

@@ -35,7 +35,7 @@ class Deadlines:
     """
 
     next_at: int
-    """The earliest deadline, Unix ms; `NEVER` if there is none."""
+    """The earliest deadline, Unix ms; `NEVER` if none exists."""
     # Deadline, kind, key and -1; or deadline, kind, `_BEFORE_KEYS`, and the list whose
     # last entries have this deadline.
     _heap: list[tuple[int, Due, int, int]]
@@ -97,7 +97,7 @@ class Deadlines:
 
     @property
     def next_ms(self) -> int | None:
-        """The earliest deadline, Unix ms; None if there is none."""
+        """The earliest deadline, Unix ms; None if none exists."""
         return self._heap[0][0] if self._heap else None
 
 

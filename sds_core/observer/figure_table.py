@@ -273,9 +273,9 @@ class FigureTable(Generic[Totals]):
             if missing := [one for one in fields if not hasattr(self.totals, one)]:
                 raise FigureError(name, f"the totals have no {missing[0]}")
             if entry.group and entry.group not in self.groups:
-                raise FigureError(name, f"there is no group {entry.group}")
+                raise FigureError(name, f"no group has the name {entry.group}")
             if entry.line is not None and entry.line.chart not in charts:
-                raise FigureError(name, f"there is no chart {entry.line.chart}")
+                raise FigureError(name, f"no chart has the name {entry.line.chart}")
             if isinstance(entry, Figure):
                 _check_figure(entry)
         followed = {one.field for one in self.figures if one.report or one.history}

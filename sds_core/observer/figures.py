@@ -223,8 +223,7 @@ class Share:
         help: One sentence that explains the share.
         part: Fields of the totals whose sum is the part.
         rest: Fields whose sum is the whole without the part.
-        retracted: Fields that count events that `rest` contains, but that proved to
-            belong to the part.
+        retracted: Fields that count events in `rest` that proved to belong to the part.
         group: Heading of the page's group.
         heading: Name on the page.
         more_is_better: Whether a larger share is better.

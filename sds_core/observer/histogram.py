@@ -82,7 +82,7 @@ def nearest_rank(count: int, percent: int) -> int:
 
 
 def exact_percentiles(durations_ms: Sequence[int]) -> dict[str, int | None]:
-    """`PERCENTILES` of durations in milliseconds, in any order; None if there are none.
+    """`PERCENTILES` of durations in milliseconds, in any order; None if none exists.
 
     They have the names of `Histogram.percentiles`.
     """

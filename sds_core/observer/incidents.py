@@ -58,7 +58,7 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
         named_by: Participants whose causal history named a lost message.
         waku_hash: Waku message hash of its first copy, 32 bytes; empty if no tap saw
             the message or the tap reported no hash.
-        hint: Retrieval hint from a causal history; empty if there is none.
+        hint: Retrieval hint from a causal history; empty if none exists.
         lacking_others: Minimum number of further participants known to lack it:
             `lacking` names the first `MOST_LACKING`.
     """

@@ -32,8 +32,8 @@ class Journal:
     Attributes:
         keys: Fingerprints of the watched messages.
         copy: How the view classified the last frame.
-        is_first: Whether that frame was composed at about the time when it was seen:
-            then its sender lacked the messages that its filter does not hold.
+        is_first: Whether that frame was composed shortly before its time: then its
+            sender lacked the messages that its filter does not hold.
     """
 
     def __init__(self, keys: set[int]) -> None:

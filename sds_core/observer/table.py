@@ -165,7 +165,7 @@ class Table(Generic[Entry]):
         return self._rows - self._first - len(self._gone) + len(self._added)
 
     def __contains__(self, key: int) -> bool:
-        """Whether there is an entry with this key."""
+        """Whether an entry with this key exists."""
         return self._row(key) >= 0 or key in self._added
 
     def __getitem__(self, key: int) -> Entry:
@@ -182,7 +182,7 @@ class Table(Generic[Entry]):
         self._added[key] = entry
 
     def get(self, key: int) -> Entry | None:
-        """The entry with this key; None if there is none."""
+        """The entry with this key; None if none exists."""
         row: int = self._row(key)
         if row < 0:
             return self._added.get(key) if self._added else None
@@ -203,18 +203,18 @@ class Table(Generic[Entry]):
         return self._opened(self._cells[0, row], row)
 
     def pop(self, key: int) -> Entry | None:
-        """Remove and return the entry with this key; None if there is none."""
+        """Remove and return the entry with this key; None if none exists."""
         entry = self.get(key)
         if entry is not None:
             self.remove(key)
         return entry
 
     def __delitem__(self, key: int) -> None:
-        """Remove the entry with this key, if there is one."""
+        """Remove the entry with this key, if it exists."""
         self.remove(key)
 
     def remove(self, key: int) -> None:
-        """Remove the entry with this key, if there is one."""
+        """Remove the entry with this key, if it exists."""
         if self._added and self._added.pop(key, None) is not None:
             return
         row: int = self._row(key)

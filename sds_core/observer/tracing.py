@@ -165,7 +165,7 @@ class Evidence(msgspec.Struct, frozen=True):
         people: Participants, in order of appearance, the sender first.
         incidents: Incidents of the message, each in its current form.
         conclusions: In order of time.
-        summary: The most important conclusion; None if there is none.
+        summary: The most important conclusion; None if none exists.
         unknown: What cannot be known, as sentences and participants that follow.
         observers: Taps that showed the channel.
     """

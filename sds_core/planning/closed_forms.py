@@ -151,7 +151,7 @@ def steady_ids(plan: ChannelPlan) -> Floats:
 
 
 def false_acknowledgement_rate(plan: ChannelPlan) -> float:
-    """Return the probability that filters acknowledge an id that nobody received.
+    """Return the probability that filters acknowledge an id without a receiver.
 
     Filters of a channel hold nearly the same ids and have the same size, so an id is a
     false positive in all of them or in none. So enough filters of others acknowledge it

@@ -162,7 +162,7 @@ class Inward:
         self._ephemerals = dict.fromkeys(ephemerals)
 
     def _read(self, arrived: Arrived) -> Frame | None:
-        """Return the frame of a message; None if there is none for this channel."""
+        """Return the frame of a message; None if it has none for this channel."""
         if arrived.message.content_topic != self._content_topic:
             return None
         try:

@@ -63,7 +63,7 @@ class Limits:
             goes.
         missing: Missing messages that SDS tracks; the oldest counts as lost.
         hashes_per_query: Missing messages that one query names.
-        pages_per_query, page_size: Of the query on connect.
+        pages_per_query, page_size: Limits of the query on connect.
     """
 
     messages: int = 1_000

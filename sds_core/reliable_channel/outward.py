@@ -281,7 +281,7 @@ class Outward:
             self._content_topic,
             now_ms * _NS_PER_MS,
             meta=self._meta,
-            # Stores do not keep ephemeral messages, which nobody fetches later.
+            # Stores do not keep ephemeral messages, which no participant fetches later.
             ephemeral=queued.cause is Cause.EPHEMERAL,
         )
         message_hash = message.hash_on(self._pubsub_topic)

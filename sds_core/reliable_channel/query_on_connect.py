@@ -107,7 +107,7 @@ class QueryOnConnect:
         Args:
             found_channel: Whether the page has a message of another participant of this
                 channel with a causal history.
-            has_next: Whether there is a next page.
+            has_next: Whether a next page exists.
         """
         if self.state.range is None:
             return False

@@ -28,7 +28,7 @@ Count = Annotated[int, Meta(ge=1, le=100_000)]
 
 
 class Span(Table, frozen=True, kw_only=True):
-    """A period of the simulation: from `from_s` to just before `until_s`."""
+    """A period of the simulation, including `from_s` and excluding `until_s`."""
 
     from_s: Seconds
     until_s: PositiveSeconds
@@ -200,9 +200,8 @@ class Absences(Table, frozen=True, kw_only=True):
         share: share of the participants.
         mean_present_s: mean of the time until one leaves.
         mean_away_s: mean of the time until it is back.
-        lengths: distribution of these times: `exponential`, or `regular`, which means
-            that they always equal the mean, except that part of the first presence is
-            random.
+        lengths: distribution of these times: `exponential`, or `regular`: always the
+            mean, except that part of the first presence is random.
         least_away_s, most_away_s: limits of the time offline; a drawn time outside them
             becomes the limit.
         fetch_after_s: time after the return at which it fetches from a Store node the

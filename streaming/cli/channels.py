@@ -87,7 +87,7 @@ def reload_on_hangup(path: Path | None) -> Iterator[ChannelTableFile | None]:
     that `DeferredHangup` has recorded before takes effect now.
 
     Raises:
-        streaming.cli.signals.EndedBySignal: SIGHUP was recorded, and there is no path.
+        streaming.cli.signals.EndedBySignal: SIGHUP was recorded, and no path is given.
     """
     if path is None:
         handler = signal.getsignal(signal.SIGHUP)

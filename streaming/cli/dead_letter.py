@@ -110,7 +110,7 @@ def list_command(
 ) -> None:
     """List dead letters, the newest first.
 
-    A record that a crash wrote twice appears once. If there are dead letters, the exit
+    A record that a crash wrote twice appears once. If it finds dead letters, the exit
     code is 1.
     """
     from streaming.cli.actions.dead_letter_list import LetterFilter, list_letters

@@ -50,7 +50,7 @@ def command(
     its Waku hash and retrieval hint, and why the monitor reports it. Names of channels
     come from the monitor or from --channels.
 
-    If there are incidents, the exit code is 1.
+    If incidents are found, the exit code is 1.
     """
     from streaming.cli.actions.incidents import list_incidents
     from streaming.cli.actions.lacks import list_lacks

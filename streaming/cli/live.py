@@ -52,8 +52,8 @@ def progress_display(
 ) -> AbstractContextManager[Display]:
     """Display progress as a live table on a terminal, else as log lines.
 
-    With a log in JSON, which programs read, there are only log lines. The URL of the
-    page has no slash at its end; `line` makes a log line from a snapshot.
+    If the log is in JSON, which programs read, only log lines are printed. The URL of
+    the page has no slash at its end; `line` makes a log line from a snapshot.
     """
     if log_format is LogFormat.JSON or not console.is_interactive:
         return logged_progress(line)

@@ -86,7 +86,7 @@ def wall_ms() -> int:
 def with_progress(
     records: Iterable[_Timed], done: str, count: Callable[[], int] | None = None
 ) -> Iterator[_Timed]:
-    """Yield the records, and log every 10 seconds how many there were.
+    """Yield the records, and log their number every 10 seconds.
 
     Args:
         records: Records, roughly in order of time.

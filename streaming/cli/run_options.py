@@ -210,11 +210,11 @@ class RunSettings:
     Attributes:
         reading: Has the settings of Spark too.
         retry_for: Seconds as given; see `retry_for_s`.
-        prometheus: URL of the Prometheus that evaluates the alerts; None if there is
-            none.
-        audit: URL of a repeated audit of the mirror; None if there is none.
+        prometheus: URL of the Prometheus that evaluates the alerts; None if none
+            exists.
+        audit: URL of a repeated audit of the mirror; None if none exists.
         report: File for the report at the end; None to write none.
-        channels: File of channels, read again on SIGHUP; None if there is none.
+        channels: File of channels, read again on SIGHUP; None if none exists.
         heartbeat: Whether to write heartbeats to the topic.
     """
 

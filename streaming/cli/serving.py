@@ -113,7 +113,7 @@ class CurrentSnapshot:
     def __call__(self) -> Snapshot:
         """Return the figures; not primed before incidents can be queried."""
         snapshot = self._newest()
-        # Counters without their incidents would look as if there were no incidents.
+        # Counters without their incidents would look as if no incidents existed.
         has_begun = self._job.stored is not None
         return snapshot if has_begun else replace(snapshot, primed=False)
 

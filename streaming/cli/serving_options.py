@@ -37,8 +37,8 @@ def serving_options(
     Args:
         content: Content that is served, for the help text.
         port: Port by default.
-        with_host: Whether there are options for the host and for who may read; else
-            it is loopback.
+        with_host: Whether options set the host and who may read; otherwise the host is
+            loopback.
         shared: Names of these options that the command gets as well.
     """
     port_option = setting(

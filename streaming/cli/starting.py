@@ -185,7 +185,7 @@ def _has_ended(job: Job, ending: threading.Event) -> bool:
     try:
         has_ended = job.wait(1.0, ending)
     except JobFailed as failure:
-        # Asked now: once Spark is stopped, nobody knows any more.
+        # Checked now, because a stopped Spark does not know it any more.
         if is_ended_by_master():
             raise JobFailed(_ENDED_BY_MASTER) from failure
         raise

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def survive_closed_output() -> None:
-    """Let the program go on if the reader of its standard output goes away."""
+    """Let the program continue if the reader of its standard output goes away."""
     stream = sys.stdout
-    # None after ``>&-``: there is no standard output.
+    # None after ``>&-``: standard output does not exist.
     if stream is None:
         return
     stream.flush()

@@ -33,8 +33,8 @@ _Pause = tuple[JobFailed, float]
 class Supervisor:
     """Runs one job until it ends or is ended.
 
-    `pending` gets the job, each time that it has started. `each_second` is called also
-    while there is no query.
+    `pending` gets the job, each time that it has started. `each_second` is also called
+    while no query runs.
     """
 
     spark: SparkSession
@@ -57,7 +57,7 @@ class Supervisor:
         with watched_topic(kafka, self.pending.board, group) as watch:
             while (pause := self._run_once(watch, at_end)) is not None:
                 if not self._wait(*pause, watch):
-                    # Ended while there was no query.
+                    # Ended while no query ran.
                     if self.pending.job is not None:
                         at_end(self.pending.job)
                     return

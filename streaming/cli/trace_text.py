@@ -85,7 +85,7 @@ def _head(trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 def _lanes(trace: Trace) -> dict[str, str]:
-    """Return the letter of each participant, as many as there are letters."""
+    """Return the letter of each participant; the number of letters is limited."""
     names = [one.name for one in trace.evidence.people]
     return dict(zip(names, _LETTERS, strict=False))
 

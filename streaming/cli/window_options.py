@@ -63,7 +63,7 @@ class AuditSpan(NamedTuple):
     Attributes:
         from_ms: Begin, Unix ms; None for `last_s` before the end.
         to_ms: End, Unix ms, exclusive; None for `settle_s` before now.
-        last_s: Length, seconds, if there is no begin.
+        last_s: Length, seconds, if no start is given.
         settle_s: Age that messages have before they are compared, seconds.
     """
 

@@ -1,5 +1,5 @@
-"""Checks of everything that a job needs, each with what to do.
+"""Checks of everything that a job needs, each with a remedy.
 
 `sds-monitor doctor` makes all of them. `sds-monitor run` makes those that are cheap
-before Spark starts, and logs what they find.
+before Spark starts, and logs their findings.
 """

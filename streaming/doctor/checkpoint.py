@@ -15,7 +15,7 @@ from streaming.settings import JobSettings
 
 
 def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
-    """Yield what keeps a job from its checkpoint; makes no directory.
+    """Yield why a job cannot use its checkpoint; creates no directory.
 
     Raises:
         Exception: See `streaming.open_checkpoint.check_all`.
@@ -31,7 +31,7 @@ def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
     if not checkpoint.exists() or not any(checkpoint.iterdir()):
         return
     if foreign := [*_foreign_files(checkpoint)]:
-        # A lock of this user would shut the owner out.
+        # A lock of this user would lock the owner out.
         yield from foreign
         return
     if history is not None and not history.directory.exists():
@@ -40,7 +40,7 @@ def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
 
 
 def _foreign_files(checkpoint: Path) -> Iterator[str]:
-    """Yield a finding if files belong to another user, whom a job would shut out."""
+    """Yield a finding if another user owns files, whom a job would lock out."""
     for path in (checkpoint, *checkpoint.rglob("*")):
         # A running job removes files.
         with suppress(FileNotFoundError):

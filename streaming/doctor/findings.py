@@ -1,4 +1,4 @@
-"""What a check finds, in sentences that end with what to do."""
+"""Findings of checks, as sentences that end with the remedy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FORESEEN = (
     DirectoryInUse,
     InvalidTopic,
     JavaMissing,
-    # Kafka that is unreachable or refuses, ports, directories.
+    # Kafka is unreachable or refuses, ports, directories.
     OSError,
     RecordsLost,
     SecurityUnusable,
@@ -33,7 +33,7 @@ _FORESEEN = (
     TopicReplaced,
     UnknownBlobVersion,
 )
-"""Errors of a start whose text says what to do."""
+"""Errors of a start whose text contains the remedy."""
 
 
 class Checked(NamedTuple):
@@ -44,7 +44,7 @@ class Checked(NamedTuple):
 
 
 def checked(check: str, look: Callable[[], Iterable[str]]) -> Checked:
-    """Make a check; an error of a start that it raises is a finding."""
+    """Make a check; if it raises an error of a start, that is a finding."""
     findings: list[str] = []
     try:
         findings.extend(look())

@@ -27,10 +27,10 @@ from streaming.source import SdsFramesReader
 _DAY_MS = 86_400_000
 
 _RIGHTS = {"READ": "Read", "WRITE": "Write", "DESCRIBE": "Describe"}
-"""Rights that a job may need, by their names in answers; as Kafka's tools name them."""
+"""Rights that a job may need, by their names in answers; with Kafka's own names."""
 
 _ANSWER_S = 10.0
-"""Longest wait for an answer, seconds."""
+"""Maximum wait for an answer, seconds."""
 
 
 class _Use(NamedTuple):
@@ -107,7 +107,7 @@ def _wrong_access(
     if facts.is_hidden:
         yield _lacks(user, ("DESCRIBE",), use.name)
     elif facts.exists:
-        # Brokers that do not say what a user may do refuse it when it is done.
+        # Some brokers do not report a user's rights, and refuse the operation itself.
         if facts.operations and (
             lacking := [one for one in use.rights if one not in facts.operations]
         ):
@@ -127,7 +127,7 @@ def _lacks(user: str, rights: Iterable[str], topic: str) -> str:
 
 
 def _wrong_settings(topic: str, configuration: Mapping[str, str]) -> Iterator[str]:
-    """Yield settings of the topic of frames that are not those of docs/records.md."""
+    """Yield settings of the topic of frames that differ from docs/records.md."""
     if configuration.get("message.timestamp.type") == "LogAppendTime":
         yield (
             f"topic {topic} has message.timestamp.type=LogAppendTime, so every figure "
@@ -162,7 +162,7 @@ def _cut_letters(
 def check_kafka(
     settings: JobSettings, wall_ms: Callable[[], int], *, writes_heartbeats: bool
 ) -> Iterator[Checked]:
-    """Check Kafka for a job; without an answer, only that. Writes nothing.
+    """Check Kafka for a job; if it does not answer, only that. Writes nothing.
 
     Args:
         settings: The job.
@@ -181,7 +181,7 @@ def check_kafka(
 
 
 def check_topics(settings: JobSettings, *, writes_heartbeats: bool) -> Checked:
-    """Check rights and settings of a job's topics, in a moment; writes nothing."""
+    """Check rights and settings of a job's topics quickly; writes nothing."""
     settings = replace(settings, source=_soon(settings.source))
     return checked(
         "topics",
@@ -202,7 +202,7 @@ def _answers(kafka: KafkaSettings) -> tuple[str, ...]:
 
 
 def _unread(source: SourceSettings, checkpoint: Path, now_ms: int) -> Iterator[str]:
-    """Check that the topic holds, and keeps, what a checkpoint has not read."""
+    """Check that the topic holds, and keeps, a checkpoint's unread records."""
     try:
         position = read_batch_log(checkpoint).position or Position()
     except DamagedCheckpoint:

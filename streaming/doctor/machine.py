@@ -28,20 +28,23 @@ _BESIDE_HEAP_BYTES = _GIB
 """For RocksDB, the driver and Python workers (docs/sizing.md, Memory)."""
 
 _STATE_BYTES = _GIB
-"""Free space for checkpoint and history: their size for days of a few channels."""
+"""Minimum free space for checkpoint and history: days of a few channels."""
 
 _SCRATCH_BYTES = 256 * _MIB
-"""Free space for the JVM's libraries and shuffle data."""
+"""Minimum free space for the JVM's libraries and shuffle data."""
 
 _DESCRIPTORS = 1_024
-"""Hard limit on open files. Clients may open 100, Spark and RocksDB some hundreds."""
+"""Minimum hard limit on open files.
+
+Clients may open 100, Spark and RocksDB some hundreds.
+"""
 
 _CGROUP = Path("/sys/fs/cgroup")
-"""Of a container, which sees its own limit there."""
+"""Files with the memory limit of a container, which sees its own."""
 
 
 def check_machine(settings: JobSettings, is_cluster: bool) -> Iterator[Checked]:
-    """Check the machine for a job, but for Java, in no time; writes nothing."""
+    """Check the machine for a job, except Java, quickly; writes nothing."""
     if not is_cluster:
         # The executors of a cluster have their own.
         yield checked("memory", find_short_memory)
@@ -54,11 +57,11 @@ def check_machine(settings: JobSettings, is_cluster: bool) -> Iterator[Checked]:
 
 
 def find_short_memory(cgroup: Path = _CGROUP) -> Iterator[str]:
-    """Yield a finding if less memory is free than a job takes."""
+    """Yield a finding if less memory is free than a job needs."""
     heap = _heap_bytes(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
     needed = heap + _BESIDE_HEAP_BYTES
     free = psutil.virtual_memory().available
-    # The memory that a container uses has files in it, which give way.
+    # The memory that a container uses includes cached files, which can be dropped.
     if (limit := _number_in(cgroup / "memory.max")) is not None:
         free = min(free, limit)
     if free < needed:
@@ -125,7 +128,7 @@ def _heap_bytes(arguments: str) -> int:
 
 
 def _number_in(path: Path) -> int | None:
-    """Return the number in a file; None without one, also for ``max``."""
+    """Return the number in a file; None if it has none, for example ``max``."""
     try:
         return int(path.read_text())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Checks of what stands around a job: Prometheus, Alertmanager, certificates."""
+"""Checks of services around a job: Prometheus, Alertmanager, certificates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from connectors.prometheus import firing
 _TIMEOUT_S = 5.0
 
 _SOON = timedelta(days=14)
-"""Time before its end in which a certificate is a finding."""
+"""Time before the end of a certificate from which it is a finding."""
 
 
 def find_in_prometheus(url: str) -> Iterator[str]:
@@ -38,7 +38,7 @@ def find_in_alertmanager(url: str) -> Iterator[str]:
 
 
 def find_expiring(files: Mapping[str, str | None], now_ms: int) -> Iterator[str]:
-    """Yield a finding for each file with a certificate that has, or soon is, expired.
+    """Yield a finding for each file with a certificate that has expired, or soon will.
 
     Args:
         files: Option -> PEM file that it names; None for none.
@@ -56,7 +56,8 @@ def find_expiring(files: Mapping[str, str | None], now_ms: int) -> Iterator[str]
         except ValueError:
             yield f"{file} cannot be read as certificates: check {option}"
             continue
-        # A list of authorities may have old ones; a chain needs all that it has.
+        # A list of authorities may contain old ones; a chain needs all its
+        # certificates.
         pick = max if "ca" in re.split("[-_]", option) else min
         until = pick(one.not_valid_after_utc for one in certificates)
         if until - now < _SOON:

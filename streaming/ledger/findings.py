@@ -1,11 +1,12 @@
 """Stores incidents, and queues incidents and minutes for the history.
 
 The table ``incidents`` has the newest state of each recent incident. The *outbox* is a
-queue of rows for the lasting history (`connectors.history`): each change of an
+queue of rows for the lasting history (`connectors.history`). Each change of an
 incident, each minute and each change of a shown verdict is added in the transaction
-that stores it, gets the next sequence number (`told`), and is deleted once every
-destination has confirmed it. So each destination gets every row at least once and in
-order; of the rows with one key, the one with the greatest sequence number counts.
+that stores it, and gets the next sequence number (column ``told``). A row is deleted
+once every destination has confirmed it. So each destination gets every row at least
+once and in order; of the rows with one key, the row with the highest sequence number
+counts.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ AND (name, incident) NOT IN (
 )
 """
 
-# A null parameter means no such condition; SQLite takes a negative limit for none.
+# A null parameter means that the condition is absent; for SQLite, a negative limit
+# means none.
 _FIND_INCIDENTS = """
 SELECT name, incident, tap_hole FROM incidents
 WHERE prefix = :prefix
@@ -98,7 +100,7 @@ LIMIT coalesce(:limit, -1)
 OutboxRow = NumberedIncident | NumberedMinute | NumberedVerdict
 
 Coincides = Callable[[str, Incident], bool]
-"""Whether an incident of a channel coincides with a hole of its taps."""
+"""Whether an incident of a channel coincides with a capture gap of its taps."""
 
 
 class Destination(enum.StrEnum):
@@ -156,7 +158,7 @@ class Findings:
         self.ledger.write_all(QUEUE, rows)
 
     def mark_incidents(self, coincides: Coincides, since_ms: int) -> None:
-        """Mark incidents that coincide with a tap hole, and add them to the outbox.
+        """Mark incidents that coincide with a capture gap, and add them to the outbox.
 
         A mark is never removed. Those found before an event time, Unix ms, are skipped.
         """
@@ -184,7 +186,7 @@ class Findings:
         values = query.sql_values | {"prefix": self.prefix}
         who = query.participant
         if who is not None:
-            # Only a decoded incident names who lacks its message.
+            # Only the decoded incident shows who lacks its message.
             values["limit"] = None
         with self.ledger.transaction() as connection:
             found = (
@@ -252,7 +254,7 @@ class Findings:
         return [row for row in rows if isinstance(row, NumberedVerdict)]
 
     def confirm_delivered(self, destination: Destination, sequence: int) -> None:
-        """Note that a destination has all rows up to a sequence number.
+        """Record that a destination has all rows up to a sequence number.
 
         Rows that every destination has are deleted.
         """

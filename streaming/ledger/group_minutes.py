@@ -1,8 +1,8 @@
 """Joins the minutes of views into minutes of groups.
 
 A view emits a minute of a group only if its own part has changed, so the parts of the
-other views are those of the minute that each emitted last. They are stored beside the
-checkpoint.
+other views are those in the last minute that each has emitted. They are stored beside
+the checkpoint.
 
 A part whose minute is older than the newest one of its group counts in that one.
 """
@@ -50,9 +50,10 @@ class GroupMinutes:
     def join(
         self, kind: AnyKind, emitted: Mapping[str, Iterable[GroupMinute[Any]]]
     ) -> dict[str, list[GroupMinute[Any]]]:
-        """Return the minutes of groups, of each group in order, that a batch has ended.
+        """Return the minutes of groups that a batch has ended, in order for each group.
 
-        Those that views of one kind have emitted are given by the name of the view.
+        The argument has the minutes that views of one kind have emitted, by the name of
+        the view.
         """
         found = [(view, one) for view, minutes in emitted.items() for one in minutes]
         if not found:
@@ -73,7 +74,7 @@ class GroupMinutes:
         return {name: list(minutes.values()) for name, minutes in joined.items()}
 
     def _store(self, kind: AnyKind, emitted: Sequence[_EMITTED]) -> None:
-        # Of the parts that a view has emitted in one batch, the last one is needed.
+        # Only the last part that a view has emitted in a batch is needed.
         rows = {
             (one.group, view): (
                 kind.prefix,

@@ -1,8 +1,8 @@
-"""Opens the ledger of a checkpoint, and fills it from files of releases up to 0.15.
+"""Opens the ledger of a checkpoint, and imports files of releases up to 0.15.
 
-They had a file for each concern and kind of view. All are copied in one transaction,
-which also notes that it was done; only then the files are removed. So if the process
-ends in between, the next start copies again, or only removes.
+Those releases had a file for each concern and kind of view. All are copied in one
+transaction, which also records that it was done; the files are removed only afterwards.
+So if the process ends in between, the next start copies again, or only removes.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class _Copy(NamedTuple):
     """Rows of an older file, which become rows of the table of the same name.
 
     Attributes:
-        file: Name of the file, or what follows the prefix of a kind in it.
+        file: Name of the file, or its suffix after the prefix of a kind.
         table: The table; a file of an early release may lack it.
-        columns: Its columns, in the order of those here, without the prefix.
-        rest: What follows in the statement. Releases kept the rows of the newest
-            batches apart, of which Spark may repeat the last one.
+        columns: Its columns, in the order used here, without the prefix.
+        rest: Rest of the statement. Releases stored the rows of the newest batches
+            separately, because Spark may repeat the last one.
     """
 
     file: str
@@ -89,7 +89,7 @@ def open_ledger(
     committed: int | None,
     first_sequence: int,
 ) -> tuple[CheckpointIdentity, Ledger]:
-    """Open the ledger of a checkpoint, make it if it is missing, and count a start.
+    """Open the ledger of a checkpoint, create it if it is missing, and count a start.
 
     The caller has locked the checkpoint. The first sequence number is that of a new
     outbox. It must exceed every number that another job has written to the same
@@ -105,7 +105,7 @@ def open_ledger(
     directory = own_files(checkpoint)
     older = list(_older_paths(directory, kinds))
     if LEDGER not in identity.files and any(path.exists() for path in older):
-        # The start that made it has failed since. The older files are still the truth.
+        # The start that created it has failed since. The older files are still valid.
         _remove(directory / LEDGER)
     ledger = Ledger(directory / LEDGER, expected=LEDGER in identity.files)
     with ledger.transaction() as connection:
@@ -142,7 +142,7 @@ def _path(directory: Path, prefix: str, name: str) -> Path:
 
 
 class _OlderFiles:
-    """Copies older files, of which the known ones must be as a job left them."""
+    """Copies older files; the known ones must be unchanged since a job wrote them."""
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class _OlderFiles:
             )
 
     def _outbox(self, path: Path, prefix: str) -> None:
-        """Copy an outbox: each kind had numbers of its own, so rows get new ones."""
+        """Copy an outbox: each kind had its own numbers, so rows get new ones."""
         with self._opened(path) as old:
             if _has(old, "outbox"):
                 ((before,),) = self._connection.execute(_SEQUENCE)
@@ -234,7 +234,7 @@ class _OlderFiles:
 
     @contextmanager
     def _opened(self, path: Path) -> Iterator[sqlite3.Connection]:
-        """Open an older file; an empty database if there is none."""
+        """Open an older file; an empty database if it does not exist."""
         place = path if path.exists() else Path(":memory:")
         with told_damage(path), closing(sqlite3.connect(place)) as connection:
             if path.name in self._known:

@@ -1,9 +1,9 @@
 """Which channels, and which taps, have a metric label of their own.
 
-A name gets a label when it is first seen, as long as the budget lasts, and has it until
+A name gets a label when it is first seen, while the limit allows it, and keeps it until
 it is forgotten. Later names are exported as ``other``. So a series never moves into
 ``other``, not even at a restart, and moves out of it only if a job is started with a
-larger budget or another channel table. Places that become free at a start are for names
+larger limit or another channel table. Places that become free at a start are for names
 that were not in ``other`` yet, so its counters do not fall.
 """
 
@@ -17,15 +17,18 @@ import msgspec
 from streaming.ledger.ledger import Ledger
 
 MAX_LABEL_CHARACTERS = 200
-"""Longest label: a scrape repeats it in some hundred series."""
+"""Maximum length of a label: a scrape repeats it in some hundred series."""
 
 EXTRA_LABELS = 200
-"""Labels beyond the budget for names that the operator asks for. There is a limit
-because a pattern of the channel table may match more channels than expected."""
+"""Number of labels beyond the limit for names that the operator requests.
+
+It is limited because a pattern of the channel table may match more channels than
+expected.
+"""
 
 
 class LabelLedger:
-    """The labels given so far to the views of one kind, of which so many may have one.
+    """The labels given so far to the views of one kind, whose number is limited.
 
     Raises:
         streaming.damage.DamagedCheckpoint: The file has another content.
@@ -56,12 +59,14 @@ class LabelLedger:
     ) -> None:
         """Give a label to each new name that may have one.
 
-        A name longer than `MAX_LABEL_CHARACTERS` gets no label: strangers choose names.
+        A name longer than `MAX_LABEL_CHARACTERS` gets no label, because untrusted
+        senders choose names.
 
         Args:
             names: Names, known or new.
-            wish: The operator's wish for a name. True: a label even beyond the budget,
-                before other names. False: no label. None: a label if the budget allows.
+            wish: The operator's setting for a name. True: a label even beyond the
+                limit, before other names. False: no label. None: a label if the limit
+                allows.
         """
         before = dict(self._labels)
         names = list(names)
@@ -87,11 +92,10 @@ class LabelLedger:
             )
 
     def vacate(self, known: Collection[str]) -> None:
-        """Let new names take the places of forgotten ones, which are not known.
+        """Let new names take the places of forgotten ones.
 
-        A forgotten name that returns before has its label again. To be called at a
-        start, after the names that there are were admitted: those in ``other`` stay
-        there.
+        A forgotten name that returns earlier gets its label back. Call this at a start,
+        after the existing names were admitted: those in ``other`` stay there.
         """
         self._vacant = dict.fromkeys(
             name for name in reversed(self._labels) if name not in known

@@ -1,14 +1,14 @@
 """One SQLite file beside the checkpoint, with one commit for each batch.
 
-All that the driver stores lies in it. Modules beside this one have the statements for
-their tables; replay safety is here alone:
+It contains everything that the driver stores. Modules beside this one have the
+statements for their tables; only this one handles repeated batches:
 
 - All rows of a batch are committed at once, with its number and its position.
-- A batch that Spark repeats as it was planned is known by both, and adds nothing.
-- If it is planned again with another position, what it had changed is undone first.
+- A batch that Spark repeats as it was planned is recognised by both, and adds nothing.
+- If it is planned again with another position, its changes are undone first.
 
 Commands, the exporter of the history and the recorder of verdicts write outside
-batches. They wait for a batch, and it waits for them; readers do not wait.
+batches. They wait for a batch, and a batch waits for them; readers do not wait.
 """
 
 from __future__ import annotations
@@ -35,31 +35,35 @@ from streaming.ledger import schema
 _log = logging.getLogger("sds-monitor")
 
 _CHECKED_BYTES = 64 * 1024 * 1024
-"""A larger file is not read whole at the start: that would take seconds. It can be
-gigabytes if a destination of the history was away for long."""
+"""Size above which a file is not read completely at startup, to save seconds.
+
+It can be gigabytes if a destination of the history was unavailable for long.
+"""
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-"""The last one: a table has other columns than our statements."""
+"""Texts of errors; the last one: a table has other columns than our statements."""
 
 _UNUSABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
-"""Errors of a file that is none of SQLite that can be written to."""
+"""Errors of a file that is not a writable SQLite file."""
 
 _BUSY_S = 60.0
-"""Longest wait for another writer, seconds. A batch with hours of minutes of many
-channels writes for some seconds."""
+"""Maximum wait for another writer, seconds.
+
+A batch with hours of minutes of many channels writes for some seconds.
+"""
 
 _LOG_BYTES = 4 * 1024 * 1024
-"""A larger write-ahead log is copied into the file; SQLite's own limit."""
+"""Size above which a write-ahead log is copied into the file; SQLite's own limit."""
 
 
 class Ledger:
     """The file of one checkpoint.
 
-    What a block of `transaction` or `batch` has written is durable when it ends.
+    The changes of a block of `transaction` or `batch` are durable when it ends.
 
     Args:
-        path: The file; it and its directory are made if they are missing.
-        expected: Whether the file was made before, and must have its tables.
+        path: The file; it and its directory are created if they are missing.
+        expected: Whether the file existed before, and must have its tables.
 
     Raises:
         DirectoryUnwritable: The file or its directory cannot be written to.
@@ -77,7 +81,7 @@ class Ledger:
         self._has_grown = self._has_failed = False
         make_directory(path.parent)
         with self.transaction() as connection:
-            # A newer release's must stay as it is.
+            # The file of a newer release must not be changed.
             schema.stored_version(connection)
             if expected:
                 check_database(connection, path)
@@ -96,8 +100,9 @@ class Ledger:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A connection for one transaction, committed when the block ends.
 
-        Within a batch, or another such block of the same thread, it is that one's, and
-        commits with it. An error in the block rolls the transaction back.
+        Within a batch, or another such block of the same thread, it is that block's
+        connection, and commits with it. An error in the block rolls the transaction
+        back.
         """
         joined: sqlite3.Connection | None = getattr(self._thread, "connection", None)
         if joined is not None:
@@ -120,8 +125,9 @@ class Ledger:
     def after_commit(self, call: Callable[[], None]) -> None:
         """Call a function when the transaction of this thread is committed.
 
-        Caches of the file must be dropped then, because other threads read the file as
-        it was until the commit. Without a transaction, the function is called now.
+        Caches of the file must be dropped then, because other threads see the old
+        content until the commit. Without a transaction, the function is called
+        immediately.
         """
         committed: list[Callable[[], None]] | None
         committed = getattr(self._thread, "committed", None)
@@ -136,7 +142,7 @@ class Ledger:
             return connection.execute(query, values).fetchall()
 
     def value(self, query: str, *values: object) -> Any:
-        """Return the value that a query finds in one row; None if there is no row."""
+        """Return the value that a query finds in one row; None if it finds no row."""
         rows = self.rows(query, *values)
         return rows[0][0] if rows else None
 
@@ -146,7 +152,7 @@ class Ledger:
             connection.execute(statement, values)
 
     def write_all(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-        """Execute a statement once for each row, if there is any."""
+        """Execute a statement once for each row, if any."""
         if rows:
             with self.transaction() as connection:
                 connection.executemany(statement, rows)
@@ -155,13 +161,13 @@ class Ledger:
     def batch(self, number: int, position: str) -> Iterator[bool]:
         """Commit what the block writes in this thread as one batch.
 
-        Gives whether the batch is new. If it is not, its rows are stored already, and
-        the block writes only what may be written twice. A batch that changes nothing
-        is not committed.
+        Yields whether the batch is new. If it is not, its rows are stored already, and
+        the block writes only what may be written twice. A batch that changes nothing is
+        not committed.
 
         Args:
             number: Number of the batch.
-            position: All that decides its rows, as text.
+            position: All values that determine its rows, as text.
 
         Raises:
             ValueError: A later batch is stored, or this one with another position:
@@ -200,16 +206,16 @@ class Ledger:
             return _newest(connection) == (number, position)
 
     def begin(self, committed: int | None, position: str | None) -> None:
-        """Undo the newest batch if Spark does not repeat it as it was; at a start.
+        """Undo the newest batch if Spark does not repeat it unchanged; at a start.
 
-        To be called before what is stored is read into memory, with the newest batch
-        that Spark has committed, and the position of the next one, if it is planned.
+        Call this before stored values are read into memory, with the newest batch that
+        Spark has committed, and the position of the next one, if it is planned.
 
-        It is undone too if it has forgotten views: until Spark repeats it, they are in
-        the state, and must not be in the sums over forgotten ones as well.
+        The batch is also undone if it has forgotten views: until Spark repeats it, they
+        are in the state, and must not be counted in the sums over forgotten ones too.
 
         Raises:
-            DamagedCheckpoint: Spark has lost more than that: only one can be undone.
+            DamagedCheckpoint: Spark has lost more batches; only one can be undone.
         """
         following = 0 if committed is None else committed + 1
         with self.transaction() as connection:
@@ -224,10 +230,10 @@ class Ledger:
                 connection.execute("DELETE FROM batch")
 
     def tidy(self) -> None:
-        """Copy the write-ahead log into the file if it is large; to be called often.
+        """Copy the write-ahead log into the file if it is large; call this often.
 
-        The commit of a batch does not, so that it waits for one write of the disk. A
-        copy that fails loses nothing, and is tried again.
+        The commit of a batch does not copy it, so that it waits for only one disk
+        write. A failed copy loses nothing, and is repeated.
         """
         log = self._path.with_name(f"{self._path.name}-wal")
         if not self._has_grown or log.stat().st_size < _LOG_BYTES:
@@ -246,7 +252,7 @@ class Ledger:
 
     @contextmanager
     def decoding(self, what: str) -> Iterator[None]:
-        """Turn an error of decoding something of the file into one with a remedy.
+        """Turn an error of decoding a value of the file into one with a remedy.
 
         Raises:
             DamagedCheckpoint: The block raised it.
@@ -266,7 +272,7 @@ class Ledger:
     def _joining(
         self, connection: sqlite3.Connection
     ) -> Iterator[list[Callable[[], None]]]:
-        """Give the list of what is called after the commit."""
+        """Yield the list of functions that are called after the commit."""
         self._thread.connection, self._thread.committed = connection, []
         try:
             yield self._thread.committed
@@ -274,8 +280,8 @@ class Ledger:
             del self._thread.connection, self._thread.committed
 
     def _open_writer(self) -> sqlite3.Connection:
-        # It stays open: the last one that is closed writes the log into the file. The
-        # thread of batches changes when the query restarts.
+        # It stays open, because closing the last connection writes the log into the
+        # file. The thread of batches changes when the query restarts.
         if self._writer is None:
             writer = self._connect(check_same_thread=False)
             writer.execute("PRAGMA wal_autocheckpoint=0")
@@ -284,7 +290,7 @@ class Ledger:
         return self._writer
 
     def _connect(self, check_same_thread: bool = True) -> sqlite3.Connection:
-        # A transaction that reads first could not wait for another writer later.
+        # A transaction that starts with a read could not wait for another writer later.
         connection = sqlite3.connect(
             self._path,
             _BUSY_S,
@@ -323,10 +329,10 @@ def told_damage(path: Path) -> Iterator[None]:
             checkpoint = path.parent.parent
             raise DirectoryUnwritable("checkpoint", checkpoint, str(error)) from error
         if (failed := error_of_disk(error, path)) is not None:
-            # As of every other file.
+            # Like the error of every other file.
             raise failed from error
         if code in _UNUSABLE:
-            # A directory of the file's name, or a header that forbids writing.
+            # A directory with the file's name, or a header that forbids writing.
             raise damaged_database(path, error) from error
         raise
     except UnicodeDecodeError as error:
@@ -335,7 +341,7 @@ def told_damage(path: Path) -> Iterator[None]:
 
 def damaged_database(path: Path, reason: object) -> DamagedCheckpoint:
     """Return the error for a file of SQLite that cannot be read."""
-    # SQLite quotes the file, also over several lines.
+    # SQLite quotes the file's content, possibly over several lines.
     problem = f"is damaged ({printable(one_line(str(reason)))[:160]})"
     return DamagedCheckpoint(path, problem, do_without(path))
 
@@ -361,11 +367,11 @@ def check_database(connection: sqlite3.Connection, path: Path) -> None:
     """
     if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
         raise damaged_database(path, "it has no tables")
-    # Pages that a killed process, or a power loss, left to be written.
+    # Pages that a killed process, or a power loss, did not write yet.
     connection.execute("PRAGMA wal_checkpoint")
     (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
     if path.stat().st_size % page_bytes:
-        # SQLite would read zeros instead of what is missing.
+        # Otherwise SQLite would read zeros for missing pages.
         raise damaged_database(path, "it ends within a page")
     if path.stat().st_size <= _CHECKED_BYTES:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()

@@ -1,7 +1,7 @@
-"""Stores the figures of views minute by minute for the last hour.
+"""Stores the figures of views per minute for the last hour.
 
-The page has them without a history, and without reading the history's files. Minutes
-lie in the order of time, so that a minute of all channels is written to few pages.
+The page uses them without a history, and without reading the history's files. Minutes
+are in the order of time, so that a minute of all channels is written to few pages.
 ``baseline`` has the newest older figures of each channel. ``fields`` names the values
 in ``figures``, which have no names.
 """
@@ -23,11 +23,13 @@ from sds_core.observer.minutes import MINUTE_MS, Minute
 from streaming.ledger.ledger import Ledger
 
 RECENT_MS = 66 * MINUTE_MS
-"""Time for which all minutes are stored, before the newest one: an hour, and the five
-minutes by which the page's begin is rounded down."""
+"""Time for which all minutes are stored, before the newest one.
+
+It is an hour, and the five minutes by which the page's start is rounded down.
+"""
 
 _KEPT = 1_000
-"""Channels whose steps are kept in memory, about 10 kB each."""
+"""Number of channels whose steps are cached, about 10 kB each."""
 
 _STORE = """
 INSERT INTO minutes (end_ms, name, figures, prefix) VALUES (?, ?, ?, ?)
@@ -60,7 +62,7 @@ SELECT name, end_ms, figures FROM minutes
 WHERE prefix = ? AND end_ms <= ? ORDER BY end_ms
 """
 
-# Each minute is one search, where a range would read the minutes of all channels.
+# Each minute is one search, because a range would read the minutes of all channels.
 _OF_CHANNEL = """
 SELECT end_ms, figures FROM minutes
 WHERE prefix = ? AND end_ms IN (SELECT value FROM json_each(?)) AND name = ?
@@ -115,7 +117,7 @@ class RecentMinutes:
             self._ledger.after_commit(partial(self._drop_answers_without, rows))
 
     def begin(self, totals: Mapping[str, Any], clock_ms: int) -> None:
-        """Store figures of channels without a stored minute, as of a time, Unix ms."""
+        """Store figures of channels without a stored minute, at a time, Unix ms."""
         end_ms = clock_ms // MINUTE_MS * MINUTE_MS
         with self._ledger.transaction():
             rows = self._ledger.rows(_NAMES, self._prefix, self._prefix)
@@ -145,8 +147,9 @@ class RecentMinutes:
     def at(self, at_ms: int) -> Mapping[str, Recorded]:
         """Return the figures of all channels at a moment in the last hour, Unix ms.
 
-        The answer for one moment is kept, because the page asks for the same one for
-        five minutes. A minute that is stored after T has passed it drops the answer.
+        The result for one moment is cached, because the page requests the same one for
+        five minutes. Storing a minute that ends at or before the moment drops the
+        result.
 
         Returns:
             By channel, the last minute that ended at the moment or before. For a
@@ -162,8 +165,9 @@ class RecentMinutes:
     ) -> dict[str, list[Recorded]]:
         """Return the last minute in each step between two moments, in order.
 
-        Answers are kept like those of `at`. Moments are ends of minutes, Unix ms of
-        event time. A minute belongs to the step in which it ended, its end included.
+        Results are cached like those of `at`. Moments are ends of minutes, Unix ms of
+        event time. A minute belongs to the step in which it ended, including the step's
+        end.
         """
         asked = since_ms, until_ms, step_ms
         with self._lock:
@@ -196,7 +200,7 @@ class RecentMinutes:
         ]
 
     def _drop_answers_without(self, rows: Sequence[tuple[int, str, Any, str]]) -> None:
-        """Drop the kept answers to which new rows belong.
+        """Drop the cached results to which new rows belong.
 
         A quiet channel's minute ends by a timeout, one batch after T has passed it.
         """

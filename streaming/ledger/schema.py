@@ -1,4 +1,4 @@
-"""Tables of the ledger, and what undoes a batch.
+"""Tables of the ledger, and the data that undoes a batch.
 
 `name` is the name of a view or group, `prefix` that of its kind.
 """
@@ -10,7 +10,7 @@ import sqlite3
 from sds_core.observer.blob import check_version
 
 VERSION = 1
-"""``user_version`` of a ledger that has what older files had, or that had none."""
+"""``user_version`` of a ledger that contains the older files, if any existed."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS batch (number INTEGER NOT NULL, position TEXT NOT NULL);
@@ -125,14 +125,17 @@ _UNDONE = (
     "remainders",
     "parts",
 )
-"""Tables of which the rows are undone. Not those with names of views, which every batch
-may set again, with labels, which a name keeps, and with what no batch writes."""
+"""Tables whose rows are undone.
+
+The others have values that no batch writes, labels, which a name keeps, or names of
+views. Every batch may set the latter again.
+"""
 
 
 def prepare(connection: sqlite3.Connection) -> None:
-    """Make the tables that are missing; ``undo_T`` has what a batch changed of T.
+    """Create missing tables; ``undo_T`` has the changes of a batch in T.
 
-    A row there is one of T before the batch, or the key of a row that the batch added.
+    A row of it is one of T before the batch, or the key of a row that the batch added.
     """
     connection.executescript(SCHEMA)
     for table in _UNDONE:
@@ -144,9 +147,9 @@ def prepare(connection: sqlite3.Connection) -> None:
 
 
 def watch(connection: sqlite3.Connection) -> None:
-    """Have a connection note what it changes. Others do not: triggers are temporary.
+    """Make a connection record its changes. Triggers are temporary, so others do not.
 
-    A statement must not say OR REPLACE: no trigger would see the row that it replaces.
+    A statement must not use OR REPLACE, because no trigger would see the replaced row.
     """
     for table in _UNDONE:
         columns, key = _columns(connection, table)
@@ -166,10 +169,10 @@ def watch(connection: sqlite3.Connection) -> None:
 
 
 def undo(connection: sqlite3.Connection) -> None:
-    """Put the rows back that the newest batch has changed, and remove those it added.
+    """Restore the rows that the newest batch has changed, and remove those it added.
 
-    A row that was removed since, because it was delivered, may come back: destinations
-    take rows twice.
+    A row that was removed since, because it was delivered, may return: destinations
+    accept rows twice.
     """
     for table in _UNDONE:
         columns, key = _columns(connection, table)
@@ -196,12 +199,12 @@ def stored_version(connection: sqlite3.Connection) -> int:
 
 
 def has_forgotten(connection: sqlite3.Connection) -> bool:
-    """Whether the newest batch has added to what forgotten views had counted."""
+    """Whether the newest batch has changed the sums over forgotten views."""
     return connection.execute("SELECT 1 FROM undo_remainders").fetchone() is not None
 
 
 def keep(connection: sqlite3.Connection) -> None:
-    """Forget how to undo the newest batch."""
+    """Drop the data that undoes the newest batch."""
     for table in _UNDONE:
         connection.execute(f"DELETE FROM undo_{table}")  # noqa: S608 - ours
 

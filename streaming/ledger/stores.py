@@ -21,7 +21,7 @@ class Store(NamedTuple):
     """What is stored of the views, or groups, of one kind.
 
     Attributes:
-        findings: Recent incidents, and what the history does not have yet.
+        findings: Recent incidents, and rows that the history does not have yet.
         recent: Figures of the last hour.
         tables: The kind's tables in the history.
     """
@@ -33,12 +33,12 @@ class Store(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """All that a job stores beside its checkpoint.
+    """Everything that a job stores beside its checkpoint.
 
     Attributes:
-        by_kind: What is stored of each kind that has incidents or minutes, by prefix.
+        by_kind: Stores of each kind that has incidents or minutes, by prefix.
         labels: Metric labels given so far, by prefix.
-        register: Names of views, and what forgotten ones had counted.
+        register: Names of views, and sums over forgotten ones.
         groups: Parts of the minutes of groups.
         details: Definite acknowledgements; None if the checkpoint stores none.
     """
@@ -56,7 +56,7 @@ class Stores:
     ) -> Stores:
         """Return the stores of a ledger.
 
-        The budget of labels is that of each kind without a `Kind.label_budget`.
+        The limit of labels applies to each kind without a `Kind.label_budget`.
         """
         return cls(
             ledger,

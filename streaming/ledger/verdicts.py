@@ -1,6 +1,6 @@
 """Stores which verdicts were shown, for the page's strips and for the history.
 
-What is stored is what the page showed, in its time (docs/figures.md, 8). One
+The stored verdicts are those that the page showed at the time (docs/figures.md, 8). One
 transaction adds the rows here and to the outbox of the history.
 """
 
@@ -14,7 +14,7 @@ from sds_core.observer.shown_verdicts import DAY_MS, ShownVerdict, day_begin_ms
 from streaming.ledger.findings import QUEUE, Findings
 
 _CHUNK_ROWS = 5_000
-"""Rows of one transaction: a batch of the job waits for the file meanwhile."""
+"""Maximum rows of one transaction, because a batch of the job waits meanwhile."""
 
 _STORE = "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?)"
 
@@ -30,7 +30,7 @@ WHERE prefix = ? AND name = ? AND minute_ms >= ? AND minute_ms < ? ORDER BY minu
 
 
 def kept_since_ms(observed_ms: int) -> int:
-    """Return from when on all rows are stored here: the whole day of 24 hours ago."""
+    """Return the time from which all rows are stored here: the day of 24 hours ago."""
     return day_begin_ms(observed_ms - DAY_MS)
 
 
@@ -48,9 +48,9 @@ class VerdictStore:
     def record(
         self, rows: Sequence[tuple[str, ShownVerdict]], observed_ms: int
     ) -> None:
-        """Store rows by view, and when the verdicts were looked at, Unix ms.
+        """Store rows by view, and the time of the observation, Unix ms.
 
-        After an error some may be stored: store all again.
+        After an error, some may be stored: store all again.
         """
         for begin in range(0, len(rows), _CHUNK_ROWS):
             chunk = rows[begin : begin + _CHUNK_ROWS]
@@ -75,9 +75,9 @@ class VerdictStore:
     def find(
         self, names: Iterable[str], since_ms: int, until_ms: int
     ) -> dict[str, list[ShownVerdict]]:
-        """Return the rows of some views that tell what was shown in a time, in order.
+        """Return the rows of some views with the verdicts shown in a period, in order.
 
-        Begin and end are Unix ms; rows are those from the begin of the first day on.
+        Start and end are Unix ms; rows are those from the start of the first day on.
         """
         begin_ms = day_begin_ms(since_ms)
         with self._ledger.transaction():
@@ -93,7 +93,7 @@ class VerdictStore:
 
     @property
     def observed_ms(self) -> int | None:
-        """When the verdicts were looked at last, as far as it is stored; else None."""
+        """When the verdicts were last observed, if that is stored; else None."""
         found: int | None = self._ledger.value(
             "SELECT observed_ms FROM observed WHERE prefix = ?", self._prefix
         )

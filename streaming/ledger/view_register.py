@@ -1,12 +1,12 @@
-"""Which views there are, which shall be forgotten, and what forgotten ones counted.
+"""Names of all views, requests to forget views, and sums over forgotten ones.
 
-The register holds three things, for kinds with `Kind.remains`:
+The register contains three things, for kinds with `Kind.remains`:
 
 - The keys of all views, for commands that run without Spark.
 - *Requests*: rows that the source adds to the next batch. They have numbers, and the
-  position of each batch says up to which number it took them, so that a replayed batch
-  takes the same ones.
-- The *remainder*: sums over what forgotten views had counted.
+  position of each batch contains the number up to which it has processed them, so that
+  a replayed batch processes the same ones.
+- The *remainder*: sums over forgotten views.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ViewRegister:
         """Remove the requests up to a number, which committed batches have taken."""
         with self._ledger.transaction():
             self._ledger.write("DELETE FROM requests WHERE number <= ?", taken)
-            # A new file must not give numbers that the position has passed already.
+            # A new file must not use numbers that the position has already passed.
             self._ledger.write("DELETE FROM sqlite_sequence WHERE name = 'requests'")
             self._ledger.write(
                 "INSERT INTO sqlite_sequence SELECT 'requests', "
@@ -87,7 +87,7 @@ class ViewRegister:
         )
 
     def newest_request(self) -> int:
-        """Number of the newest request; 0 if there is none."""
+        """Number of the newest request; 0 if none exists."""
         return int(self._ledger.value("SELECT max(number) FROM requests") or 0)
 
     def requests(self, after: int, until: int) -> list[tuple[str, bytes]]:
@@ -108,7 +108,7 @@ class ViewRegister:
         )
 
     def add_forgotten(self, forgotten: Iterable[ForgottenView]) -> None:
-        """Add what forgotten views of a batch had counted, also if they returned."""
+        """Add the counts of views that a batch has forgotten, even if they returned."""
         by_prefix: dict[str, list[ForgottenView]] = {}
         for one in forgotten:
             by_prefix.setdefault(one.kind.prefix, []).append(one)
@@ -118,7 +118,7 @@ class ViewRegister:
             self._ledger.write(_STORE_REMAINDER, prefix, *stored)
 
     def remainders(self, kinds: Kinds) -> dict[str, Remainder[Any]]:
-        """What forgotten views had counted, by the prefix of their kind."""
+        """Sums over forgotten views, by the prefix of their kind."""
         with self._ledger.transaction():
             found = {kind.prefix: self._remainder(kind) for kind in kinds}
         return {prefix: one for prefix, one in found.items() if one is not None}

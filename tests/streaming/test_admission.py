@@ -228,7 +228,7 @@ def test_topic_made_anew_with_more_records_is_an_error() -> None:
     start = ListedTopic([1_000] * 2, topic_id="old").admission().plan(Position(), 1)
     assert start.topic_id == "old"
     topic = ListedTopic([2_000] * 5, topic_id="new")
-    with pytest.raises(TopicReplaced, match=r"made anew.*--on-lost-records skip") as it:
+    with pytest.raises(TopicReplaced, match=r"recreated.*--on-lost-records skip") as it:
         topic.admission().plan(start, WALL_MS)
     assert (it.value.topic, it.value.known, it.value.found) == ("frames", "old", "new")
 

@@ -124,7 +124,7 @@ def test_missing_history_is_a_problem(tmp_path: Path) -> None:
     """The forecasts of before stay."""
     with planned(HistorySettings(tmp_path)) as plans:
         plan = computed(plans)
-    assert plan.problem.startswith("there is no history")
+    assert plan.problem.startswith("no history was found")
     with planned(None) as plans:
         assert plans()["sds"].problem.startswith("this job stores no history")
 

@@ -77,7 +77,7 @@ def test_without_any_time_there_is_no_further_start() -> None:
         (UNFORESEEN, True, True),
         (UNFORESEEN, False, False),
         (JobFailed("no longer holds offsets", passes=False), True, False),
-        (JobFailed("was made anew", final=True, passes=False), True, False),
+        (JobFailed("was recreated", final=True, passes=False), True, False),
     ],
 )
 def test_only_a_failure_that_can_pass_is_followed_by_a_start(

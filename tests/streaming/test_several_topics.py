@@ -78,7 +78,7 @@ def test_topic_made_anew_is_read_from_its_start_and_the_other_goes_on(
     write(with_a_letter("later", 4), kept)
     with pytest.raises(JobFailed) as caught:
         drain(both)
-    assert f"topic {made_anew.topic} was deleted and made anew" in str(caught.value)
+    assert f"topic {made_anew.topic} was deleted and recreated" in str(caught.value)
     report = drain(both, skip_lost=True)
     assert counts(report) == {"kept": 5, "old": 7, "later": 4, "new": 3}
     sources = {

@@ -77,6 +77,6 @@ def test_deleted_topic_that_is_made_anew_ends_the_job_without_skip(
         KafkaTopic(kafka).delete()
         wait_for(lambda: job.probe()[0] == 503)
         KafkaTopic(kafka).make()
-        with pytest.raises(JobFailed, match="made anew") as failed:
+        with pytest.raises(JobFailed, match="recreated") as failed:
             job.end.result(60)
         assert failed.value.final

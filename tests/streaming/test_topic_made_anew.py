@@ -1,4 +1,4 @@
-"""A topic that is deleted and made anew under its name: Kafka's id shows it."""
+"""A topic that is deleted and recreated under its name: Kafka's id shows it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 Topic = Callable[..., KafkaSettings]
 Drain = Callable[..., dict[str, Any]]
 
-MADE_ANEW = "was deleted and made anew.*--on-lost-records skip.*a new --checkpoint"
+MADE_ANEW = "was deleted and recreated.*--on-lost-records skip.*a new --checkpoint"
 STARTS = 5
 """Most starts of a job that finds no topic for a moment: the supervisor does them."""
 
@@ -66,7 +66,7 @@ def test_topic_made_anew_is_read_from_its_start_with_skip_lost(
         "old": 100,
         "new": 300,
     }
-    assert "made anew: the job goes on at its start, and at least 0" in caplog.text
+    assert "recreated: the job continues at its start, and at least 0" in caplog.text
     assert drain(kafka) == report
 
 
@@ -136,7 +136,7 @@ def test_topic_made_anew_under_a_running_job_stops_it(
         with running_job(spark, settings) as job:
             failure = failure_of(job)
     assert failure.final
-    assert "was deleted and made anew" in str(failure)
+    assert "was deleted and recreated" in str(failure)
     assert "new" not in job.board.snapshot.views["sds"].totals
 
 
@@ -218,7 +218,7 @@ def test_topic_made_anew_under_a_replay_gives_no_report(
     text = str(failure)
     assert any(
         cause in text
-        for cause in ("was deleted and made anew", "does not exist", "no longer holds")
+        for cause in ("was deleted and recreated", "does not exist", "no longer holds")
     ), text
 
 

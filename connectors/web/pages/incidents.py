@@ -149,7 +149,7 @@ def _read(
         named = _named(find, query, participant)
         query = msgspec.structs.replace(query, participant=named)
     if place is None or not place.resolved:
-        # One more than is grouped, to know whether there are more.
+        # One more than is grouped, to know whether more exist.
         limit = READ_INCIDENTS + 1
         shown += find(
             msgspec.structs.replace(query, standing=True, after=after, limit=limit)

@@ -148,10 +148,10 @@ def _silence(job: JobFigures) -> str:
         return f"{words.topic_missing(job.missing_topic)}: {words.TOPIC_REMEDY}."
     why = f": {words.one_line(kafka.cause)}" if kafka.cause else ""
     if kafka.is_awaited:
-        return f"{words.no_answer(kafka)}{why}. There are no figures yet."
+        return f"{words.no_answer(kafka)}{why}. No figures exist yet."
     return (
-        f"{words.no_answer(kafka)}{why}. The figures are those of then; "
-        "the job goes on as soon as Kafka answers."
+        f"{words.no_answer(kafka)}{why}. The figures are those of then; the job "
+        "continues as soon as Kafka answers."
     )
 
 

@@ -55,7 +55,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
         alert = request.path_params["alert"]
         if alert not in _alerts(sources.runbooks):
             return layout.problem(
-                request, sources.current(), 404, "There is no runbook of this name."
+                request, sources.current(), 404, "No runbook has this name."
             )
         text = (sources.runbooks / f"{alert}.md").read_text(encoding="utf-8")
         snapshot = sources.current()

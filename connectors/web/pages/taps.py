@@ -196,7 +196,7 @@ def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> 
     """Return what the table says in all."""
     if not taps:
         return (
-            "No tap has shown a record within the last hour. Look whether the mirror "
+            "No tap has shown a record within the last hour. Check whether the mirror "
             "runs, and whether it writes heartbeats to the topic that is read here."
         )
     if any(tap.badge == _WRONG_CLOCK for tap in taps):
@@ -211,7 +211,7 @@ def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> 
         return f"No tap skipped a number{lately}."
     return (
         "A channel is blind if all its taps were interrupted: what seems lost may be "
-        "missing from the taps alone. Look whether the mirror runs and its node has "
+        "missing from the taps alone. Check whether the mirror runs and its node has "
         f"peers. A verdict returns {words.duration(settings.verdict_window_ms)} after "
         "the last interruption."
     )

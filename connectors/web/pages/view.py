@@ -52,8 +52,8 @@ class History:
 
     Attributes:
         intervals: Length of their intervals, and what is not known.
-        charts: Charts, each with its picture, which is empty if there is nothing to
-            draw; none if they cannot be drawn.
+        charts: Charts, each with its picture, which is empty without values; none if
+            they cannot be drawn.
         no_charts: Why charts cannot be drawn; empty if they can.
         lacks: Who lacks what since when; None if incidents cannot be listed.
         incidents: Single incidents, those that stand first, of them the gravest.

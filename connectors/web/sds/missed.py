@@ -32,7 +32,7 @@ class Missed:
         return self.missed * 100 > self.messages * settings.undelivered_percent
 
     def __str__(self) -> str:
-        """Return the count and its share; a dash if there was no message."""
+        """Return the count and its share; a dash if no message was sent."""
         if not self.messages:
             return words.NOTHING
         bound = "at least " if self.is_least and self.missed else ""

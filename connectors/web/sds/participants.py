@@ -146,8 +146,8 @@ def lacks_as_of_now(
             since_ms = figures.lacks_since_ms or lack.since_ms
             yield lack._replace(
                 messages=figures.undelivered,
-                # The table's time may be that of a message that may still arrive in
-                # time, and that of a group lacks incidents that name others.
+                # The table's time may include a message that may still arrive in time.
+                # The time of a group omits incidents that name others.
                 since_ms=since_ms if lack.at_least else max(since_ms, lack.since_ms),
                 tap_hole=min(lack.tap_hole, figures.undelivered),
                 at_least=False,

@@ -14,7 +14,7 @@ from sds_core.observer.view_totals import Excused
 def reason_of(snapshot: Snapshot, totals: ChannelTotals) -> str:
     """Return the reason of a channel's verdict with the counts behind it.
 
-    It is empty if there are no counts.
+    It is empty without counts.
     """
     if totals.evidence is None:
         return ""

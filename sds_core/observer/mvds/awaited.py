@@ -41,7 +41,7 @@ class Awaited:
     def take(self, clock_ms: int) -> tuple[int, int] | None:
         """Remove and return a deadline before the clock, and the key of its message.
 
-        The earliest comes first; None if there is none.
+        The earliest comes first; None if none exists.
         """
         while self._next_ms < clock_ms:
             deadline_ms, key = heapq.heappop(self._heap)

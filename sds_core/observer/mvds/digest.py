@@ -38,7 +38,7 @@ PayloadRow = tuple[
 - sender, receiver: indices into `peers`;
 - counted: 0 if another view counts the payload, 1 if this one does, 2 if it is empty
   too;
-- left out, other bytes: see `PayloadPart`;
+- dropped records, other bytes: see `PayloadPart`;
 - records.
 """
 

@@ -143,7 +143,7 @@ class Message:
     def place(self, peer: int) -> int:
         """Index of a peer, which is added.
 
-        `NO_PLACE` if there are `MOST_PEERS` others.
+        `NO_PLACE` if `MOST_PEERS` others exist.
         """
         known = self._places.get(peer)
         if known is not None:

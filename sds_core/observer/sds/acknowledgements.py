@@ -281,7 +281,7 @@ class Acknowledgements:
         return message
 
     def oldest_in_flight_ms(self) -> int | None:
-        """Event time of the oldest message in flight; None if there is none."""
+        """Event time of the oldest message in flight; None if none exists."""
         return min(self._in_flight.values(), default=None)
 
     def forget_ids(self, clock_ms: int) -> None:

@@ -119,7 +119,7 @@ class Capacity:
         return min(changes, default=None)
 
     def _worst_filter(self, clock_ms: int) -> BloomGauge | None:
-        """The fullest of the recent filters; None if there were none."""
+        """The fullest of the recent filters; None if none existed."""
         since_ms = clock_ms - self._settings.lately_ms
         worst = max(
             (t for t in self._filters.traces.values() if t.time_ms >= since_ms),

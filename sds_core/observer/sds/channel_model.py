@@ -323,7 +323,7 @@ class ChannelModel:
         self, frame: SeenFrame, by: int, sight: Sight, clock_ms: int
     ) -> None:
         is_first_copy = sight is not Sight.AGAIN
-        # A frame that was named before it was seen was composed long before its time.
+        # A frame whose id was named earlier was composed long before its time.
         proves_lack = sight is Sight.FIRST
         if self._journal is not None:
             self._journal.is_first = proves_lack

@@ -40,8 +40,8 @@ class DeliveriesState(msgspec.Struct, array_like=True):
     Attributes:
         receivers: Receivers by participant index.
         undelivered: For each message that was ever lost to a participant, by order: the
-            event time of the first frame that showed that a participant lacked it, and
-            the clock when it was first found lost.
+            event time of the first frame without it, and the clock when it was first
+            found lost.
     """
 
     receivers: dict[int, PackedReceiver] = {}

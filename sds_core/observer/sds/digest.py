@@ -75,9 +75,9 @@ Row = tuple[
 - name, sender: indices into `names` and `sender_names`;
 - lamport: 0 if the kind has none;
 - history from, history to: slice of `histories`;
-- history left out: how many entries limits drop;
+- history dropped: how many entries limits drop;
 - requests to: end of its slice of `requests`;
-- requests left out: how many requests limits drop;
+- requests dropped: how many requests limits drop;
 - filter: one of `digest_parts.NO_FILTER` and those beside it;
 - bits set: number of ones in the filter;
 - changes to: end of its slice of `positions` and `changes`;

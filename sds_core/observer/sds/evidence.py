@@ -86,7 +86,7 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
         messages, pairs, saturated, content, attributed: See `Counts`; in states of
             releases before 0.13 `attributed` is missing.
         lost, undelivered, unacknowledged: All of them.
-        recovered, expired: Of those found in one step, only the one that began last.
+        recovered, expired: The one that began last among those found in one step.
         gaps: The open gaps; only the one that began last is stored.
         lacking: `undelivered` by participant id, for the participants to which most
             messages are lost.

@@ -25,8 +25,8 @@ class FilterTrace(msgspec.Struct, array_like=True):
         lamport: Lamport timestamp of the frame.
         time_ms: Event time of the frame, Unix ms.
         bits_set: Number of bits that are 1.
-        rolled_ms: Event time of the frame with the latest roll-over; None if there
-            was none.
+        rolled_ms: Event time of the frame with the latest roll-over; None if none
+            existed.
         grown_from: Event time and estimated number of ids of an earlier frame, from
             which growth is computed: one to two retention windows back, or the first
             frame.
@@ -64,7 +64,7 @@ class Filters:
         return self._traces
 
     def rolled_ms(self, by: int) -> int | None:
-        """Event time of the participant's latest roll-over; None if there was none."""
+        """Event time of the participant's latest roll-over; None if none existed."""
         trace = self._traces.get(by)
         return None if trace is None else trace.rolled_ms
 

@@ -33,7 +33,7 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
         lacking: Participants known to lack it, and not known to have it since, with the
             event time of the first frame that showed this; at most `MOST_LACKING`,
             because untrusted senders may invent names.
-        hint: A retrieval hint for it; empty if there is none.
+        hint: A retrieval hint for it; empty if none exists.
     """
 
     named_ms: int

@@ -21,7 +21,7 @@ class HistoryHead(msgspec.Struct, array_like=True):
     Attributes:
         dialect, lamport: Of the frame.
         entries: Number of entries.
-        first: Fingerprint of the first entry; 0 if there is none.
+        first: Fingerprint of the first entry; 0 if none exists.
     """
 
     dialect: Dialect
@@ -61,7 +61,8 @@ class HistoryHeads:
 
         Returns:
             The history before it, if its last entries follow the head of that one:
-            there was one, of the same dialect, older, and not longer. Otherwise None.
+            a history exists, of the same dialect, older, and not longer. Otherwise
+            None.
         """
         if by == UNKNOWN or frame.kind is FrameKind.EPHEMERAL:
             return None

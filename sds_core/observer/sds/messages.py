@@ -278,7 +278,7 @@ class MessageTable(Table[Message]):
         return True
 
     def remove(self, key: int) -> None:
-        """Remove the message with this key, if there is one."""
+        """Remove the message with this key, if it exists."""
         message: Message | None = self._added.get(key)
         if message is not None:
             del self._added_by_order[message.order]

@@ -121,7 +121,7 @@ class Participants:
     def next_silence_ms(self, time_ms: int) -> int | None:
         """Least `last_ms` of the participants that have spoken since this event time.
 
-        None if there are none.
+        None if none exists.
         """
         return min(
             (p.last_ms for p in self._spoken.values() if p.last_ms >= time_ms),

@@ -13,7 +13,7 @@ WATCHED = 4
 """Number of ids by which a roll-over is detected even if the fill increases.
 
 These are the first three ids that were held, which a filter drops first, and the
-newest, which is absent after a participant restarts with an old state."""
+newest. The newest is absent after a participant restarts with an old state."""
 
 
 @native
@@ -30,7 +30,7 @@ class Receiver:
         lost: The waiting messages that count as lost to it.
         watched: Messages that its newest filter held, at most `WATCHED`.
         returns: Event times of its latest two first copies after a silence longer than
-            the deadline, the latest first; 0 if there is none.
+            the deadline, the latest first; 0 if none exists.
         delivered: Number of deliveries to it that succeeded.
         failed: Number of deliveries to it that count as lost and are not retracted.
         first, bitmap: See `PackedReceiver`; invalid once `unpacked` is set.

@@ -33,7 +33,7 @@ class SegmentSet(msgspec.Struct, array_like=True):
     def is_complete(self) -> bool:
         """Whether the payload can be reassembled from the seen segments.
 
-        As many segments of any kind as there are data segments suffice.
+        The number of segments of any kind must be at least that of data segments.
         """
         seen = _bits(self.data).bit_count() + _bits(self.parity).bit_count()
         return self.data_count is not None and seen >= self.data_count

@@ -17,9 +17,9 @@ class Origin(msgspec.Struct, array_like=True, frozen=True):
         name: Participant id.
         failed: Number of the messages that failed.
         sent: Number of messages that it sent from the first of these to the last.
-        arrived: Number of messages that others sent meanwhile, and that arrived at a
-            participant that lacks one of the failed ones; at any participant, if the
-            failed ones are lost to all.
+        arrived: Number of messages of others meanwhile that arrived at a participant
+            without one of the failed messages; at any participant, if the failed ones
+            are lost to all.
     """
 
     name: str

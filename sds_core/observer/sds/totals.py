@@ -211,7 +211,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 
     @property
     def responses_explained(self) -> int:
-        """Timed responses that were not unexplained."""
+        """Timed responses with an explanation."""
         return self.responses_timed - self.responses_unexplained
 
     bloom_false_positive_ratio = _of_fullest("false_positive_ratio")

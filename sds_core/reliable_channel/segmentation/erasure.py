@@ -4,8 +4,8 @@ Both codes are polynomials over GF(256), evaluated at points that are bytes; the
 in the field's form (`field.py`) and in the points:
 
 - classical (klauspost/reedsolomon without options: status-go): data shard i is the
-  value at point i, for a polynomial of lower degree than there are data shards; parity
-  shard j is the value at the point after them.
+  value at point i, for a polynomial whose degree is below the number of data shards;
+  parity shard j is the value at the point after them.
 - Leopard (Leopard-RS with 8 bits: nim-segmentation, LIP-243): with m the next power of
   two of the parity count, parity shard j is the value at point j and data shard i at m
   + i. The values at the points after them are zero. The polynomial has a degree below

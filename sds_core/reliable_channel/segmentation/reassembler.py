@@ -76,9 +76,8 @@ class Progress:
         outcome: Effect of the segment.
         payload_hash: Keccak-256 of the payload.
         received: Number of different segments so far, data and parity.
-        needed: Number of segments that suffice, which is that of data segments; None
-            while only parity segments of status-go have arrived, which do not contain
-            it.
+        needed: Number of segments that suffice: that of data segments. None while only
+            parity segments of status-go have arrived, which do not contain it.
         total: Number of all segments, as far as they are known.
         payload: The payload, once it is complete.
         dropped: Incomplete payloads that were dropped to make room.
@@ -248,7 +247,7 @@ class Reassembler:
 
     def _remember(self, key: _Key, segments: SegmentSet, now_ms: int) -> None:
         """Remember a complete payload if segments of it may still arrive."""
-        # Data segments of status-go do not say whether there is parity.
+        # Data segments of status-go do not contain the number of parity segments.
         may_have_more = SegmentLayout.STATUS_GO in segments.layouts
         if may_have_more or segments.received < segments.total:
             self._finished[key] = _Finished(

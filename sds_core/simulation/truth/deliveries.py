@@ -186,8 +186,8 @@ def _rollovers_ms(frames: Sequence[SeenFrame]) -> Iterator[int]:
 
     Only frames up to that one count; 0 if they show no roll-over. A frame is skipped if
     its Lamport timestamp shows that it was composed before a frame seen earlier. All
-    ids that were in the filter count. A program that reads filters can miss a roll-over
-    that removes only ids that no tap mirrored and does not clear a bit.
+    ids that were in the filter count. A program that reads filters can miss a
+    roll-over, if it clears no bit and removes only ids that no tap mirrored.
     """
     rollover_ms = 0
     for frame, has_rolled in zip(frames, rolled_over(frames), strict=True):

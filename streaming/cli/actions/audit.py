@@ -49,8 +49,10 @@ _NS = 1_000_000
 """Nanoseconds in a millisecond."""
 
 _AHEAD_MS = 60_000
-"""How far a sender's time may lie after the receipt of the message: the topic is read
-from so long before the begin of the audit."""
+"""Time by which a sender's time may be later than the receipt of the message.
+
+The topic is read from this long before the start of the audit.
+"""
 
 _REPEATABLE = (
     KafkaUnreachable,
@@ -60,7 +62,7 @@ _REPEATABLE = (
     SyncError,
     TopicMissing,
 )
-"""Errors after which a repeated audit goes on."""
+"""Errors after which a repeated audit continues."""
 
 
 def store_side(nodes: NodeOptions, traffic: TrafficOptions) -> Side:
@@ -84,7 +86,7 @@ def peer_side(address: Address, access: PeerAccess, traffic: TrafficOptions) -> 
     """Return another mirror as the other side.
 
     Raises:
-        click.UsageError: There are topics, by which trees are not divided, a file
+        click.UsageError: Topics are given, by which trees are not divided, a file
             cannot be used, or others could read the token.
     """
     if traffic.pubsub_topics or traffic.content_topics:

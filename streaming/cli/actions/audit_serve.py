@@ -80,7 +80,7 @@ class MirrorIndex:
         return self._stored.tree
 
     def refresh(self) -> bool:
-        """Read what is new in the topic; returns whether there is more to read.
+        """Read what is new in the topic; returns whether more exists to read.
 
         Raises:
             KafkaUnreachable: No broker answered.
@@ -188,7 +188,7 @@ def serve(
     except TopicReplaced as error:
         message = (
             f"{state} has read another topic {error.topic} (id {error.known}), which "
-            f"was deleted and made anew (id {error.found}): use a new --state"
+            f"was deleted and recreated (id {error.found}): use a new --state"
         )
         raise click.UsageError(message) from error
     except OSError as error:

@@ -127,7 +127,7 @@ class StoreSide:
         return Differences(len(here), count, missing_here, missing_there)
 
     async def copy(self, hashes: Sequence[bytes]) -> Sequence[Copied]:
-        """Fetch messages, and leave out those that a mirror skips.
+        """Fetch messages, and omit those that a mirror skips.
 
         Raises:
             NodeError: A node cannot be reached, refuses, or answers with nonsense.

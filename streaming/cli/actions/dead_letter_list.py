@@ -45,7 +45,7 @@ def list_letters(
     """Print dead letters, at most `limit` of them, the one written last first.
 
     Raises:
-        click.exceptions.Exit: There are dead letters.
+        click.exceptions.Exit: Dead letters were found.
     """
     reader = DeadLetterReader(kafka, topic)
     counts: Counter[str] = Counter()

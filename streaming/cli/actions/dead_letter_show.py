@@ -54,7 +54,7 @@ def print_letter(
     """Print the dead letter of a source.
 
     Raises:
-        click.UsageError: There is no dead letter of the source.
+        click.UsageError: No dead letter has the source.
         click.exceptions.Exit: The record still cannot be used.
     """
     reader = DeadLetterReader(kafka, topic)

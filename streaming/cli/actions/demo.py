@@ -59,7 +59,7 @@ from streaming.settings import (
 
 _PARTITIONS = 4
 _PATIENCE_S = 120
-"""Longest time from the end of the traffic to the end of the job, seconds."""
+"""Maximum time from the end of the traffic to the end of the job, seconds."""
 
 
 class Traffic(NamedTuple):

@@ -27,7 +27,7 @@ def list_lacks(
     Names of the table come before those that the source gives.
 
     Raises:
-        click.exceptions.Exit: There are unresolved incidents.
+        click.exceptions.Exit: Unresolved incidents were found.
     """
     read = read_incidents(source, wanted._replace(standing=True))
     names = {one.channel: one.channel_name or "" for one in read.incidents}

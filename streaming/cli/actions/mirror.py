@@ -79,7 +79,7 @@ def topics_to_mirror(traffic: TrafficOptions) -> dict[str, tuple[str, ...]]:
 
     Raises:
         BadContentTopic: The shard of a content topic cannot be computed.
-        click.UsageError: There is no topic, or one is not a pubsub topic.
+        click.UsageError: No topic is given, or one is not a pubsub topic.
     """
     pubsub_topics, content_topics, cluster, shards = traffic
     for topic in pubsub_topics:

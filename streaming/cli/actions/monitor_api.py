@@ -47,9 +47,9 @@ def ask_monitor(
     Args:
         url: Its address.
         path: Path below ``/api/v1/``.
-        parameters: Of the query; None counts as absent.
+        parameters: Parameters of the query; None counts as absent.
         what: Word for the answer, and its type.
-        timeout_s: Longest wait for a part of the answer, seconds.
+        timeout_s: Maximum wait for a part of the answer, seconds.
 
     Raises:
         click.UsageError: The address is none.

@@ -82,7 +82,7 @@ def _log(views: str, done: int) -> None:
 
 
 def _refusal(plan: Plan, read: ReadHours) -> str:
-    """Return in one line why there is no forecast."""
+    """Return in one line why a forecast is not possible."""
     if not plan.without:
         return f"no forecast: the history has no {read.names.one}"
     name, why = next(iter(plan.without.items()))

@@ -31,7 +31,7 @@ def run_all(
 ) -> dict[str, list[Outcome]]:
     """Return the outcomes of plans by name, in the order of the seeds.
 
-    Runs are shorter if there are many. `done` gets 1 after each.
+    Many runs are shorter. `done` gets 1 after each.
 
     Raises:
         click.ClickException: A process of the runs was ended.

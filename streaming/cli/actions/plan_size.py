@@ -42,8 +42,8 @@ def print_size(
 ) -> None:
     """Print what the monitor needs.
 
-    Of the fields of `Load`, `frame_bytes` may be None, for the mean size of measured
-    frames with filters. Without a file, figures are those of this release.
+    The field `frame_bytes` of `Load` may be None, for the mean size of measured frames
+    with filters. Without a file, figures are those of this release.
 
     Raises:
         click.UsageError: A file of figures is invalid or lacks a measure, or the page

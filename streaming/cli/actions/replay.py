@@ -43,7 +43,7 @@ def replay(
     The checkpoint lies in `scratch`, or among the temporary files.
 
     Raises:
-        click.ClickException: There is nothing to report, a signal came before the end,
+        click.ClickException: The report would be empty, a signal came before the end,
             or the job failed.
     """
     kafka = source.kafka

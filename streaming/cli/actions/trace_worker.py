@@ -41,14 +41,14 @@ _COMMAND = [sys.executable, "-m", "streaming.cli.actions.trace_worker"]
 
 
 class TraceOrder(NamedTuple):
-    """What is to be traced, in which topic."""
+    """The messages to trace, and their topic."""
 
     kafka: KafkaSettings
     question: TraceQuestion
 
 
 class MadeTrace(msgspec.Struct):
-    """A trace, or why there is none, and whether Kafka is the reason."""
+    """A trace, or why it is not possible, and whether Kafka is the reason."""
 
     trace: Trace | None = None
     problem: str = ""
@@ -80,7 +80,7 @@ def _made(workers: Workers, kafka: KafkaSettings, question: TraceQuestion) -> Tr
 
 
 def make(order: TraceOrder) -> MadeTrace:
-    """Make a trace, or say why there is none."""
+    """Make a trace, or return why it is not possible."""
     question = order.question
     request = TraceRequest(
         question.message_id, None, False, question.channel, ALL_TIMES

@@ -176,7 +176,7 @@ def test_history_without_rows_is_empty(
 def test_missing_history_is_an_error(tmp_path: Path) -> None:
     """A mistyped directory is detected."""
     path = tmp_path / "nowhere"
-    with pytest.raises(NoHistory, match=r"there is no history in .*nowhere"):
+    with pytest.raises(NoHistory, match=r"no history was found in .*nowhere"):
         find_incidents(path, EVERYTHING)
     with pytest.raises(NoHistory):
         channel_minutes(path, "town", 0, 1)
@@ -193,10 +193,10 @@ def test_parent_of_a_history_is_no_history(
         find_incidents(checkpoint, EVERYTHING)
     assert caught.value.other is None
     inner = directory.rename(checkpoint / "history")
-    with pytest.raises(NoHistory, match="there is no history in") as caught:
+    with pytest.raises(NoHistory, match="no history was found in") as caught:
         find_incidents(checkpoint, EVERYTHING)
     assert (caught.value.path, caught.value.other) == (checkpoint, inner)
-    assert str(caught.value).endswith(f"there is one in {inner}")
+    assert str(caught.value).endswith(f"one was found in {inner}")
     assert find_incidents(inner, EVERYTHING) == []
 
 

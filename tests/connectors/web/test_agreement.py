@@ -108,7 +108,7 @@ def test_list_and_table_of_participants_count_with_the_same_word(
     html = client.get("/channel?id=c").text
     text = " ".join(Tags(html).text.split())
     assert "lacks" not in text.partition("What the columns mean")[0]
-    assert "Lacks now Since Of these, not delivered Delivered in all" in text
+    assert "Lacks now Since Undelivered of these Delivered in all" in text
     assert "p0 0 s ago 9 11:38:10 4 96.0 %" in text
     assert "4 messages did not reach p0 since" in text
 

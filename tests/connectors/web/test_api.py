@@ -270,7 +270,7 @@ def test_unreadable_history_is_an_error(
     stage.has_history = False
     answer = client.get(path)
     assert answer.status_code == 500
-    assert answer.json()["error"].startswith("there is no history in nowhere")
+    assert answer.json()["error"].startswith("no history was found in nowhere")
 
 
 @pytest.mark.parametrize(

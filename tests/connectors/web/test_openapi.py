@@ -197,7 +197,7 @@ def test_unknown_parameter_is_refused_in_one_line(
     answer = client.get(f"/api/v1/{address}{sign}limits=5")
     assert answer.status_code == 400
     error = answer.json()["error"]
-    assert error.startswith("there is no parameter limits: ")
+    assert error.startswith("no parameter has the name limits: ")
     assert "\n" not in error
 
 

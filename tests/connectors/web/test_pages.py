@@ -144,7 +144,7 @@ def test_monitor_page_says_that_kafka_has_not_answered_since_the_start(
     assert "The monitor waits for Kafka, and then starts the query." in text
     assert (
         "Kafka has not answered since the start at 2026-08-09 12:03:10 UTC: no broker. "
-        "There are no figures yet."
+        "No figures exist yet."
     ) in text
 
 
@@ -210,7 +210,7 @@ def test_missing_history_is_reported_where_it_is_needed(
     stage.snapshot = snapshot({"c": totals(Verdict.FAILING)})
     stage.has_history = False
     text = text_of(client, path)
-    assert "there is no history in nowhere" in text
+    assert "no history was found in nowhere" in text
     assert "1 of 1 channel failing" in text
 
 
@@ -219,7 +219,7 @@ def test_missing_history_is_reported_where_it_is_needed(
     [
         ("/channel?id=nobody", 404, "No channel has the id nobody."),
         ("/channel", 404, "No channel was asked for."),
-        ("/runbooks/Nothing", 404, "There is no runbook of this name."),
+        ("/runbooks/Nothing", 404, "No runbook has this name."),
         ("/runbooks/..%2Fsecret", 404, "There is nothing at this address."),
         ("/nowhere", 404, "There is nothing at this address."),
         ("/channel?key=1", 404, "No channel has this key."),

@@ -230,10 +230,10 @@ def test_share_counts_what_was_retracted_up_to_the_rest(
             Share(key="s", help="S.", part=("moves",), rest=("gone",)),
             "s: the totals have no gone",
         ),
-        (Figure("visits", "M.", group="X"), "visits: there is no group X"),
+        (Figure("visits", "M.", group="X"), "visits: no group has the name X"),
         (
             Figure("visits", "M.", line=Line("x", "x")),
-            "visits: there is no chart x",
+            "visits: no chart has the name x",
         ),
         (
             Figure("tallest", "M.", line=Line("play", "x")),

@@ -187,7 +187,7 @@ def test_unreadable_history_is_wrong_use(history: Path, tmp_path: Path) -> None:
     """One line with the directory or file."""
     done = sds_monitor("incidents", "--history", str(tmp_path / "nowhere"))
     assert done.returncode == 2
-    assert f"there is no history in {tmp_path / 'nowhere'}" in done.stderr
+    assert f"no history was found in {tmp_path / 'nowhere'}" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     file = next(history.rglob("*.parquet"))
     file.write_text("no table")
@@ -333,7 +333,7 @@ def test_checkpoint_is_no_history(history: Path) -> None:
     """The error says where the history is, instead of "no incidents"."""
     found = invoke("--history", str(history.parent))
     assert found.exit_code == 2
-    assert f"there is one in {history}" in found.stderr
+    assert f"one was found in {history}" in found.stderr
 
 
 def test_monitor_that_does_not_answer_is_exit_code_3() -> None:

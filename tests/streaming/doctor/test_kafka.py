@@ -107,7 +107,7 @@ def test_unread_records_that_are_gone_or_soon_go_are_found(
     (gone,) = found("gone", 1, clock_ms=now_ms)
     assert "no longer holds offsets 1 to 1, which were not read yet" in gone
     (other,) = found("other", 1, topic_id="another")
-    assert "was deleted and made anew" in other
+    assert "was deleted and recreated" in other
 
 
 def test_wrong_clock_is_found(kafka_topic: TopicMaker, tmp_path: Path) -> None:
