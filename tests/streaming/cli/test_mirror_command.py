@@ -37,7 +37,7 @@ def mirror(
     [
         ((*KAFKA, "--pubsub-topic", SHARD), "--rest"),
         ((*NODE, "--pubsub-topic", SHARD), "--bootstrap"),
-        ((*NODE, *KAFKA), "by --content-topic or --pubsub-topic"),
+        ((*NODE, *KAFKA), "give --content-topic or --pubsub-topic"),
         ((*NODE, *KAFKA, "--content-topic", "town"), "give /application/version"),
         ((*GIVEN, "--listen", "none", "--no-store"), "leave nothing to mirror"),
         ((*GIVEN, "--listen", "filter"), "--listen filter needs --content-topic"),
