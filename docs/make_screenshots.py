@@ -90,7 +90,7 @@ def _demo() -> Iterator[str]:
     try:
         assert demo.stdout is not None  # noqa: S101 - a pipe
         for line in demo.stdout:
-            if found := re.match("the page stays up until Ctrl-C: (.+)", line):
+            if found := re.match("the page is served until Ctrl-C: (.+)", line):
                 yield found[1]
                 return
         message = f"{' '.join(command)} has ended: run it to see why"

@@ -107,7 +107,7 @@ class Job:
             if isinstance(failure, NoWorker) and self._starts_again():
                 _log.warning(
                     "Spark's Python process for the query did not answer within 10 s: "
-                    "the query starts again now"
+                    "the query restarts now"
                 )
                 return False
             self.board.set_job(running=False, error=failure.cause)

@@ -44,7 +44,7 @@ class IncidentFilter(NamedTuple):
 def _source(
     from_report: Path | None,
     report: Path | None,
-    api: str | None,
+    api: str,
     history: Path | None,
     views: str | None,
 ) -> IncidentSource:
@@ -52,7 +52,7 @@ def _source(
     name = nearest_given("from_report", "report", "api", "history")
     match name:
         case "api":
-            return IncidentSource(api=api or DEFAULT_API, views=views)
+            return IncidentSource(api=api, views=views)
         case "history":
             return IncidentSource(history=history, views=views)
         case "report":
@@ -80,7 +80,7 @@ source_options = option_group(
         setting(
             "--api",
             metavar="URL",
-            show_default=DEFAULT_API,
+            default=DEFAULT_API,
             help="Read incidents from a running monitor at this URL.",
         ),
         setting(

@@ -50,7 +50,7 @@ def nearest_source(
     """Return the source that is given nearest, see `nearest_given`."""
     if nearest_given("history", "api") == "history":
         return history, None
-    return None, api or DEFAULT_API
+    return None, api
 
 
 def _settings(interval: int, **others: Any) -> ForecastSettings:
@@ -73,7 +73,7 @@ api_option = setting(
     "api",
     metavar="URL",
     panel=Panel.SOURCE,
-    show_default=DEFAULT_API,
+    default=DEFAULT_API,
     help="Read the history of a running monitor at this URL.",
 )
 

@@ -152,8 +152,8 @@ def _secret_value(
     if source is ParameterSource.COMMANDLINE:
         flag = parameter.opts[0]
         message = (
-            "all users of this machine can read a command line: set "
-            f"{parameter.envvar}, or {flag.removeprefix('--')} in the --config file"
+            "all users of this machine can read a command line: give it as "
+            f"{parameter.envvar}, or as {flag.removeprefix('--')} in the --config file"
         )
         raise click.BadParameter(message, param=parameter)
     return value

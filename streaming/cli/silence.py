@@ -48,7 +48,7 @@ class SilenceLog:
         if before is None and missing is not None:
             logger.warning("%s: %s", words.topic_missing(missing), words.TOPIC_REMEDY)
         elif before is not None and missing is None:
-            logger.info("topic %s is there again", before.topic)
+            logger.info("topic %s exists again", before.topic)
 
 
 _FIRST_S = STALE_S + 1

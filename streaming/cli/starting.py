@@ -122,7 +122,7 @@ def _started_spark(session: SessionSettings) -> SparkSession:
         ):
             raise
         message = (
-            "Spark's JVM ended while it started: see what it said above, and check "
+            "Spark's JVM ended during startup: read its output above, and check "
             "Java and PYSPARK_SUBMIT_ARGS"
         )
         raise Failed(message) from error

@@ -110,7 +110,7 @@ class Supervisor:
         self.pending.board.set_job(retrying=True)
         unreachable = failure.unreachable
         when = "when Kafka answers and has the topic" if unreachable else "soon"
-        logger.warning("%s; the query starts again %s", failure, when)
+        logger.warning("%s; the query restarts %s", failure, when)
         while not self.ending.wait(1.0):
             self.each_second()
             watch.check()
@@ -118,7 +118,7 @@ class Supervisor:
             job = self.pending.board.snapshot.job
             has_topic = job.kafka.answered_s > failed_s and job.missing_topic is None
             if now_s >= failed_s + wait_s and has_topic:
-                logger.info("the query starts again")
+                logger.info("the query restarts")
                 return True
             if self.retries.is_over(now_s):
                 raise failure

@@ -103,7 +103,7 @@ def test_network_that_falls_silent_is_noticed_and_survived(
     wait_for(lambda: not is_ready(far.url))
     wait_for(lambda: "Kafka has not answered since" in far.log.read_text())
     # The query waits no longer than --kafka-timeout, and is started again.
-    wait_for(lambda: "the query starts again" in far.log.read_text())
+    wait_for(lambda: "the query restarts" in far.log.read_text())
     assert far.messages() == 3
     far.network.silent = Direction.NONE
     wait_for(lambda: is_ready(far.url))

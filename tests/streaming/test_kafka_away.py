@@ -147,7 +147,7 @@ def test_kafka_that_is_away_is_said_everywhere_until_it_is_back(
             time.sleep(min(5, left_s))
         after = page.metric("sds_monitor_event_time_lag_seconds")
         assert after - before > (AWAY_S - 25) / 2
-        wait_for(lambda: "the query starts again" in log.read_text())
+        wait_for(lambda: "the query restarts" in log.read_text())
         assert page.fleet()["job"]["retrying"]
 
         broker.start()
@@ -218,7 +218,7 @@ def test_query_that_is_restarted_reads_every_record_once(
         broker.stop()
         read = page.fleet()["job"]["records"]
         children = psutil.Process(process.pid).children()
-        wait_for(lambda: "the query starts again when" in log.read_text())
+        wait_for(lambda: "the query restarts when" in log.read_text())
         broker.start()
         write(records[900:], kafka)
         end_ms = max(record.timestamp_ms for record in records)
@@ -254,7 +254,7 @@ def test_signal_ends_a_job_that_waits_for_kafka_to_come_back(
         wait_for(lambda: page.fleet()["job"]["records"] == sender.written)
         broker.stop()
         log = tmp_path / "stderr"
-        wait_for(lambda: "the query starts again when" in log.read_text())
+        wait_for(lambda: "the query restarts when" in log.read_text())
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
     report = json.loads((tmp_path / "report.json").read_text())

@@ -56,14 +56,14 @@ def test_deleted_topic_is_said_alike_until_it_is_there_again(
         assert series in httpx.get(f"{job.url}/metrics").text
         log = "\n".join(caplog.messages)
         assert log.count(missing) == 1
-        assert log.count("the query starts again when Kafka answers and has") == 1
+        assert log.count("the query restarts when Kafka answers and has") == 1
 
         KafkaTopic(kafka).make()
         write_messages(kafka, "city", 4)
         wait_for(lambda: job.messages() == 7)
         wait_for(lambda: job.probe()[0] == 200)
         assert series not in httpx.get(f"{job.url}/metrics").text
-        assert f"topic {kafka.topic} is there again" in caplog.messages
+        assert f"topic {kafka.topic} exists again" in caplog.messages
 
 
 def test_deleted_topic_that_is_made_anew_ends_the_job_without_skip(

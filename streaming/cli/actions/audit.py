@@ -77,7 +77,9 @@ def store_side(nodes: NodeOptions, traffic: TrafficOptions) -> Side:
     except (BadContentTopic, BadSettings) as error:
         raise click.UsageError(str(error)) from error
     if any("," in topic for topic in traffic.content_topics):
-        message = "a store cannot be asked for a content topic with a comma"
+        message = (
+            "a store cannot filter by a content topic with a comma: give another topic"
+        )
         raise click.UsageError(message)
     return StoreSide(settings, topics)
 
@@ -97,7 +99,7 @@ def peer_side(address: Address, access: PeerAccess, traffic: TrafficOptions) -> 
         raise click.UsageError(message)
     tls, token = _peer_context(access), access.peer_token
     if token is not None and tls is None and not is_loopback(address.host):
-        message = "others could read --peer-token: give --peer-ca-file with it"
+        message = "--peer-token would be sent without encryption: give --peer-ca-file"
         raise click.UsageError(message)
     return PeerSide(Peer(address, tls=tls, token=token), str(address))
 

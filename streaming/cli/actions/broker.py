@@ -47,7 +47,7 @@ def run(port: int, directory: Path | None) -> None:
             message = f"the broker ended by itself; its log ends:\n{broker.log_tail()}"
             raise Failed(message)
     except PortUnavailable as error:
-        message = f"{error}, such as --port 0 for any free one"
+        message = f"{error}; --port 0 selects a free one"
         raise click.UsageError(message) from error
 
 

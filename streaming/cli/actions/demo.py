@@ -93,7 +93,7 @@ def simulated_traffic(name: str, seed: int) -> Traffic:
     simulation = simulation_of(scenario, seed, start_ms, _PARTITIONS)
     records = list(simulation.records)
     if not records:
-        message = f"scenario {scenario.name} gives no records to play"
+        message = f"scenario {scenario.name} has no traffic: give another --scenario"
         raise click.UsageError(message)
     title = f"Simulated scenario {scenario.name}, seed {seed}"
     return Traffic(title, records, simulation.truth.document())
@@ -151,11 +151,11 @@ class Demo:
                         return
                     same = self._compare(job, console, url if keep else None)
                     if keep:
-                        click.echo(f"the page stays up until Ctrl-C: {url}/")
+                        click.echo(f"the page is served until Ctrl-C: {url}/")
                         while not (ending.is_set() or job.wait(1.0, ending)):
                             pass
         except PortInUse as error:
-            message = f"{error}: --metrics-port 0 takes any free one"
+            message = f"{error}: --metrics-port 0 selects a free one"
             raise click.UsageError(message) from error
         except JobFailed as error:
             raise as_click_error(error) from error

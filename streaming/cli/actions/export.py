@@ -68,7 +68,7 @@ def _until_ended(
 ) -> Iterator[RawRecord]:
     for record in records:
         if ending.is_set():
-            message = "ended before all was read: no file"
+            message = "stopped before all records were read: no file is written"
             raise Failed(message)
         yield record
 

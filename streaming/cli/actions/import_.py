@@ -39,6 +39,6 @@ def import_records(
     except (InvalidTopic, UnreadableFile) as error:
         raise click.UsageError(str(error)) from error
     if not count:
-        message = f"{file} holds no record"
+        message = f"{file} contains no record"
         raise click.UsageError(message)
     click.echo(f"{count:,} records of {file} written to {kafka.topic}")

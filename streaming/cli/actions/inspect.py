@@ -53,7 +53,10 @@ def _read_topic(kafka: KafkaSettings | None, source: RecordSource) -> RawRecord:
         raise click.UsageError(message)
     record = read_source(Client.CONFLUENT, kafka, source)
     if record is None:
-        message = f"{source.topic} holds no record {source}: never, or not any more"
+        message = (
+            f"{source.topic} does not contain {source}: Kafka has deleted it, or it "
+            "never existed"
+        )
         raise click.UsageError(message)
     return record
 
@@ -94,7 +97,7 @@ def _parsed(data: bytes) -> list[RawRecord]:
 def _only(records: list[RawRecord], name: str) -> RawRecord:
     if len(records) != 1:
         many = "several records" if records else "no record"
-        message = f"{name} holds {many}, and one is shown: give one line of it"
+        message = f"{name} contains {many}: give a file with one of them"
         raise click.UsageError(message)
     return records[0]
 

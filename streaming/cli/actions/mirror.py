@@ -52,7 +52,7 @@ def mirror_settings(
         raise click.UsageError(str(error)) from error
     if settings.store and any("," in topic for topic in traffic.content_topics):
         message = (
-            "a store cannot be asked for a content topic with a comma: use "
+            "a store cannot filter by a content topic with a comma: use "
             "--no-store, or leave it out"
         )
         raise click.UsageError(message)
@@ -89,7 +89,7 @@ def topics_to_mirror(traffic: TrafficOptions) -> dict[str, tuple[str, ...]]:
     if pubsub_topics:
         return dict.fromkeys(pubsub_topics, tuple(dict.fromkeys(content_topics)))
     if not content_topics:
-        message = "name what to mirror, by --content-topic or --pubsub-topic"
+        message = "give --content-topic or --pubsub-topic, to select what to mirror"
         raise click.UsageError(message)
     topics: dict[str, tuple[str, ...]] = {}
     for topic in dict.fromkeys(content_topics):

@@ -298,7 +298,7 @@ def _span(
     held = offsets.first_at_or_after(partitions, 0).values()
     newest = newest_ms(offsets, partitions, wall_ms)
     if not held or newest is None:
-        message = "the topic holds no record"
+        message = "the topic contains no record"
         raise click.UsageError(message)
     held_ms = min(one.timestamp_ms for one in held)
     window = begun.window

@@ -42,7 +42,7 @@ def test_records_of_a_file_are_written(file: Path, kafka_topic: TopicMaker) -> N
 
 @pytest.mark.parametrize(
     ("content", "expected"),
-    [("", "holds no record"), ("nonsense\n", "line 1")],
+    [("", "contains no record"), ("nonsense\n", "line 1")],
 )
 def test_a_file_without_records_is_wrong_use(
     tmp_path: Path, content: str, expected: str

@@ -306,7 +306,7 @@ def test_former_name_of_from_report_works_with_a_warning(
         assert (old.exit_code, old.stdout) == (new.exit_code, new.stdout)
     assert len(caplog.messages) == 2
     assert caplog.messages[-1].startswith("--report is renamed: use --from-report")
-    assert "  --report" not in invoke("--help").stdout
+    assert "--report " not in invoke("--help").stdout
 
 
 def test_source_on_the_command_line_precedes_others(

@@ -37,7 +37,7 @@ def mirror(
     [
         ((*KAFKA, "--pubsub-topic", SHARD), "--rest"),
         ((*NODE, "--pubsub-topic", SHARD), "--bootstrap"),
-        ((*NODE, *KAFKA), "by --content-topic or --pubsub-topic"),
+        ((*NODE, *KAFKA), "give --content-topic or --pubsub-topic"),
         ((*NODE, *KAFKA, "--content-topic", "town"), "give /application/version"),
         ((*GIVEN, "--listen", "none", "--no-store"), "leave nothing to mirror"),
         ((*GIVEN, "--listen", "filter"), "--listen filter needs --content-topic"),
@@ -46,7 +46,7 @@ def mirror(
         ((*GIVEN, "--rest", "http://me:pw1@node"), "give them as authorization"),
         ((*GIVEN, "--rest-ca-file", __file__), "certificates cannot be read from"),
         ((*GIVEN, "--rest-ca-file", "nowhere.pem"), "nowhere.pem"),
-        ((*GIVEN, "--poll-interval", "0"), "0.01"),
+        ((*GIVEN, "--poll-interval", "0"), "range 10ms<=x<=1m"),
         ((*GIVEN, "--content-topic", "/app/1/a,b/proto"), "use --no-store"),
         ((*GIVEN, "--pubsub-topic", ""), "begin with a slash"),
         ((*GIVEN, "--topic", "a b"), "'a b' is no name for a topic"),

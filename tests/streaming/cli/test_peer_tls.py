@@ -49,7 +49,9 @@ def test_token_is_sent_only_where_others_cannot_read_it(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     peer_side(NOWHERE, PeerAccess(authority.ca_file, peer_token=SHARED), ALL)
     peer_side(Address("::1", 9111), PeerAccess(peer_token=SHARED), ALL)
-    with pytest.raises(click.UsageError, match="others could read --peer-token"):
+    with pytest.raises(
+        click.UsageError, match="token would be sent without encryption"
+    ):
         peer_side(NOWHERE, PeerAccess(peer_token=SHARED), ALL)
 
 

@@ -69,5 +69,5 @@ def test_missing_topic_is_logged_at_its_begin_and_at_its_end(
         "Topic frames has been missing since 2026-08-09 12:03:10 UTC: create it "
         "again: the job then continues as --on-lost-records says "
         "(docs/topics.md, A recreated topic)",
-        "topic frames is there again",
+        "topic frames exists again",
     ]
