@@ -46,20 +46,25 @@ _EVERY_S = 1.0
 """Time between two questions, seconds."""
 
 _SAMPLE_ANSWERS = 5
-"""Answers after which new records are read: as many seconds as between heartbeats."""
+"""Number of answers after which new records are read: as often as heartbeats."""
 
 _LONGEST_WAIT_S = 5.0
-"""Longest time between two questions while Kafka does not answer, seconds."""
+"""Longest time between two requests while Kafka does not answer, seconds."""
 
 _ANSWER_S = 10.0
 """Maximum wait for an answer, seconds."""
 
 _REFUSALS = 3
-"""Refusals in a row that count as final: a broker that ends may seem to refuse."""
+"""Number of consecutive refusals that count as final.
+
+A broker that is shutting down may seem to refuse.
+"""
 
 _END_S = 5.0
-"""Longest wait for the thread's end, seconds. A question that has no answer by then is
-abandoned."""
+"""Maximum wait for the thread's end, seconds.
+
+A request without an answer by then is abandoned.
+"""
 
 _NO_END = "the end of the topic cannot be read"
 _NO_COMPARISON = "clocks cannot be compared with Kafka's"
