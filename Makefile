@@ -66,8 +66,8 @@ test-alone: test-rest
 	$(PYTEST) -n 2 -m alone $(report) $(PYTEST_OPTIONS) $(call again)
 
 .PHONY: test-long
-test-long: install ## Tests that take minutes each: kills, outages, hostile traffic, a cluster (10 min)
-	@tools/install-test-programs || true
+test-long: install ## Tests that take minutes each: kills, outages, hostile traffic, a cluster, the chart (15 min)
+	@tools/install-test-programs --long || true
 	$(PYTEST) -n 2 -m long $(report) $(PYTEST_OPTIONS)
 
 .PHONY: check

@@ -39,7 +39,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Name the missing programs at the start."""
-    missing = config.stash[MISSING]
+    missing = [
+        name for name in config.stash[MISSING] if name not in programs.FOR_LONG_TESTS
+    ]
     return [programs.missing_line(missing)] if missing else []
 
 

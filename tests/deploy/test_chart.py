@@ -1,6 +1,6 @@
 """The Helm chart: its form, its values, and that its parts fit one another.
 
-No cluster runs it here.
+No cluster runs it here. To build Helm takes minutes, so its tests are long ones.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ def test_schema_has_the_settings_of_the_commands() -> None:
     assert json.loads(make_chart.SCHEMA.read_text("utf-8")) == make_chart.schema()
 
 
+@pytest.mark.long
 @FOR_HELM
 def test_manifest_is_made_of_the_chart() -> None:
     """After a change of the chart run ``python -m deploy.make_chart``."""
@@ -112,6 +113,7 @@ def test_every_value_has_a_comment() -> None:
     assert bare == []
 
 
+@pytest.mark.long
 @FOR_HELM
 @VARIANTS
 def test_helm_finds_nothing_wrong(values: str | None) -> None:
@@ -122,6 +124,7 @@ def test_helm_finds_nothing_wrong(values: str | None) -> None:
     assert "[WARNING]" not in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.needs("helm", "kubeconform", "go")
 @VARIANTS
 def test_objects_follow_the_schemas(values: str | None, schemas: str) -> None:
@@ -132,6 +135,7 @@ def test_objects_follow_the_schemas(values: str | None, schemas: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.needs("helm", "kubeconform", "go")
 @pytest.mark.parametrize(
     ("kind", "path", "wrong"),
@@ -157,6 +161,7 @@ def test_wrong_object_is_noticed(
     assert next(iter(wrong)) in done.stdout + done.stderr
 
 
+@pytest.mark.long
 @FOR_HELM
 @pytest.mark.parametrize(
     ("given", "named"),
@@ -189,6 +194,7 @@ def test_wrong_value_is_refused_by_name(given: str, named: str) -> None:
     assert done.stdout == ""
 
 
+@pytest.mark.long
 @FOR_HELM
 @VARIANTS
 def test_commands_and_settings_are_known(values: str | None, tmp_path: Path) -> None:
@@ -227,6 +233,7 @@ def test_commands_and_settings_are_known(values: str | None, tmp_path: Path) -> 
         assert read_entries(tmp_path / "channels.toml")
 
 
+@pytest.mark.long
 @FOR_HELM
 @VARIANTS
 def test_pods_have_no_rights_that_they_do_not_need(values: str | None) -> None:
@@ -257,6 +264,7 @@ def test_pods_have_no_rights_that_they_do_not_need(values: str | None) -> None:
         assert drives or pod["automountServiceAccountToken"] is False
 
 
+@pytest.mark.long
 @FOR_HELM
 def test_secrets_are_mounted_and_not_copied() -> None:
     """By reference: as variables, and as files that settings name."""
@@ -273,6 +281,7 @@ def test_secrets_are_mounted_and_not_copied() -> None:
         assert settings_of(EVERYTHING)["web-config"] == f"{mount['mountPath']}/web.yml"
 
 
+@pytest.mark.long
 @FOR_HELM
 def test_driver_and_executors_share_the_checkpoint() -> None:
     """The same claim, at the same path, with the checkpoint in it."""
@@ -298,6 +307,7 @@ def test_driver_and_executors_share_the_checkpoint() -> None:
     )
 
 
+@pytest.mark.long
 @FOR_HELM
 def test_executors_find_the_driver() -> None:
     """By the name of the pod in its service, on ports that both publish."""
@@ -329,6 +339,7 @@ def test_executors_find_the_driver() -> None:
     assert [p["port"] for p in rule["ports"]] == ["driver", "blocks"]
 
 
+@pytest.mark.long
 @FOR_HELM
 def test_package_has_the_generated_files(tmp_path: Path) -> None:
     """In the chart they are links, which no longer work elsewhere."""
@@ -342,6 +353,7 @@ def test_package_has_the_generated_files(tmp_path: Path) -> None:
     assert expected <= packed
 
 
+@pytest.mark.long
 @FOR_HELM
 def test_names_are_short_enough() -> None:
     """Also those of a release whose name has the 53 characters that Helm allows."""
@@ -354,6 +366,7 @@ def test_names_are_short_enough() -> None:
     assert max(len(o["metadata"]["name"]) for o in sets) + len("-0123456789") <= 63
 
 
+@pytest.mark.long
 @FOR_HELM
 def test_executors_have_the_files_of_the_driver() -> None:
     """Certificates for Kafka, at the same path."""
@@ -370,6 +383,7 @@ def test_executors_have_the_files_of_the_driver() -> None:
         assert Path(ca_file).parent == Path(mount["mountPath"])
 
 
+@pytest.mark.long
 @FOR_HELM
 def test_image_is_that_of_this_version() -> None:
     """For driver and executors; it is made from the image of docker-compose.yml."""
@@ -387,6 +401,7 @@ def test_image_is_that_of_this_version() -> None:
     assert f"FROM apache/spark:{spark_version} " in text
 
 
+@pytest.mark.long
 @FOR_HELM
 def test_selectors_find_pods_and_services() -> None:
     """Of Services, policies and ServiceMonitors, of one part each."""
@@ -409,6 +424,7 @@ def test_selectors_find_pods_and_services() -> None:
         assert monitored["selector"]["matchLabels"].items() <= service.items()
 
 
+@pytest.mark.long
 @FOR_HELM
 def test_series_have_the_labels_of_the_shipped_scrape_configuration() -> None:
     """So rules and dashboards fit; the instance stays the same after a restart."""
@@ -428,6 +444,7 @@ def test_series_have_the_labels_of_the_shipped_scrape_configuration() -> None:
     assert scraped == jobs
 
 
+@pytest.mark.long
 @pytest.mark.needs("helm", "promtool")
 def test_rules_and_dashboards_are_those_of_the_repository(tmp_path: Path) -> None:
     """With the addresses of the installation; promtool accepts the rules."""
@@ -460,6 +477,7 @@ def test_page_says_what_was_checked() -> None:
     assert set(re.findall(r"sds-monitor(?:-spark)?:([\d.]+)", page)) == {version()}
 
 
+@pytest.mark.long
 @FOR_HELM
 @pytest.mark.parametrize("block", BLOCKS)
 def test_values_on_the_pages_are_accepted(block: str, tmp_path: Path) -> None:

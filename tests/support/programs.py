@@ -1,8 +1,8 @@
 """Programs beside Python that tests start, and skipping the tests if one is missing.
 
 A test names them by the marker `needs("promtool", ...)`. The markers `kafka`, `spark`,
-`browser` and `node` name theirs. `tools/install-test-programs` installs all of them on
-Debian.
+`browser` and `node` name theirs. `tools/install-test-programs --long` installs all of
+them on Debian.
 """
 
 from __future__ import annotations
@@ -75,6 +75,9 @@ PROGRAMS: Mapping[str, Callable[[], bool]] = {
     "kubeconform": _is_on_path("kubeconform"),
 }
 """By name, whether a program is there. Markers can name no others."""
+
+FOR_LONG_TESTS = frozenset({"helm", "kubeconform"})
+"""Programs that only tests marked `long` need."""
 
 
 def find_missing() -> list[str]:
