@@ -15,12 +15,14 @@ from rich_click import RichCommand, RichGroup
 class Command(RichCommand):
     """A command that takes options."""
 
+    # rich-click would draw a frame around an error, and break its line.
     main: Any = click.Command.main
 
 
 class Group(RichGroup):
     """A command that has commands below it."""
 
+    # As above.
     main: Any = click.Group.main
     command_class = Command
 
@@ -35,4 +37,7 @@ CONTEXT = {
         "padding_helptext_first_line": (0, 0, 1, 0),
     },
 }
-"""Settings of the program's context; those of its commands inherit them."""
+"""Settings of the context of the program.
+
+The contexts of its commands inherit them.
+"""
