@@ -104,19 +104,3 @@ def test_clock_that_is_set_forward_and_back_changes_no_figure(
         write_messages(kafka, "after", 5)
         wait_for(lambda: job.messages() == 12)
         assert "made no progress" not in job.log
-
-
-def test_clock_that_is_set_back_and_stays_makes_dead_letters_of_live_records(
-    watched: Callable[[], Any],
-) -> None:
-    """The query reads on, and counts the records that come once the clock is right."""
-    with watched() as (job, kafka):
-        job.clock.set(-STEP_S)
-        wait_for(lambda: "was set back by" in job.log)
-        write_messages(kafka, "meanwhile", 4)
-        dead = 'sds_undecodable_frames_total{reason="future_timestamp"} 4.0'
-        wait_for(lambda: dead in httpx.get(f"{job.url}metrics").text)
-        job.clock.set(0.0)
-        write_messages(kafka, "after", 5)
-        wait_for(lambda: job.messages() == 8)
-        assert "made no progress" not in job.log
