@@ -42,7 +42,7 @@ _REASONS = {
     "tap_hole": "the taps were interrupted",
     "no_records": "no records are coming in",
     "audit_incomplete": "the audit found that the mirror lacks messages of {window}",
-    "lost": "messages reached no participant in {window}",
+    "lost": "messages were lost in {window}",
     "undelivered": "messages did not reach a participant in {window}",
     "unacknowledged": "messages were not acknowledged in {window}",
     "recovering": "missing messages reached participants in {window}",

@@ -31,7 +31,7 @@ def test_fleet_has_the_state_of_each_channel(
     stage.snapshot = snapshot({"a/b c": failing}, records_behind=98_765)
     text = text_of(client, "/")
     for part in (
-        "Failing messages reached no participant in the last 10 min",
+        "Failing messages were lost in the last 10 min",
         "4,321",
         "98,765",
         "1: 1 failing",

@@ -220,8 +220,8 @@ def test_missing_history_is_reported_where_it_is_needed(
         ("/channel?id=nobody", 404, "No channel has the id nobody."),
         ("/channel", 404, "No channel was asked for."),
         ("/runbooks/Nothing", 404, "No runbook has this name."),
-        ("/runbooks/..%2Fsecret", 404, "There is nothing at this address."),
-        ("/nowhere", 404, "There is nothing at this address."),
+        ("/runbooks/..%2Fsecret", 404, "Nothing was found at this address."),
+        ("/nowhere", 404, "Nothing was found at this address."),
         ("/channel?key=1", 404, "No channel has this key."),
     ],
 )

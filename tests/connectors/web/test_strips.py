@@ -67,7 +67,7 @@ def test_first_page_has_a_strip_of_the_last_hour(client: httpx.Client) -> None:
     html = client.get("/").text
     assert bars(html) == [
         ("ok", "11:04 UTC to 11:24 UTC: OK, nothing amiss"),
-        ("failing", "11:24 UTC to 11:36 UTC: Failing, messages reached no participant"),
+        ("failing", "11:24 UTC to 11:36 UTC: Failing, messages were lost"),
         ("blind", "11:36 UTC to 11:39 UTC: Blind, the taps were interrupted"),
         ("ok", "11:39 UTC to 11:44 UTC: OK, nothing amiss"),
         ("not_watched", "11:44 UTC to 11:46 UTC: Not watched, the monitor did not run"),
@@ -112,7 +112,7 @@ def test_page_of_a_channel_says_how_long_it_was_fine(client: httpx.Client) -> No
         "OK or quiet 85.0 % since 10:04 UTC; failing 12 min, blind 3 min, "
         "degraded 1 min, not watched 2 min."
     ) in text
-    assert "11:24 UTC 11:36 UTC Failing messages reached no participant" in text
+    assert "11:24 UTC 11:36 UTC Failing messages were lost" in text
     assert "Verdicts since" not in text_of(client, "/channel?id=new")
 
 
@@ -133,7 +133,7 @@ def test_whole_day_has_a_bar_for_15_minutes(client: httpx.Client, shown: Any) ->
     assert (
         "failing",
         "11:15 UTC to 11:30 UTC: OK, nothing amiss 9 min; "
-        "Failing, messages reached no participant 6 min",
+        "Failing, messages were lost 6 min",
     ) in found
     assert found[0][1].startswith("2026-08-08 12:04:00 UTC to 11:15 UTC: OK")
 

@@ -78,7 +78,7 @@ def test_table_begins_with_verdict_and_worst_channel() -> None:
     ]
     assert first.startswith("Support rooms support-1 ")
     for words in (
-        "Failing messages reached no participant",
+        "Failing messages were lost",
         "≤ 1 s",
         "≤ 2 min",
         "1,234",
