@@ -49,7 +49,7 @@ _SAMPLE_ANSWERS = 5
 """Number of answers after which new records are read: as often as heartbeats."""
 
 _LONGEST_WAIT_S = 5.0
-"""Longest time between two requests while Kafka does not answer, seconds."""
+"""Maximum time between two requests while Kafka does not answer, seconds."""
 
 _ANSWER_S = 10.0
 """Maximum wait for an answer, seconds."""
