@@ -82,6 +82,9 @@ def _plain(path: str, name: str, value: Any) -> Any:
     """Return a value of the table, and a duration that is a text in milliseconds."""
     if not (name.endswith("_ms") and isinstance(value, str)):
         return value
+    if value[-1:].isdigit():
+        # The text of a number is as likely to be in seconds.
+        return value
     try:
         return round(parse_duration_ms(value, "ms"))
     except ValueError as error:

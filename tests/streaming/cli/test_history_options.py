@@ -66,4 +66,4 @@ def test_each_topic_holds_records_of_one_kind(flags: tuple[str, ...]) -> None:
     """Otherwise the monitor would read its own history as frames."""
     answer = asked(*flags)
     assert answer.exit_code == 2
-    assert "must be four" in answer.output
+    assert "must be different topics" in answer.output

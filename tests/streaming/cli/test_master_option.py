@@ -91,7 +91,7 @@ def test_master_is_that_of_spark_submit() -> None:
     assert found[0].session.is_cluster
     result = asked("--master", "local[2]", **submitted)
     assert result.exit_code == 2
-    assert "spark-submit has a --master of its own" in result.output
+    assert "spark-submit has its own --master" in result.output
 
 
 @pytest.mark.parametrize("url", ["s3a://bucket/state", "hdfs://name:8020/state"])
@@ -108,4 +108,4 @@ def test_replay_on_a_cluster_asks_for_a_shared_directory() -> None:
     cluster = ("--bootstrap", "b:1", "--master", "spark://a:7077")
     result = called("replay", *cluster, *window, "--report", "r.json")
     assert result.exit_code == 2
-    assert "need a --scratch directory" in result.output
+    assert "a cluster needs --scratch" in result.output

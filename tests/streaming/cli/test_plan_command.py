@@ -170,7 +170,9 @@ def test_jumped_clock_is_one_line(tmp_path: Path) -> None:
 
 def test_empty_history_is_one_line(tmp_path: Path) -> None:
     """A directory without one, and a history without rows."""
-    assert one_error("--history", str(tmp_path)).startswith("--history: there is no")
+    assert one_error("--history", str(tmp_path)).startswith(
+        "--history: no history was found in"
+    )
     (tmp_path / "lock").touch()
     line = one_error("--history", str(tmp_path))
     assert line == "no forecast: the history has no channel"

@@ -123,7 +123,9 @@ def test_directory_of_another_grid_is_left_as_it_is(tmp_path: Path) -> None:
 
 def test_wrong_use_says_what_to_give(tmp_path: Path) -> None:
     """No grid, no results, an unknown figure."""
-    assert_refused(invoke("--out", tmp_path), "give GRID, a TOML file, or --summary")
+    assert_refused(
+        invoke("--out", tmp_path), "give GRID (a TOML file), --summary or --html"
+    )
     told = f"{tmp_path} has no results of a sweep: give the --out of one"
     assert_refused(invoke("--summary", "--out", tmp_path), told)
     unknown = invoke("--summary", "--out", tmp_path, "--figure", "eventul")

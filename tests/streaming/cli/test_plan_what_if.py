@@ -159,7 +159,7 @@ def test_running_monitor_gives_the_same_plan(
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("--set", "loss"), "--set is 'loss': allowed is KEY=VALUE"),
+        (("--set", "loss"), "--set is 'loss': use KEY=VALUE"),
         (("--set", "loss=2"), "changed: loss is 2: allowed is a number from 0 to 1"),
         (
             ("--assume", "messages_per_day=0"),
@@ -172,15 +172,15 @@ def test_running_monitor_gives_the_same_plan(
         ),
         (
             ("--variant", "a b:loss=0"),
-            "--variant is 'a b:loss=0': allowed is NAME:KEY=VALUE,KEY=VALUE",
+            "--variant is 'a b:loss=0': use NAME:KEY=VALUE,KEY=VALUE",
         ),
         (
             ("--variant", "base:loss=0"),
-            "--variant base: this name is taken, give another one",
+            "--variant base: this name is in use, give another one",
         ),
         (
             [word for n in range(21) for word in ("--variant", f"v{n}:loss=0")],
-            "21 variants: allowed are up to 20",
+            "21 variants: give at most 20",
         ),
     ],
 )
@@ -226,7 +226,7 @@ def test_history_without_a_plan_is_one_line(history: Path, tmp_path: Path) -> No
     empty = store(tmp_path / "empty", {})
     assert _error("--history", str(empty)).startswith("no ")
     assert _error(*given, "--plan", __file__) == (
-        "--plan describes a channel: omit --history"
+        "--plan describes the channel: omit --history"
     )
 
 
@@ -277,7 +277,7 @@ def test_measured_epoch_is_a_share_of_the_assumed_budget(history: Path) -> None:
     assert known["epoch_used"] == pytest.approx(known["epoch_messages"] / 50)
     taken = invoke(*arguments, "--variant", "measured:loss=0.2")
     assert taken.exit_code == 2
-    assert "--variant measured: this name is taken" in taken.stderr
+    assert "--variant measured: this name is in use" in taken.stderr
 
 
 def test_wrong_use_is_found_before_the_simulations(
