@@ -21,10 +21,10 @@ RUNS = Path(__file__).with_name("guarantees.json")
 
 _BROKEN = (
     "",
-    "Each test that a promise names was run on copies of the program that break the "
-    "promise on purpose.",
-    "`make promise-mutation` makes each change of `docs/promises.toml` in a copy and "
-    "runs only the test that the change names.",
+    "For each test that a promise names, `docs/promises.toml` has a change of the "
+    "program that breaks the promise on purpose.",
+    "`make promise-mutation` makes each change in a copy, and runs only the test that "
+    "the change names.",
     "A change is found if that test fails, and passes without the change.",
     "",
 )
