@@ -189,7 +189,7 @@ def test_hangup_reloads_the_channel_table(
         wait_for(lambda: names() == {"After"})
         table.write_text("[[channel]]\n")
         process.send_signal(signal.SIGHUP)
-        wait_for(lambda: "stays as it was" in (tmp_path / "stderr").read_text())
+        wait_for(lambda: "remains unchanged" in (tmp_path / "stderr").read_text())
         assert names() == {"After"}
         process.send_signal(signal.SIGTERM)
         assert process.wait(120) == 0

@@ -54,4 +54,4 @@ def test_process_that_answers_too_late_is_started_again(
         assert job.report(0)["totals"]["messages"] == 2
     assert (tmp_path / "late").exists()
     (late,) = (one for one in caplog.messages if "did not answer within 10 s" in one)
-    assert "starts again now" in late
+    assert "restarts now" in late

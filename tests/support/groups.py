@@ -38,6 +38,7 @@ _ORDER = (
     "tests/chaos/test_chaos.py",
     "tests/streaming/test_run_command.py",
     "tests/streaming/test_crash.py",
+    "tests/streaming/cli/test_demo_command.py",
     "tests/streaming/test_cluster.py",
     "tests/streaming/test_kafka_away.py",
     "tests/streaming/audit/test_audit.py",

@@ -285,7 +285,7 @@ def test_hint_for_a_port_in_use_works(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         refused = sds_monitor(*flags, str(other.getsockname()[1]))
     assert refused.returncode == 2
-    assert refused.stderr.endswith("another port, such as --port 0 for any free one\n")
+    assert refused.stderr.endswith("another port; --port 0 selects a free one\n")
     with subprocess.Popen(
         [sys.executable, "-m", "streaming.cli", *flags, "0"],
         stdout=subprocess.PIPE,

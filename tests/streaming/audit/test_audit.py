@@ -283,12 +283,12 @@ def test_a_repeated_audit_serves_what_it_found(mirror: Mirror) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "expected"),
     [
-        ([], 2, "name the other side"),
+        ([], 2, "give either --rest URL for a store"),
         (["--peer", "nowhere"], 2, "'nowhere' is no HOST:PORT"),
-        (["--rest", "http://127.0.0.1:1"], 2, "name what to mirror"),
+        (["--rest", "http://127.0.0.1:1"], 2, "to select what to mirror"),
         (["--peer", "127.0.0.1:1", "--content-topic", "/a/1/b/c"], 2, "leave out"),
         (["--peer", "127.0.0.1:1", "--from", "2", "--to", "2"], 2, "not earlier"),
-        (["--peer", "127.0.0.1:1", "--every", "9", "--to", "2"], 2, "use --last"),
+        (["--peer", "127.0.0.1:1", "--every", "9", "--to", "2"], 2, "give --last"),
         (["--peer", "127.0.0.1:1"], 3, "cannot be reached"),
         (
             ["--rest", "http://127.0.0.1:1", "--pubsub-topic", "/x"],
