@@ -133,7 +133,7 @@ def observed(
                 },
                 alertmanager,
             ),
-            rule_files(Links(monitor_url, GRAFANA_URL), SPEED),
+            rule_files(_links(monitor_url), SPEED),
             lookback_s=300 / SPEED,
         ) as prometheus,
         play.staged(spark, kafka, directory / "checkpoint", table),
@@ -159,6 +159,11 @@ def as_long_as(other: AnyScenario, scenario: AnyScenario) -> AnyScenario:
 def _shipped(name: str) -> dict[str, Any]:
     file = files("dashboards") / "provisioning" / name
     return dict(yaml.safe_load(file.read_text("utf-8")))
+
+
+def _links(monitor_url: str) -> Links:
+    """Links of a site without published documentation: the monitor has the runbooks."""
+    return Links(monitor_url, GRAFANA_URL, f"{monitor_url}/runbooks")
 
 
 def _scraping(targets: Mapping[str, str], alertmanager: str) -> dict[str, Any]:
