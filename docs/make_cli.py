@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import click
 
-from docs.page_part import PagePart
+from docs.page_part import PagePart, table
 from streaming.cli import COMMANDS, group
 from streaming.cli.config_file import TABLE_OF
 from streaming.cli.exit_codes import ExitCode
@@ -132,8 +132,7 @@ def _panels(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return "\n".join(table(headings, rows))
 
 
 def _sentences(text: str) -> str:

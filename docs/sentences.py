@@ -22,7 +22,6 @@ _LOG_METHODS = {"debug", "info", "warning", "error", "critical", "exception"}
 _DRAWN = re.compile(r"[├└│▶─]|\S {3,}\S.* {3,}\S")
 _LEAST_WORDS = 4
 _WORD = re.compile(r"(?<![^\s(\"'`*])[A-Za-z][a-z'-]+(?![^\s).,:;?!\"'`*])")
-_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Sentence(NamedTuple):
@@ -144,11 +143,9 @@ def string_blocks(
                 yield inner.lineno, "".join(texts)
             elif isinstance(inner, ast.Constant) and isinstance(inner.value, str):
                 yield inner.lineno, inner.value
-            elif isinstance(inner, ast.Expr):
+            elif isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Constant):
                 # A docstring.
-                seen.add(
-                    id(inner.value) if isinstance(inner.value, ast.Constant) else 0
-                )
+                seen.add(id(inner.value))
             seen.add(id(inner))
 
 
