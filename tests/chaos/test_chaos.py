@@ -34,6 +34,7 @@ def test_report_survives_the_kill_of_every_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_traffic_has_an_exact_truth_however_long_it_is_played() -> None:
     """No filter gets so full that it would mislead a correct monitor."""
     long = replace(scenario(), duration_s=1_500)

@@ -174,6 +174,7 @@ def test_cluster_reports_the_same_as_one_machine_also_if_an_executor_is_killed(
     assert found["totals"]["messages"] == 282
 
 
+@pytest.mark.long
 def test_sweep_has_the_same_table_on_a_cluster_as_in_one_process(
     cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -387,6 +388,7 @@ def test_unreachable_master_ends_the_job_in_one_line(
     assert "no Spark master at spark://127.0.0.1:1 (Connection refused)" in error
 
 
+@pytest.mark.long
 def test_application_that_the_master_ends_ends_the_job_with_a_line_that_says_so(
     cluster: Cluster, recorded: KafkaSettings, tmp_path: Path
 ) -> None:

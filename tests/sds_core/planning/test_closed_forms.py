@@ -97,6 +97,7 @@ def _missed(plan: ChannelPlan, seed: int) -> float:
     return 1 - full / len(reached)
 
 
+@pytest.mark.long
 def test_closed_forms_lie_in_the_intervals(comparisons: list[FormCheck]) -> None:
     """Of the 95 % intervals at most a tenth misses, and of 99.9 % none."""
     assert len(comparisons) == 18
@@ -105,6 +106,7 @@ def test_closed_forms_lie_in_the_intervals(comparisons: list[FormCheck]) -> None
     assert [one for one in comparisons if not one.holds(0.999)] == []
 
 
+@pytest.mark.long
 def test_wrong_form_lies_outside(comparisons: list[FormCheck]) -> None:
     """The intervals are narrow enough to tell a loss that is half as large again."""
     lossy = [one for one in comparisons if one.cell == "two"]
