@@ -61,9 +61,11 @@ test-rest: test-core
 	$(PYTEST) -n $(WORKERS) -m "not ($(UNIT)) and not alone and not long" $(report) $(PYTEST_OPTIONS) \
 		$(call again)
 
+# To collect all tests would take as long as two of them.
+ALONE := tests/e2e
 .PHONY: test-alone
 test-alone: test-rest
-	$(PYTEST) -n 2 -m alone $(report) $(PYTEST_OPTIONS) $(call again)
+	$(PYTEST) -n 2 -m alone $(report) $(PYTEST_OPTIONS) $(ALONE) $(call again)
 
 .PHONY: test-long
 test-long: install ## Tests that take minutes each: kills, outages, hostile traffic, a cluster, the chart (15 min)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,9 @@ from tests.support.streaming.session import spark
 __all__ = ["kafka_broker", "kafka_topic", "spark"]
 
 MISSING = pytest.StashKey[list[str]]()
+
+ALONE = Path(__file__).with_name("e2e")
+"""Where `make test-alone` collects."""
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +56,10 @@ def pytest_collection_modifyitems(
     """Skip what cannot run, and arrange the rest for the workers."""
     programs.skip_without(items, config.stash[MISSING])
     groups.arrange(items)
+    for item in items:
+        if item.get_closest_marker("alone") and ALONE not in item.path.parents:
+            message = f"{item.nodeid} is alone, and not in {ALONE}, where make collects"
+            raise pytest.UsageError(message)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -14,7 +14,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from connectors.broker.jars import KAFKA_VERSION
@@ -51,6 +50,8 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def validator(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Of the Compose specification."""
+    import jsonschema  # Two seconds, at the collection in each worker.
+
     schema = compose_schema(tmp_path_factory.mktemp("go"))
     return jsonschema.Draft202012Validator(schema)
 

@@ -12,7 +12,6 @@ from statistics import median
 from typing import Final, NamedTuple
 
 import msgspec
-from scipy.stats import theilslopes
 
 from sds_core.observer.settings import DEFAULTS
 from sds_core.text import byte_size
@@ -178,6 +177,8 @@ def trend(
     if len(values) < _FEWEST:
         message = f"{len(values)} samples after the warm-up: {_FEWEST} are needed"
         raise ValueError(message)
+    from scipy.stats import theilslopes  # A second, at the start of each test worker.
+
     slope, _, low, high = theilslopes(values, times_s, confidence)
     hourly = (_HOUR_S * float(one) for one in (slope, low, high))
     return Trend(median(values), *hourly)

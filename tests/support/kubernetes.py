@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import kubernetes_validate
 import yaml
 
 from deploy.make_chart import CHART, KUBERNETES
@@ -86,7 +86,11 @@ def write_schemas(directory: Path) -> str:
     operator of its repository.
     """
     version = f"v{KUBERNETES}.0-local-strict"
-    package = Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema"
+    # Its import takes two seconds of each worker.
+    found = find_spec("kubernetes_validate")
+    assert found is not None
+    assert found.origin is not None
+    package = Path(found.origin).parent / "kubernetes-json-schema"
     for path in (package / version).glob("*.json"):
         text = path.read_text("utf-8")
         schema = json.loads(text.replace(f'"/api/{_DEFINITIONS}', f'"{_DEFINITIONS}'))

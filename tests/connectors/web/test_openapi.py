@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
-import jsonschema
 import pytest
 from hypothesis import given, settings
-from openapi_spec_validator import validate
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Route
 
@@ -96,6 +94,8 @@ def faults(document: dict[str, Any], route: str, answer: httpx.Response) -> list
     response = document["paths"][route]["get"]["responses"][str(answer.status_code)]
     schema = response["content"]["application/json"]["schema"]
     whole = closed({**schema, "components": document["components"]})
+    import jsonschema  # Two seconds, at the collection in each worker.
+
     validator = jsonschema.Draft202012Validator(whole)
     return [error.message for error in validator.iter_errors(answer.json())]
 
@@ -111,6 +111,8 @@ def route_of(app: Starlette, address: str) -> str:
 
 def test_description_is_valid(described: dict[str, Any]) -> None:
     """By the validator of the specification; it describes itself, too."""
+    from openapi_spec_validator import validate
+
     validate(described)
     assert PATH in described["paths"]
 
@@ -167,13 +169,15 @@ def test_error_follows_the_description(
     status: int,
 ) -> None:
     """Its reason is one line."""
+    from jsonschema import validate
+
     if status == 503:
         stage.snapshot = snapshot_of()
     path = f"/api/v1/{address}"
     answer = client.get(path)
     assert answer.status_code == status
     error = described["components"]["schemas"]["ErrorObject"]
-    jsonschema.validate(answer.json(), error)
+    validate(answer.json(), error)
     route = route_of(stage.app, path)
     assert str(status) in described["paths"][route]["get"]["responses"]
 
@@ -237,6 +241,8 @@ def test_held_back_alerts_of_the_list_are_limited(
 
 def test_audit_describes_its_result(client: httpx.Client, switch: Any) -> None:
     """Its answers follow its own description, before and after the first result."""
+    from openapi_spec_validator import validate
+
     figures = AuditFigures()
     switch.app = create_audit_app(figures)
     document = client.get(PATH).json()
