@@ -221,7 +221,6 @@ def changed(plan: ChannelPlan, changes: Mapping[str, str]) -> ChannelPlan:
 
 
 def _value(plan: ChannelPlan, key: str, text: str) -> object:
-    """Return the value of a key that a text means; `read` checks it."""
     words: dict[str, object] = {
         "none": None, "true": True, "on": True, "false": False, "off": False
     }  # fmt: skip
@@ -245,7 +244,6 @@ def _value(plan: ChannelPlan, key: str, text: str) -> object:
 
 
 def _plain(value: object) -> object:
-    """Return an option of a participant as a table has it."""
     if isinstance(value, BloomParameters):
         return {"capacity": value.capacity, "error_rate": value.error_rate}
     return str(value) if isinstance(value, str) else value

@@ -46,9 +46,6 @@ def fit(rows: Sequence[FitRow]) -> Fit:
 
     Residuals are shares of the measured value. All subsets of the few features are
     tried.
-
-    Args:
-        rows: Name, features and measured value.
     """
     features = np.array([row[1] for row in rows], dtype=float)
     values = np.array([row[2] for row in rows])

@@ -18,14 +18,7 @@ class IntervalObject(TypedDict):
 
 
 class OutlookObject(TypedDict):
-    """One figure.
-
-    Attributes:
-        past: Mean of the last seven days of the history, or their maximum.
-        week: The same for the first seven days ahead.
-        before: Each of the last 28 days, or fewer, oldest first.
-        days: Each day ahead.
-    """
+    """One figure; see `forecast.Outlook`."""
 
     past: float | None
     week: IntervalObject
@@ -34,18 +27,7 @@ class OutlookObject(TypedDict):
 
 
 class ReachedObject(TypedDict):
-    """When a limit is reached.
-
-    Attributes:
-        figure: Figure to which the limit applies.
-        limit: Its value.
-        now: The value at the end of the history.
-        headroom: Unused share of the limit.
-        reached: Time by which half of the possible futures reach the limit, Unix ms;
-            null if that is after the last day of the forecast, or never.
-        reached_earliest, reached_latest: The same for the ends of the interval.
-        note: Why no time is given although the figure grows; else empty.
-    """
+    """When a limit is reached; see `limits.Reached`."""
 
     figure: str
     limit: float | None
@@ -58,13 +40,7 @@ class ReachedObject(TypedDict):
 
 
 class ForecastObject(TypedDict):
-    """A forecast.
-
-    Attributes:
-        history_days: Whole days of history on which it is based.
-        figures: By name.
-        limits: When each limit is reached.
-    """
+    """A forecast; see `forecast.Forecast`."""
 
     history_days: int
     figures: dict[str, OutlookObject]

@@ -30,7 +30,7 @@ class Silent(NoForecast):
 
 
 class ClockJumped(NoForecast):
-    """A row is from the future; the time of its minute is Unix ms."""
+    """A row is from the future; its minute is Unix ms."""
 
     def __init__(self, at_ms: int) -> None:
         super().__init__(

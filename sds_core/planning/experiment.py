@@ -130,7 +130,6 @@ def check_size(plan: ChannelPlan) -> None:
 
 
 def _receptions_each(plan: ChannelPlan, interval_s: float) -> float:
-    """Return roughly how many receptions each message causes."""
     # Each loss causes a response, and a large group sends a few sync messages at a
     # time.
     frames = (
@@ -192,12 +191,8 @@ def run(
 ) -> Outcome:
     """Simulate a plan once; the same arguments give the same outcome.
 
-    Args:
-        plan: The channel.
-        seed: Seed of all random values. Variants of a plan with the same seed have
-            similar traffic and losses.
-        receptions: Size of the run, see `times_of`.
-        target_s: S of the figures that end in ``_in_time``.
+    Variants of a plan with the same seed have similar traffic and losses. `target_s` is
+    S of the figures that end in ``_in_time``.
     """
     times = times_of(plan, receptions)
     from_ms, until_ms = (

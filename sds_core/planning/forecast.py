@@ -32,7 +32,6 @@ class ForecastSettings:
             framing.
         retention_days: How long Kafka keeps records; None to omit the figure of
             storage.
-        replication: Copies of each record in Kafka.
     """
 
     days: int = 90
@@ -82,7 +81,6 @@ class Forecast(NamedTuple):
             ``epoch_headroom`` (share of the budget), ``message_bytes`` (of the hour
             with the longest), ``filter_ids``. Figures that the kind of view does not
             measure are absent.
-        limits: When each limit is reached.
     """
 
     begin_ms: int
@@ -196,7 +194,6 @@ def _days(daily: Daily) -> int:
 def _outlooks(
     daily: Daily, settings: ForecastSettings
 ) -> tuple[dict[str, Outlook], dict[str, Floats]]:
-    """Return figures day by day, and their possible futures."""
     paths = {name: draw_paths(one.values, settings.days) for name, one in daily.items()}
     figures = {
         name: _outlook(one, paths[name], settings.coverage)
@@ -211,8 +208,6 @@ def _outlooks(
 
 
 def _headroom(used: Outlook, budget: int) -> Outlook:
-    """Return which share of a budget remains."""
-
     def left(one: Interval) -> Interval:
         return Interval(*(1 - share / budget for share in reversed(one)))
 
@@ -242,7 +237,6 @@ def _interval(values: Floats, coverage: float) -> Interval:
 
 
 def _filter(hours: Hours, settings: ForecastSettings) -> tuple[Outlook, Reached] | None:
-    """Return ids and limit of the fullest filter; None without a filter."""
     bits_set, m_bits, k = (hours.gauges[name] for name in measures.FILTER)
     if not (m_bits[-1] and k[-1]):
         return None
@@ -270,7 +264,6 @@ def _filter(hours: Hours, settings: ForecastSettings) -> tuple[Outlook, Reached]
 def _stored(
     values: Floats, paths: Floats, settings: ForecastSettings
 ) -> Outlook | None:
-    """Return what Kafka stores at the end of each day; None if days are too few."""
     assert settings.retention_days is not None  # noqa: S101 - the caller checked
     retention = settings.retention_days
     if retention > len(values):

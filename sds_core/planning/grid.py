@@ -24,8 +24,6 @@ _Lists = dict[str, tuple[Any, ...]]
 
 
 class _GridTable(Table, frozen=True, kw_only=True):
-    """A grid as a file describes it; see `Grid` for the attributes."""
-
     base: dict[str, Any] = msgspec.field(default_factory=dict)
     grid: _Lists | Annotated[tuple[_Lists, ...], Meta(min_length=1)]
     seeds: Annotated[int, Meta(ge=1, le=MAX_RUNS)]
@@ -34,11 +32,7 @@ class _GridTable(Table, frozen=True, kw_only=True):
 
 
 class Run(NamedTuple):
-    """One simulation; see `experiment.run` for all attributes except its number.
-
-    Attributes:
-        number: Position among the runs of the grid, from 0.
-    """
+    """One simulation; see `experiment.run` for all attributes except its number."""
 
     number: int
     plan: ChannelPlan
@@ -53,13 +47,7 @@ class Run(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Results of the finished runs of one plan.
-
-    Attributes:
-        values: Values that differ between the plans of the grid, by key.
-        runs: Number of finished runs.
-        figures: Means with 95 % intervals by figure of `Outcome`.
-    """
+    """Results of the finished runs of one plan."""
 
     values: dict[str, Any]
     runs: int
@@ -130,10 +118,6 @@ class Grid:
         self, outcomes: Mapping[int, Outcome], figures: Sequence[str]
     ) -> Iterator[Cell]:
         """Yield the results, in the order of the plans.
-
-        Args:
-            outcomes: Outcomes of finished runs by their number.
-            figures: Names of figures of `Outcome`.
 
         Raises:
             ModelMissing: scipy is not installed.

@@ -54,9 +54,7 @@ def hour_rows(
 ) -> list[dict[str, Any]]:
     """Return the last row of each hour, with the maximum of each gauge in the hour.
 
-    Args:
-        rows: Rows in order of their ``minute``.
-        gauges: Names of fields; null values count as absent.
+    Rows are in order of their ``minute``. Null values count as absent.
     """
     found: dict[int, dict[str, Any]] = {}
     for row in rows:
@@ -71,11 +69,7 @@ def hour_rows(
 
 
 def last_hour_ms(newest_ms: int) -> int:
-    """Return the end of the last whole hour in a history, Unix ms.
-
-    Args:
-        newest_ms: The newest minute of all views, Unix ms.
-    """
+    """Return the end of the last whole hour before the newest minute, Unix ms."""
     return (newest_ms + MINUTE_MS) // HOUR_MS * HOUR_MS
 
 
@@ -131,10 +125,7 @@ def hours_of(
 
 
 def by_day(hours: Floats) -> Floats:
-    """Return hours as whole days, shape (days, 24), up to the last hour.
-
-    So each day contains each hour of the day once, whenever the history ends.
-    """
+    """Return hours as whole days, shape (days, 24), up to the last hour."""
     days = len(hours) // DAY_HOURS
     return hours[len(hours) - days * DAY_HOURS :].reshape(days, DAY_HOURS)
 

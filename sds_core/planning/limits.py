@@ -15,8 +15,6 @@ class Reached(NamedTuple):
     Attributes:
         name: Figure to which the limit applies: ``epoch_messages``, ``message_bytes``,
             ``filter_ids``.
-        limit: Value of the limit: ids, messages of one participant in an epoch, or
-            bytes.
         now: The value at the end of the history.
         at_ms: Time by which half of the futures reach the limit, Unix ms; None if that
             is after the last day of the forecast, or never. The same applies to the

@@ -38,7 +38,6 @@ class MeasuredChannel(NamedTuple):
     """A channel as its history describes it.
 
     Attributes:
-        plan: The channel.
         figures: Measured values, by the names of `Outcome`.
         hours: Hours of the history that were used, at most the last week.
         assumed: Assumptions about what the history does not store, one sentence each.
@@ -105,7 +104,6 @@ class _Week(NamedTuple):
     repeated: float
 
     def settings(self) -> tuple[dict[str, Any], list[str]]:
-        """Return the keys of a plan, and the assumptions."""
         grown = self.grown
         first, _, judged = self._deliveries()
         values: dict[str, Any] = {
@@ -140,7 +138,6 @@ class _Week(NamedTuple):
         return values, assumed
 
     def figures(self, epoch_messages: int) -> dict[str, float]:
-        """Return the measured values, by the names of `Outcome`."""
         grown, days = self.grown, self.days
         first, eventual, judged = self._deliveries()
         total = sum(grown[column] for column in self.measures.parts.values())
@@ -165,11 +162,9 @@ class _Week(NamedTuple):
 
     @property
     def _framed(self) -> float:
-        """Frames that have a causal history and a filter."""
         return self.grown["frames_content"] + self.grown["frames_sync"]
 
     def _deliveries(self) -> tuple[float, float, float]:
-        """Return deliveries by the first sending, by the end, and in total."""
         first, recovered, lost, retracted = (self.grown[name] for name in DELIVERIES)
         return first, first + recovered + retracted, first + recovered + lost
 

@@ -151,7 +151,6 @@ class Measurement:
         self._counts[cause] += 1
 
     def _arrived(self, arrival: Arrival) -> None:
-        """Track which messages a false positive would acknowledge."""
         sent, alone = arrival.transmission, self._alone.get(arrival.participant)
         stories = self._truth.stories(self._channel_id)
         if not alone or self._is_known(arrival, stories):
@@ -169,7 +168,6 @@ class Measurement:
                     self._exposed.add(message_id)
 
     def _is_known(self, arrival: Arrival, stories: Mapping[str, Story]) -> bool:
-        """Return whether a frame has no effect: a copy, or the receiver's own."""
         who, frame = arrival.participant, arrival.transmission.frame
         if arrival.transmission.cause is Cause.SYNC:
             return False
@@ -226,7 +224,6 @@ class Measurement:
     def _deliveries(
         self, data: int, segments: int, target_s: float
     ) -> dict[str, float]:
-        """Return the figures of what happened, as the simulation knows it."""
         stories = self._truth.stories(self._channel_id)
         grace_ms = max(_LEAST_GRACE_MS, 10 * self._plan.delay_ms)
         acks_s, recoveries_s, found = [], [], []
@@ -272,7 +269,6 @@ class Measurement:
         }
 
     def _monitored(self) -> dict[str, float]:
-        """Return the figures that a monitor measures."""
         concluded: Conclusions = self._truth.concluded()[self._channel_id]
         counts: Counter[Judged] = Counter()
         recoveries_s = []
@@ -303,11 +299,7 @@ def _complete_ms(
 ) -> float:
     """Return when a participant had enough segments, Unix ms; infinite if never.
 
-    Args:
-        payload: The segments.
-        who: The participant.
-        data: Number of segments that suffice.
-        within_ms: If finite, only first sendings that arrived within this time count.
+    If `within_ms` is finite, only first sendings that arrive in this time count.
     """
     if len(payload) == 1 and within_ms == math.inf:
         return payload[0].received.get(who, math.inf)
@@ -327,7 +319,6 @@ def _complete_ms(
 
 
 def _is_false(story: Story) -> bool:
-    """Return whether filters acknowledged a message that no other participant had."""
     if story.acknowledged is None:
         return False
     at_ms, _, evidence = story.acknowledged
@@ -336,7 +327,6 @@ def _is_false(story: Story) -> bool:
 
 
 def _summary(name: str, durations_s: Sequence[float]) -> dict[str, float]:
-    """Return mean and quantiles; NaN if no duration was measured."""
     figures = dict.fromkeys(
         (f"{name}_{of}_s" for of in ("mean", "p50", "p95", "p99")), math.nan
     )

@@ -64,7 +64,7 @@ NO_PLAN = Plan(problem="only the command run computes forecasts")
 def limits_first(views: Mapping[str, Forecast]) -> list[tuple[str, Reached]]:
     """Return all limits with their views, those that are reached first before others.
 
-    Limits without a time follow, in order of headroom, smallest first.
+    Limits without a time follow, in order of headroom.
     """
     limits = [(name, limit) for name, one in views.items() for limit in one.limits]
 

@@ -53,7 +53,6 @@ class Load:
     """The traffic to process.
 
     Attributes:
-        participants: Participants of each channel.
         frames_per_s: Frames per second of all channels, which have equal traffic.
         hours: Hours for which a channel remembers messages.
         frame_bytes: Mean bytes of a frame.
@@ -219,17 +218,8 @@ class Size(NamedTuple):
 class CostModel:
     """Costs of a job, fitted to measurements.
 
-    Args:
-        performance: A full run of `make bench`.
-        scaling: Figures of the other benchmarks.
-
     Raises:
         NotMeasured: A measure is missing.
-
-    Attributes:
-        fits: Fits by figure, with their errors.
-        measured_cores: Number of cores of the measured machine.
-        measured_executors: Number of executors of the largest measured cluster.
     """
 
     def __init__(self, performance: Performance, scaling: Scaling) -> None:
@@ -335,7 +325,6 @@ class CostModel:
         return Size(needs, tuple(limits))
 
     def _limit(self, load: Load, cores: float) -> Limit:
-        """Return how many channels a machine monitors with batches of this length."""
         spread, fit_ = self._spread(cores), self.fits["batch"]
         fixed_s = fit_.coefficients[0] * spread
         growing_s = self.batch_s(load, cores) - fixed_s
@@ -365,7 +354,6 @@ class CostModel:
         return [1.0, load.touched, self._touched(load), frames, sizes, load.channels]
 
     def _features(self, rows: list[BatchRow], figure: str) -> list[FitRow]:
-        """Return the rows that have a figure, with the costs of all their loads."""
         features: list[FitRow] = []
         for row in rows:
             if value := getattr(row, figure):

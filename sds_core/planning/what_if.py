@@ -31,7 +31,6 @@ class PlannedFigure(NamedTuple):
     """A figure of a plan.
 
     Attributes:
-        source: Source of the figure.
         estimate: Its value with an interval.
         change: By how much it exceeds that of the base; None for the base.
     """
@@ -69,13 +68,9 @@ def figures_of(
     outcomes: Sequence[Outcome],
     base: tuple[ChannelPlan, Sequence[Outcome]] | None = None,
 ) -> dict[str, PlannedFigure]:
-    """Return all figures of a plan.
+    """Return all figures of a plan, compared with those of a base.
 
-    Args:
-        plan: The plan.
-        outcomes: Its runs, at least 2 for an interval.
-        base: The plan for comparison and its runs, with the same seeds in the same
-            order.
+    Runs of the base have the same seeds in the same order. An interval needs 2 runs.
 
     Raises:
         sds_core.planning.errors.ModelMissing: scipy is not installed.
@@ -111,9 +106,7 @@ def compared(
 ) -> dict[str, dict[str, PlannedFigure]]:
     """Return the figures of plans, each compared with the first.
 
-    Args:
-        plans: Plans by name, the base first.
-        outcomes: Their runs by name; run i of each plan has the same seed.
+    Run i of each plan has the same seed.
 
     Raises:
         sds_core.planning.errors.ModelMissing: scipy is not installed.

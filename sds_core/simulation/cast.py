@@ -27,17 +27,11 @@ class Member:
     Attributes:
         index: Index of the participant in the population.
         position: Index among the channel's members.
-        participant: Participant id.
-        channel: Channel that it is a member of.
         clock: Clock of the participant, which may be wrong.
-        profile: Options of the participant.
         library_syncs_every_ms: Time between two sync messages that its application
             sends through the library; None without them.
-        random: Random source of the participant.
         sds: SDS state; None before it joins and while it is stored as a snapshot.
         snapshot: State that is stored while it is offline and will be restored.
-        present: Whether it is online.
-        gone: Whether it has left forever.
         fetch_after_ms: Time after a return at which it fetches what it missed; None:
             never.
         state: What happens to its state while it is offline.
@@ -67,18 +61,7 @@ class Member:
 
 @dataclass(slots=True, eq=False)
 class Channel:
-    """One channel.
-
-    Attributes:
-        channel_id: Channel id.
-        group: Settings of the channel.
-        content_topic: Waku content topic of its messages.
-        occasions: Times at which some participant sends, ms since the start.
-        speakers: Random source for the choice of senders.
-        contents: Random source for the contents.
-        members: Participants of the channel.
-        indices: Index of each member in the population.
-    """
+    """One channel."""
 
     channel_id: str
     group: ChannelGroup
@@ -98,7 +81,6 @@ class Flight:
     transmissions may be in transit at a time.
 
     Attributes:
-        transmission: The transmission.
         frame, value: The frame as libraries accept it, and its bytes; those of the
             transmission unless the application removed its content.
         retrieval_hint: Hint to fetch it again.

@@ -43,14 +43,7 @@ class Clock(NamedTuple):
     def drawn(
         cls, start_ms: int, skew: ClockSkew, random: Random, length_ms: int = 0
     ) -> Clock:
-        """Return one participant's clock.
-
-        Args:
-            start_ms: Start of the simulation, Unix ms.
-            skew: Errors of the participants' clocks.
-            random: Random source of this clock.
-            length_ms: Length of the simulation, in which the clock may jump.
-        """
+        """Return one participant's clock."""
         wrong = random.random() < skew.share
         offset_ms = random.randint(-skew.offset_ms, skew.offset_ms)
         drift_ppm = random.uniform(-skew.drift_ppm, skew.drift_ppm)
@@ -111,7 +104,6 @@ class Clock(NamedTuple):
         return at_ms + self.offset_ms + math.floor(drifted_ms)
 
     def _first_time_of(self, reading_ms: int) -> int:
-        """Return `time_of` for the clock without its jumps."""
         due_ms = reading_ms - self.offset_ms
         if not self.drift_ppm:
             return due_ms

@@ -22,9 +22,7 @@ class Links:
     random streams do not depend on who is present.
 
     Args:
-        link: Settings of the links.
         senders, receivers: Number of each; both are identified by index.
-        streams: Random streams of the simulation.
         name: Purpose of the random streams.
     """
 
@@ -45,13 +43,8 @@ class Links:
     ) -> tuple[Flags, Delays]:
         """Send over the links to some receivers.
 
-        Args:
-            sender: index of the sender.
-            receivers: indices of the receivers, each once.
-            elapsed_ms: time since the start; not before the previous sending.
-
-        Returns:
-            For each receiver whether it arrives, and after how many ms, at least 1.
+        `elapsed_ms` is not before the previous sending. The result has for each
+        receiver whether it arrives, and after how many ms, at least 1.
         """
         count = len(receivers)
         loss: float | NDArray[np.float64] = self._loss

@@ -26,8 +26,6 @@ class Transmission(NamedTuple):
 
     Attributes:
         number: Identity: transmissions of the simulation are counted from 0.
-        at_ms: Time of sending.
-        channel_id: Channel of the frame.
         by: Participant that sent it; for a repair, this is not the sender in the frame.
         cause: Why it was sent, which only its sender knows.
         frame: The frame. If it is a sync frame and its cause is not `Cause.SYNC`, its
@@ -91,7 +89,6 @@ class Sighting(NamedTuple):
 
     Attributes:
         at_ms: event time of the record, by the tap's clock.
-        tap: observer id.
         seq: number given by the tap, consecutive from 1; a record that is lost on its
             way to Kafka has a number too.
         transmission: the recorded transmission.
@@ -108,7 +105,6 @@ class Heartbeat(NamedTuple):
 
     Attributes:
         at_ms: time by the tap's clock.
-        tap: observer id.
         seq: the last number that it gave to a frame, 0 if none.
     """
 
@@ -137,9 +133,7 @@ class TapGap(NamedTuple):
 
     Attributes:
         at_ms: start, by the tap's clock.
-        tap: observer id.
         until_ms: end, exclusive, by the tap's clock.
-        cause: why.
     """
 
     at_ms: int

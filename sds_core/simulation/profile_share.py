@@ -40,9 +40,6 @@ class ProfileShare(Table, frozen=True, kw_only=True):
     def profile(self, path: str = "") -> Profile:
         """Return the profile.
 
-        Args:
-            path: position of this table, for the error.
-
         Raises:
             TableError: An override is unknown or not allowed.
         """

@@ -30,13 +30,7 @@ _NS_PER_MS = 1_000_000
 
 
 class Emitted(NamedTuple):
-    """An event of a channel.
-
-    Attributes:
-        at_ms: When, Unix ms.
-        by: Name of the participant.
-        event: The event.
-    """
+    """An event of a channel."""
 
     at_ms: int
     by: str
@@ -44,13 +38,7 @@ class Emitted(NamedTuple):
 
 
 class Transmission(NamedTuple):
-    """A message that a participant sent.
-
-    Attributes:
-        at_ms: When, Unix ms.
-        by: Name of the participant.
-        dispatch: The message.
-    """
+    """A message that a participant sent."""
 
     at_ms: int
     by: str
@@ -58,13 +46,7 @@ class Transmission(NamedTuple):
 
 
 class Reception(NamedTuple):
-    """A message that reached a participant, from its sender or from the store.
-
-    Attributes:
-        at_ms: When, Unix ms.
-        by: Name of the participant.
-        message: The message.
-    """
+    """A message that reached a participant, from its sender or from the store."""
 
     at_ms: int
     by: str
@@ -120,9 +102,6 @@ class ReliableNetwork:
 
     Args:
         start_ms: Start of virtual time, Unix ms.
-        link: Loss and delay of every link; links to the store have the same.
-        participants: Most participants.
-        seed: Seed of losses and delays.
 
     Attributes:
         now_ms: Virtual time, Unix ms.
@@ -173,9 +152,7 @@ class ReliableNetwork:
     def attach(self, name: str, receive: Callable[[Arrived], None]) -> None:
         """Connect a participant that runs outside of this network.
 
-        Args:
-            name: Its name.
-            receive: Called with what arrives. Send its messages with `transmit`.
+        `receive` is called with what arrives; `transmit` sends its messages.
         """
         self._outside[name] = receive
         self._index.setdefault(name, len(self._index))
@@ -257,7 +234,6 @@ class ReliableNetwork:
     def _if_present(
         self, name: str, channel: ReliableChannelCore, event: Input, _: int
     ) -> None:
-        """Apply an answer, unless the process that requested it has ended."""
         if self._channels.get(name) is channel:
             self.apply(name, event)
 

@@ -43,11 +43,6 @@ def simulate(scenario: Scenario, seed: int, start_ms: int) -> Iterator[Entry]:
 
     The same arguments give the same entries. Memory grows only with the state of the
     participants, not with the number of entries.
-
-    Args:
-        scenario: Settings of the simulation.
-        seed: Seed of all random values.
-        start_ms: Start, Unix ms.
     """
     yield from _Simulation(scenario, seed, start_ms).run()
 
@@ -177,7 +172,6 @@ class _Simulation(World[Entry, Transmission]):
             self._agenda.add(now_ms + member.fetch_after_ms, fetch)
 
     def _fetch(self, member: Member, now_ms: int) -> None:
-        """Fetch from a Store node the messages sent while a participant was offline."""
         if not member.present:
             return
         missed, member.missed = member.missed, []
@@ -185,7 +179,6 @@ class _Simulation(World[Entry, Transmission]):
             self._receive(member, flight, now_ms)
 
     def _receive(self, member: Member, flight: Flight, now_ms: int) -> None:
-        """Let a transmission reach a participant; it misses it while it is offline."""
         sds = member.sds
         if sds is None or not member.present:
             is_content = flight.frame.kind is FrameKind.CONTENT
@@ -262,7 +255,6 @@ class _Simulation(World[Entry, Transmission]):
         self._follow(member, member.sds, step, now_ms)
 
     def _library_sync(self, member: Member, now_ms: int) -> None:
-        """Let an application send a sync message that its library treats as content."""
         if member.library_syncs_every_ms is not None:
             again_ms = now_ms + member.library_syncs_every_ms
             self._agenda.add(again_ms, partial(self._library_sync, member))
@@ -308,7 +300,6 @@ class _Simulation(World[Entry, Transmission]):
     def _follow(
         self, member: Member, sds: MessageChannel, step: Step, now_ms: int
     ) -> None:
-        """Send the broadcasts of a step and log its events."""
         channel_id, participant = member.channel.channel_id, member.participant
         for event in step.events:
             self._log(Happening(now_ms, channel_id, participant, event))
@@ -403,10 +394,7 @@ class _Simulation(World[Entry, Transmission]):
 
 
 def _shared_out(shares: tuple[ProfileShare, ...], count: int) -> list[ProfileShare]:
-    """Return each profile as often as its share requires, as closely as possible.
-
-    The caller assigns the `count` profiles to members at random.
-    """
+    """Return `count` profiles, each as often as its share requires."""
     total = sum(one.share for one in shares)
     shared: list[ProfileShare] = []
     sum_so_far = 0.0

@@ -38,10 +38,7 @@ class Agenda:
             day.append(action)
 
     def until(self, end_ms: int) -> Iterator[tuple[int, Action]]:
-        """Yield the actions before `end_ms` in order, with those added in the meantime.
-
-        Actions of the same ms are in the order in which they were planned.
-        """
+        """Yield the actions before `end_ms` in order, with those added meanwhile."""
         times, days = self._times, self._days
         while times and times[0] < end_ms:
             now_ms = heappop(times)
@@ -77,11 +74,7 @@ class Streams:
 
 
 class Draws(Generic[ScalarT]):
-    """Values of one distribution, drawn in blocks because a call to numpy is expensive.
-
-    Args:
-        draw: returns the given number of values.
-    """
+    """Values of one distribution, drawn in blocks for speed."""
 
     __slots__ = ("_block", "_draw", "_used")
 

@@ -86,12 +86,6 @@ def occasions(
     It is a Poisson process whose rate the spells change, by thinning (Lewis and
     Shedler, 1979): times are drawn at the highest rate, then accepted in proportion to
     the rate at that time.
-
-    Args:
-        traffic: rate of the occasions.
-        participants: number of participants in the channel.
-        duration_ms: end of the process.
-        random: random source.
     """
     mean_ms = traffic.mean_interval_s * 1_000
     if traffic.per == "participant":

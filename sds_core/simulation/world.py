@@ -36,11 +36,7 @@ class Tap(Generic[SentT]):
     """One observer.
 
     Args:
-        settings: Settings of the tap.
         participants: Number of participants that it receives from.
-        start_ms: Start of the simulation, Unix ms.
-        streams: Random streams of the simulation.
-        agenda: Plans the tap's actions.
         sighted: Called for each record with its event time by the tap's clock, the
             tap's name and number, and what was recorded.
         report: Called with the tap's heartbeats, and with the periods in which it is
@@ -140,13 +136,7 @@ def _any_holds(spans: tuple[scenarios.Span, ...], elapsed_ms: int) -> bool:
 
 
 class Network:
-    """Carries transmissions between participants, identified by index.
-
-    Args:
-        settings: Settings of the links, and of partitions.
-        participants: Number of participants.
-        streams: Random streams of the simulation.
-    """
+    """Carries transmissions between participants, identified by index."""
 
     def __init__(
         self, settings: scenarios.Network, participants: int, streams: Streams
@@ -209,10 +199,6 @@ class World(Generic[EntryT, SentT]):
     """Base of a simulation.
 
     Args:
-        scenario: Settings of the simulation.
-        count: Number of participants.
-        seed: Seed of all random values.
-        start_ms: Start, Unix ms.
         sighting: Makes the log entry for a tap's record from its event time by the
             tap's clock, the tap's name and number, and what was recorded.
     """
@@ -253,7 +239,6 @@ class World(Generic[EntryT, SentT]):
                 news.clear()
 
     def _next_number(self) -> int:
-        """Count a sending; returns its number, from 0."""
         self._sent += 1
         return self._sent - 1
 

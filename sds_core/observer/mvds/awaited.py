@@ -39,10 +39,7 @@ class Awaited:
         self._due.pop(key, None)
 
     def take(self, clock_ms: int) -> tuple[int, int] | None:
-        """Remove and return a deadline before the clock, and the key of its message.
-
-        The earliest comes first; None if none exists.
-        """
+        """Remove and return the earliest passed deadline and its key, or None."""
         while self._next_ms < clock_ms:
             deadline_ms, key = heapq.heappop(self._heap)
             self._next_ms = self._heap[0][0] if self._heap else NEVER

@@ -36,8 +36,6 @@ class Shown(msgspec.Struct, array_like=True):
     Attributes:
         content, sender, receiver: Fingerprints.
         time_ms: Event time of its first copy, Unix ms.
-        clock_ms: Clock at it.
-        taps: Taps that showed it.
     """
 
     content: int
@@ -49,12 +47,7 @@ class Shown(msgspec.Struct, array_like=True):
 
 
 class CopiesState(msgspec.Struct, array_like=True):
-    """Encoded form of `Copies`.
-
-    Attributes:
-        numbers: Fingerprints of taps with sequence numbers that were seen.
-        shown: Payloads, in order of age.
-    """
+    """Encoded form of `Copies`."""
 
     numbers: Remembered = msgspec.field(default_factory=Remembered)
     shown: list[Shown] = []
@@ -110,11 +103,10 @@ class Copies:
         self._forget_shown(clock_ms)
 
     def state(self) -> CopiesState:
-        """The packed form."""
+        """The encoded form."""
         return CopiesState(self._numbers.packed(), list(self._ages))
 
     def _is_duplicate(self, payload: SeenPayload, clock_ms: int) -> bool:
-        """Whether the tap has sent this sequence number before; remembers it."""
         if payload.seq == NO_SEQ or not payload.observer:
             return False
         number: int = fingerprint(f"{payload.seq} {payload.observer}")

@@ -22,14 +22,7 @@ from sds_core.observer.rule_settings import RuleSettings
 
 @native
 class Deliveries:
-    """Tracks MESSAGE and ACK (docs/figures.md, 14).
-
-    Args:
-        settings: Deadlines.
-        ledger: Counts the figures.
-        peers: Knows which peers were heard.
-        awaited: The deadlines of all messages.
-    """
+    """Tracks MESSAGE and ACK (docs/figures.md, 14)."""
 
     _settings: RuleSettings
     _ledger: Ledger
@@ -107,13 +100,7 @@ class Deliveries:
     def answered(
         self, message: Message, sent: Pair | None, payload: SeenPayload
     ) -> None:
-        """Measure the first ACK of a receiver back to a sender.
-
-        Args:
-            message: The message.
-            sent: What the sender had sent to the receiver; None if nothing.
-            payload: The payload with the ACK.
-        """
+        """Measure the first ACK of a receiver back to a sender."""
         if sent is not None and sent.sent_ms is not None:
             latency = self._ledger.groups[message.group].ack_latency
             latency.observe(max(0, payload.time_ms - sent.sent_ms))
@@ -152,7 +139,6 @@ class Deliveries:
         ]
 
     def _end(self, message: Message, peer: Peer, field: str, clock_ms: int) -> None:
-        """Count how a pair of message and receiver ended."""
         peer.due_ms = NO_DEADLINE
         self._ledger.count(message, "in_flight", -1)
         self._ledger.count(message, field)
@@ -165,12 +151,6 @@ class Deliveries:
             self._journal.note(message.key, what, time_ms, name)
 
     def _record(self, message: Message, ended_ms: int | None) -> None:
-        """Record the incident of a message in its current form.
-
-        Args:
-            message: The message.
-            ended_ms: The clock, if an ACK has arrived.
-        """
         message_id = message.message_id.hex()
         self._groups[message_id] = message.group
         lacking = [peer for peer in message.peers if peer.missed_ms]

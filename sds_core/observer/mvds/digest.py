@@ -50,13 +50,8 @@ class ShardDigest(msgspec.Struct, array_like=True):
     """Payloads of one chunk of one partition as one view needs them.
 
     Attributes:
-        partition: Kafka partition of the chunk.
         rows: Payloads with records of the view's ids, or counted by it, in order.
         heard: The first payload of each peer in each second of the clock, in order.
-        peers: Peer ids, each once.
-        ids: Message ids, each once, 32 bytes.
-        groups: Names of groups, each once.
-        observers: Tap ids.
     """
 
     partition: int
@@ -70,11 +65,7 @@ class ShardDigest(msgspec.Struct, array_like=True):
 
 @native
 class ShardDigester:
-    """Builds the digest of one view for one chunk.
-
-    Args:
-        partition: Kafka partition of the chunk.
-    """
+    """Builds the digest of one view for one chunk."""
 
     _partition: int
     _rows: list[PayloadRow]
@@ -189,9 +180,6 @@ class SeenPayload:
         clock_ms, partition, offset: Position of the payload in the topic.
         time_ms, observer, seq: See `Arrival`.
         content, is_counted, is_empty, left_out, other_bytes: See `PayloadPart`.
-        sender, receiver: Fingerprints of the peers' ids.
-        sender_name, receiver_name: The ids.
-        records: Records of the view's ids.
     """
 
     clock_ms: int
@@ -305,7 +293,6 @@ def payloads_of(digest: ShardDigest) -> list[SeenPayload]:
 
 @native
 def _check(index: int, of: Collection[object]) -> None:
-    """Check that an index is one of a sequence, and not negative."""
     if not 0 <= index < len(of):
         message = f"an index beyond the {len(of)} entries of a digest of MVDS"
         raise DamagedDigest(message)

@@ -13,13 +13,7 @@ from sds_core.observer.rule_settings import RuleSettings
 
 @native
 class Exchanges:
-    """Tracks OFFER and REQUEST (docs/figures.md, 14).
-
-    Args:
-        settings: Deadlines.
-        ledger: Counts the figures.
-        awaited: The deadlines of all messages.
-    """
+    """Tracks OFFER and REQUEST (docs/figures.md, 14)."""
 
     _settings: RuleSettings
     _ledger: Ledger
@@ -74,13 +68,11 @@ class Exchanges:
             self._journal.note(message.key, what, time_ms)
 
     def _offer_is_settled(self, message: Message, pair: Pair) -> bool:
-        """Whether the receiver of an offer requested the message, or holds it."""
         back = message.known_pair(pair.receiver, pair.sender)
         requested = back is not None and back.requested
         return requested or message.peers[pair.receiver].holds
 
     def _request_is_settled(self, message: Message, pair: Pair) -> bool:
-        """Whether a requester got the message from whom it asked, or holds it."""
         back = message.known_pair(pair.receiver, pair.sender)
         answered = back is not None and back.sent_ms is not None
         return answered or message.peers[pair.sender].holds

@@ -24,8 +24,6 @@ from sds_core.observer.mvds.limits import LeftOut
 from sds_core.observer.mvds.totals import GroupTotals
 
 _GROUPS = ("Deliveries", "Waste", "Traffic")
-"""Headings of the page, in order."""
-
 _CHARTS = (
     ChartShape(
         key="latency",

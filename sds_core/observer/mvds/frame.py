@@ -17,10 +17,7 @@ class PeerPayload(NamedTuple):
     """One payload on its way from one peer to another.
 
     Attributes:
-        sender, receiver: Ids of the peers.
-        payload: The payload, without the records beyond `MOST_RECORDS`.
         left_out: Number of the records beyond `MOST_RECORDS`.
-        length: Length of the value in bytes.
         tag_bytes: Length of the tag of each field: 3 in the numbering of the
             specification, 1 in that of vacp2p/mvds.
         content: Fingerprint of the value.

@@ -52,14 +52,7 @@ def explain(incident: Incident, settings: ObserverSettings) -> str:
 def ended_minutes(
     groups: Groups, end_ms: int, emitted: dict[str, int]
 ) -> Iterator[MvdsMinute]:
-    """Yield the minutes of the groups whose figures have changed.
-
-    Args:
-        groups: The groups; their figures are those at the end of the minute.
-        end_ms: End of the minute, Unix ms.
-        emitted: Fingerprint of the figures of the last emitted minute, by group; it is
-            updated.
-    """
+    """Yield the minutes of the groups whose figures have changed."""
     for name in groups.names():
         part = as_of(groups.copy_of(name), end_ms)
         figures = _fingerprint(part)
@@ -69,6 +62,5 @@ def ended_minutes(
 
 
 def _fingerprint(totals: GroupTotals) -> int:
-    """Fingerprint of the figures, without momentary ones."""
     figures = msgspec.structs.replace(totals, clock_ms=0, observers=[], window=Window())
     return fingerprint(_ENCODER.encode(figures))

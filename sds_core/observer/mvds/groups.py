@@ -62,14 +62,7 @@ class Groups:
         return found
 
     def saw(self, name: str, time_ms: int, clock_ms: int, observer: str) -> None:
-        """Record a payload that shows a group.
-
-        Args:
-            name: Name of the group.
-            time_ms: Event time of the payload, Unix ms.
-            clock_ms: The clock.
-            observer: Its tap; empty if unknown.
-        """
+        """Record a payload that shows a group."""
         totals = self[name]
         first_ms, last_ms = totals.first_event_ms, totals.last_event_ms
         totals.first_event_ms = time_ms if first_ms is None else min(first_ms, time_ms)

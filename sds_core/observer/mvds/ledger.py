@@ -22,13 +22,7 @@ class Ledger:
         self.groups = groups
 
     def count(self, message: Message, field: str, number: int = 1) -> None:
-        """Add to a figure of a message.
-
-        Args:
-            message: The message.
-            field: Name of the field of `GroupTotals`.
-            number: What is added.
-        """
+        """Add to a figure of a message."""
         if not number:
             return
         if not message.group:
@@ -46,12 +40,7 @@ class Ledger:
             message.waiting_deliveries_ms.append(duration_ms)
 
     def settle(self, message: Message, group: str) -> None:
-        """Count in a group the figures that wait with a message, which gets this group.
-
-        Args:
-            message: A message without a group.
-            group: Name of the group.
-        """
+        """Count in a group the figures that wait with a message."""
         waiting, deliveries_ms = message.waiting, message.waiting_deliveries_ms
         message.group, message.waiting, message.waiting_deliveries_ms = group, {}, []
         for field, number in waiting.items():

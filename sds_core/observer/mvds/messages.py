@@ -64,8 +64,6 @@ class Pair(msgspec.Struct, array_like=True):
 
 
 class _Rest(msgspec.Struct, array_like=True):
-    """The part of a message outside of its columns; see `Message`."""
-
     message_id: bytes
     group: str
     found_ms: int
@@ -83,10 +81,8 @@ class Message:
         key: Fingerprint of the id.
         first_ms: Event time of the first record with the id, Unix ms.
         latest_ms: Clock at the latest record with the id.
-        message_id: The id, 32 bytes.
         group: Name of its group; empty until a MESSAGE was seen.
         found_ms: Clock at which its incident was found; 0 if it has none.
-        peers: Its peers.
         waiting: Its counts until its group is known, by field of the totals.
         waiting_deliveries_ms: Delivery times until then.
     """
@@ -141,10 +137,7 @@ class Message:
         return min(due, default=NO_DEADLINE)
 
     def place(self, peer: int) -> int:
-        """Index of a peer, which is added.
-
-        `NO_PLACE` if `MOST_PEERS` others exist.
-        """
+        """Index of a peer, which is added; `NO_PLACE` if `MOST_PEERS` others exist."""
         known = self._places.get(peer)
         if known is not None:
             return known
@@ -184,18 +177,14 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(_Rest)
 
 _FIRST, _LATEST, _DUE, _LINKS = range(1, 5)
-"""Columns of the table."""
 
 
 @native
 class _MessageCodec(Codec[Message]):
-    """Splits messages into the columns above, and the rest."""
-
     def __init__(self) -> None:
         self.packings = (RISING, SIGNED, UNSIGNED, UNSIGNED)
 
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
-        """See `Codec`."""
         message: Message = cast("Message", entry)
         cells[_FIRST, row] = message.first_ms
         cells[_LATEST, row] = message.latest_ms
@@ -204,7 +193,6 @@ class _MessageCodec(Codec[Message]):
         return _ENCODER.encode(message.rest())
 
     def load(self, key: int, cells: Int64Rows, row: int, rest: bytes) -> Message:
-        """See `Codec`."""
         first_ms: int = cells[_FIRST, row]
         latest_ms: int = cells[_LATEST, row]
         return Message(key, first_ms, latest_ms, _DECODER.decode(rest))
@@ -218,13 +206,9 @@ class MessageTable(Table[Message]):
         super().__init__(_MessageCodec(), packed)
 
     def deadlines(self, from_ms: int, to_ms: int) -> list[tuple[int, int]]:
-        """Earliest deadline and key of messages that wait for an event.
+        """Deadline and key of messages due from `from_ms` and before `to_ms`.
 
-        These are from the last `flush`; entries may have changed since.
-
-        Args:
-            from_ms: The earliest deadline, Unix ms.
-            to_ms: Exclusive end of the deadlines, Unix ms.
+        They are from the last `flush`; entries may have changed since.
         """
         due = self.column(_DUE)
         rows = (due > NO_DEADLINE) & (due >= from_ms) & (due < to_ms)

@@ -27,11 +27,7 @@ class PeersState(msgspec.Struct, array_like=True):
 
 @native
 class Peers:
-    """Peers by the fingerprint of their id.
-
-    Attributes:
-        evicted: Number of entries that a limit evicted.
-    """
+    """Peers by the fingerprint of their id."""
 
     evicted: int
     _limit: int
@@ -45,12 +41,7 @@ class Peers:
         self.evicted = 0
 
     def heard(self, peer: int, clock_ms: int) -> None:
-        """Record that a peer sent a payload.
-
-        Args:
-            peer: Fingerprint of its id.
-            clock_ms: Clock of the payload, Unix ms.
-        """
+        """Record that a peer sent a payload."""
         second_ms: int = clock_ms // HEARD_STEP_MS * HEARD_STEP_MS
         self._heard[peer] = max(second_ms, self._heard.pop(peer, second_ms))
         if len(self._heard) > self._limit:
@@ -83,5 +74,5 @@ class Peers:
             del self._names[peer]
 
     def state(self) -> PeersState:
-        """The packed form."""
+        """The encoded form."""
         return PeersState(dict(self._heard), dict(self._names))

@@ -39,18 +39,11 @@ _RECORDS, _BYTES, _RETRANSMISSIONS = (
     tuple(f"{counted}_{type_.name.lower()}" for type_ in RecordType)
     for counted in ("records", "bytes", "retransmissions")
 )
-"""Names of the fields that count records, by type."""
 
 
 @native
 class ShardModel:
-    """Messages, deliveries, offers and requests of one shard of ids.
-
-    Args:
-        settings: Deadlines and limits.
-        groups: The figures.
-        state: The model's state, which the model keeps changing; `pack` completes it.
-    """
+    """Messages, deliveries, offers and requests of one shard of ids."""
 
     _settings: RuleSettings
     _groups: Groups
@@ -146,7 +139,6 @@ class ShardModel:
         self._count_evicted()
 
     def _replica(self, payload: SeenPayload, clock_ms: int) -> None:
-        """Count a copy by another tap, which shows the same groups."""
         if payload.is_counted:
             self._groups[UNKNOWN_GROUP].replicas += 1
             self._groups.saw_by(UNKNOWN_GROUP, clock_ms, payload.observer)
@@ -157,7 +149,6 @@ class ShardModel:
                 self._groups.saw_by(message.group, clock_ms, payload.observer)
 
     def _follow(self, payload: SeenPayload, clock_ms: int) -> None:
-        """Process a payload that is not a copy."""
         if payload.is_counted:
             self._groups.saw(UNKNOWN_GROUP, payload.time_ms, clock_ms, payload.observer)
             totals = self._groups[UNKNOWN_GROUP]
@@ -192,7 +183,6 @@ class ShardModel:
         self._links += message.links() - links
 
     def _learn_group(self, message: Message, record: SeenRecord, clock_ms: int) -> None:
-        """Process a MESSAGE, which names the group."""
         if not message.group:
             group = self._groups.admit(record.group)
             self._groups.saw(group, message.first_ms, clock_ms, "")
@@ -207,7 +197,6 @@ class ShardModel:
         payload: SeenPayload,
         clock_ms: int,
     ) -> None:
-        """Process the information of a record about its sender and receiver."""
         sender = message.place(payload.sender)
         receiver = message.place(payload.receiver)
         if NO_PLACE in (sender, receiver):
@@ -248,7 +237,6 @@ class ShardModel:
             by.holds = True
 
     def _fire(self, clock_ms: int) -> None:
-        """Handle the deadlines before the clock; one at it has not passed."""
         if clock_ms > self._queued_to_ms:
             to_ms: int = clock_ms + _SWEEP_MS
             for deadline_ms, key in self._messages.deadlines(self._queued_to_ms, to_ms):
@@ -266,7 +254,6 @@ class ShardModel:
                 self._awaited.add(due_ms, key)
 
     def _evict(self, clock_ms: int) -> None:
-        """Drop the oldest ids beyond the limits, right after the payload."""
         limit = self._settings.remembered
         while len(self._messages) > limit or self._links > limits.MOST_LINKS:
             self._forget(self._messages.first(), clock_ms)
@@ -281,7 +268,6 @@ class ShardModel:
             self._ledger.forget(message, clock_ms)
 
     def _sweep(self, sweep_ms: int) -> None:
-        """Drop old entries; this depends only on the clock, not on batches."""
         settings = self._settings
         edge_ms: int = sweep_ms - settings.horizon_ms
         for key in self._messages.silent_since(edge_ms):
@@ -298,7 +284,6 @@ class ShardModel:
 
 @native
 def _has_sent(pair: Pair, type_: RecordType) -> bool:
-    """Whether the sender of a pair has sent a record of this type before."""
     if type_ is RecordType.ACK:
         return pair.acked
     if type_ is RecordType.OFFER:

@@ -19,9 +19,7 @@ class ShardState(msgspec.Struct, array_like=True):
     the order.
 
     Attributes:
-        clock_ms: The view's clock.
         heard_ms: Clock at the latest payload; None before the first.
-        copies, peers, messages: What is remembered.
         emitted: Fingerprint of the figures of the minute emitted last, by group.
     """
 

@@ -35,9 +35,6 @@ class ShardView:
     """Messages, deliveries, offers and requests of one shard of ids.
 
     A message is forgotten when it is old; the counters of groups stay.
-
-    Attributes:
-        totals: A part of the figures of each group, since the first record.
     """
 
     totals: ShardTotals
@@ -85,15 +82,9 @@ class ShardView:
         self._model.watch(journal)
 
     def apply(self, digests: Iterable[ShardDigest], clock_ms: int) -> list[GroupEvent]:
-        """Apply the next payloads, then advance the clock to the admission time.
+        """Apply the next payloads, then advance the clock, Unix ms.
 
-        Args:
-            digests: The payloads; digests may be in any order.
-            clock_ms: Admission time T, Unix ms.
-
-        Returns:
-            The minutes that ended, then each incident that began or changed, as it is
-            now. Each is returned once.
+        The result is the minutes that ended, then each incident that began or changed.
         """
         return self.follow(in_order(digests), clock_ms)
 
@@ -141,7 +132,6 @@ class ShardView:
         return min(due, default=None)
 
     def _advance(self, clock_ms: int) -> list[MvdsMinute]:
-        """Advance the clock; return the parts of each minute that ends."""
         ended: list[MvdsMinute] = []
         clock_ms = max(clock_ms, self._state.clock_ms)
         while (end_ms := self._next_minute_end_ms()) is not None and end_ms <= clock_ms:
@@ -153,11 +143,7 @@ class ShardView:
         return ended
 
     def _next_minute_end_ms(self) -> int | None:
-        """End of the running minute, Unix ms; None if no figure changes any more.
-
-        All views are informed of every payload, so the same minutes end in each of
-        them.
-        """
+        """End of the running minute, Unix ms; None if no figure changes any more."""
         state = self._state
         if state.heard_ms is None:
             return None

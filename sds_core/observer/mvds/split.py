@@ -45,9 +45,6 @@ class RecordPart:
     """One record of a payload.
 
     Attributes:
-        type: Its type.
-        message_id: The id, 32 bytes.
-        print: `fingerprint` of the id.
         size: Its bytes on the wire, including tag and length; of all repetitions.
         times: How often the payload has it.
         group: Name of the group of a MESSAGE; empty for other types.
@@ -71,9 +68,7 @@ class PayloadPart:
     Attributes:
         sender, receiver: Ids of the peers.
         content: Fingerprint of the payload's bytes.
-        records: Records of the view's ids.
         is_counted: Whether this view counts the payload itself: exactly one does.
-        is_empty: Whether the payload has no bytes.
         left_out: Number of records that a limit drops; 0 unless `is_counted`.
         other_bytes: Bytes of the payload that belong to no record; 0 unless
             `is_counted`.
@@ -180,7 +175,6 @@ def _counted(sizes: Iterable[tuple[bytes, int]]) -> dict[bytes, tuple[int, int]]
 
 
 def _message_bytes(message: Message, tag_bytes: int) -> int:
-    """Bytes of a MESSAGE in its shortest form."""
     length = 0
     for part in (message.group_id, message.body):
         if part:

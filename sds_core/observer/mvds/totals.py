@@ -125,12 +125,7 @@ def unpack_group(raw: msgspec.Raw) -> GroupTotals:
 
 
 def as_of(totals: GroupTotals, clock_ms: int) -> GroupTotals:
-    """Return totals of a group with the values that depend on the clock.
-
-    Args:
-        totals: The totals; they are not changed.
-        clock_ms: The clock, Unix ms.
-    """
+    """Return totals of a group with the values that depend on the clock."""
     window = totals.window.at(clock_ms)
     verdict, reason = window.judge(clock_ms)
     since_ms = None

@@ -120,7 +120,6 @@ class GroupTracer:
     def _passing(
         self, name: str, seen: Iterable[SeenPeer | SeenPayload]
     ) -> Iterator[SeenPeer | SeenPayload]:
-        """Yield payloads to a view; read each after the view has processed it."""
         for one in seen:
             yield one
             if isinstance(one, SeenPayload):
@@ -146,8 +145,6 @@ class GroupTracer:
 
 
 class _Message:
-    """Evidence of one message."""
-
     def __init__(self, subject: Subject) -> None:
         self.incident: Incident | None = None
         self._subject = subject
@@ -159,12 +156,10 @@ class _Message:
         self._sent: dict[tuple[RecordType, str, str], tuple[int, int]] = {}
 
     def heard(self, payload: SeenPayload) -> None:
-        """Record that a peer sent a payload, if the message concerns it."""
         if (person := self._people.get(payload.sender_name)) is not None:
             person.heard(payload.time_ms, self._appeared_ms)
 
     def carried(self, payload: SeenPayload, record: SeenRecord) -> None:
-        """Process a record of the message."""
         sender, receiver = payload.sender_name, payload.receiver_name
         at_ms, tap = payload.time_ms, payload.observer
         if self._appeared_ms is None:
@@ -195,13 +190,11 @@ class _Message:
             person.held_ms = at_ms
 
     def note(self, note: Note) -> None:
-        """Process a conclusion of a view."""
         self._log.note(note)
         if note.what in RULES and (person := self._people.get(note.who)) is not None:
             person.outcomes.append(note.what)
 
     def evidence(self, observers: Sequence[str]) -> Evidence:
-        """Return the current state of the trace."""
         conclusions, summary = self._log.conclusions(UNDONE)
         repeated = [
             Step(

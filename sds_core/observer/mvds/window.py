@@ -20,7 +20,6 @@ class Rule(msgspec.Struct, array_like=True, frozen=True):
     Parts of a group are joined where the settings of the model are not known.
 
     Attributes:
-        window_ms: Length of the window.
         warm_up_ms: Time from a group's first record without a verdict.
         percent: Share of unacknowledged pairs above which a group is failing.
         ack_deadline_ms: Time from a MESSAGE until it counts as unacknowledged.
@@ -83,13 +82,7 @@ class Window(msgspec.Struct, array_like=True):
     def verdict(
         self, clock_ms: int, unacknowledged: int, unanswered: int
     ) -> tuple[Verdict, str]:
-        """Return verdict and reason at a clock: the first that applies.
-
-        Args:
-            clock_ms: The clock, at which the window is valid.
-            unacknowledged: Number of unacknowledged pairs that count.
-            unanswered: Number of unanswered requests that count.
-        """
+        """Return verdict and reason at a clock: the first that applies."""
         rule = self.rule
         if self.began_ms is None or clock_ms <= self.began_ms + rule.warm_up_ms:
             return Verdict.WARMING_UP, "warming_up"

@@ -30,13 +30,7 @@ invent names.
 
 
 class DefiniteAcknowledgement(msgspec.Struct, array_like=True, tag=True):
-    """One definite acknowledgement, as a detail of the report.
-
-    Attributes:
-        message_id: Id of the message.
-        t0_ms: Event time of its first copy, Unix ms.
-        latency_ms: Time from then to the acknowledgement.
-    """
+    """One definite acknowledgement, as a detail of the report."""
 
     message_id: str
     t0_ms: int
@@ -212,7 +206,6 @@ class Acknowledgements:
                 self._witnessed(message, by, filter_, time_ms, clock_ms)
 
     def _unjudged_among_newest(self, count: int) -> list[int]:
-        """Those of the newest unacknowledged messages, up to a number, newest first."""
         first: int = 0
         if len(self._unacknowledged) > count:
             (key,) = islice(reversed(self._unacknowledged), count - 1, count)
@@ -225,16 +218,13 @@ class Acknowledgements:
         return found
 
     def _may_witness(self, message: Message, by: int) -> bool:
-        """Whether a filter of this participant counts as further evidence."""
         witnesses = message.witnesses
         return len(witnesses) < _MOST_WITNESSES and by not in witnesses
 
     def deadline_passed(self, key: int, deadline_ms: int) -> bool | None:
-        """Decide the outcome of a message at its deadline.
+        """Decide at its deadline whether a message counts as unacknowledged.
 
-        Returns:
-            Whether it counts as unacknowledged; None if the deadline is obsolete: the
-            message was forgotten.
+        None if the deadline is obsolete, because the message was forgotten.
         """
         message: Message | None = self._messages.get(key)
         if (
@@ -264,10 +254,7 @@ class Acknowledgements:
         return definite
 
     def forget(self, key: int) -> Message:
-        """Drop and return a message.
-
-        A message in flight ends as unwitnessed, which is not a fault.
-        """
+        """Drop and return a message; one in flight ends as unwitnessed."""
         message: Message = self._messages[key]
         self._messages.remove(key)
         self._deliveries.forget(message)
@@ -290,7 +277,6 @@ class Acknowledgements:
         self._messages.keep_ids_of(self._deliveries.orders_of_use(), since_ms)
 
     def _forget_old(self, clock_ms: int) -> None:
-        """Stop looking up messages beyond the retention window."""
         old = []
         for key in self._unacknowledged:
             message: Message = self._messages[key]
@@ -306,7 +292,6 @@ class Acknowledgements:
     def _witnessed(
         self, message: Message, by: int, filter_: Filter, time_ms: int, clock_ms: int
     ) -> None:
-        """Add a witness; with enough of them the acknowledgement is possible."""
         message.witnesses.append(by)
         message.witness_rate *= filter_.false_positive_rate()
         self._note(message, "witnessed", time_ms, by)
@@ -323,7 +308,6 @@ class Acknowledgements:
         self._acknowledged(message, clock_ms)
 
     def _acknowledged(self, message: Message, clock_ms: int) -> None:
-        """Count an acknowledgement by its time; end the incident if one exists."""
         self._unacknowledged.pop(message.key, None)
         self._unjudged.pop(message.key, None)
         self._in_flight.pop(message.key, None)

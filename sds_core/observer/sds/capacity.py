@@ -104,10 +104,7 @@ class Capacity:
         return self._epoch.sent.get(by, 0)
 
     def next_change_ms(self, clock_ms: int) -> int | None:
-        """Deadline after which a gauge may change without a new frame.
-
-        Unix ms; None if no gauge will change.
-        """
+        """Deadline, Unix ms, after which a gauge may change by itself, or None."""
         lately_ms = self._settings.lately_ms
         ends = [t.time_ms + lately_ms for t in self._filters.traces.values()]
         changes = [end for end in ends if end >= clock_ms]
@@ -119,7 +116,6 @@ class Capacity:
         return min(changes, default=None)
 
     def _worst_filter(self, clock_ms: int) -> BloomGauge | None:
-        """The fullest of the recent filters; None if none existed."""
         since_ms = clock_ms - self._settings.lately_ms
         worst = max(
             (t for t in self._filters.traces.values() if t.time_ms >= since_ms),
@@ -153,7 +149,6 @@ class Capacity:
         return trace.time_ms + round(left_ms) if left_ms < _FAR_MS else None
 
     def _begin_epoch(self, clock_ms: int) -> None:
-        """Start a new epoch if the clock has reached one."""
         epoch, number = self._epoch, clock_ms // self._settings.epoch_ms
         if number == epoch.number:
             return

@@ -60,7 +60,6 @@ def causes_of(totals: ChannelTotals, around: Surroundings) -> Sequence[Cause]:
 def _common(
     evidence: Evidence, suspects: Suspects, totals: ChannelTotals, around: Surroundings
 ) -> Iterator[Cause]:
-    """Yield what the failures have in common."""
     origin, recipient = suspects.origin, suspects.recipient
     if origin is not None and _is_telling(
         origin.failed, origin.sent / (origin.sent + origin.arrived)
@@ -81,12 +80,6 @@ def _common(
 
 
 def _is_telling(failed: int, share: float) -> bool:
-    """Return whether the common property of failures is unlikely to be chance.
-
-    Args:
-        failed: Number of failures.
-        share: Share of them that would have the property by chance, in (0, 1].
-    """
     return failed >= LEAST and share ** (failed - 1) <= CHANCE
 
 
@@ -165,7 +158,6 @@ def _no_retries(found: Abandoned) -> Cause:
 
 
 def _filters(totals: ChannelTotals, around: Surroundings) -> Iterator[Cause]:
-    """Yield that most filters are saturated."""
     since_ms = around.clock_ms - around.settings.verdict_window_ms
     table = unpack_participants(totals.participant_table)
     gauges = [
@@ -193,7 +185,6 @@ def _filters(totals: ChannelTotals, around: Surroundings) -> Iterator[Cause]:
 
 
 def _tap_gap(evidence: Evidence, around: Surroundings) -> Cause | None:
-    """Return that all failures coincide with the gaps of one tap, if they do."""
     lost, unacknowledged = evidence.lost, evidence.unacknowledged
     failed = sum(count for *_, count in (*lost, *unacknowledged))
     if failed < LEAST or evidence.undelivered:
@@ -239,7 +230,6 @@ def _lie_in(
 
 
 def _is_doubtful(evidence: Evidence, around: Surroundings) -> bool:
-    """Return whether taps may have caused a part of the failures."""
     if around.excused is None:
         return False
     failures = (*evidence.lost, *evidence.undelivered, *evidence.unacknowledged)

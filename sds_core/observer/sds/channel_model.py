@@ -50,13 +50,7 @@ _SWEEP_MS = 60_000
 
 @native
 class ChannelModel:
-    """Acknowledgement, delivery, missing dependencies and repair of one channel.
-
-    Args:
-        settings: Deadlines and limits.
-        totals: The figures, which the model keeps changing.
-        state: The model's state, which the model keeps changing; `pack` completes it.
-    """
+    """Acknowledgement, delivery, missing dependencies and repair of one channel."""
 
     _given: ObserverSettings
     _settings: RuleSettings
@@ -195,11 +189,7 @@ class ChannelModel:
         return state
 
     def apply(self, frame: SeenFrame) -> bool:
-        """Ignore a duplicate, count a replica, process a broadcast.
-
-        Returns:
-            Whether the frame is anything but a duplicate.
-        """
+        """Process a frame; returns False if it is a duplicate."""
         clock_ms = self._state.clock_ms
         copy = self._copies.classify(frame, clock_ms)
         if self._journal is not None:
@@ -229,10 +219,7 @@ class ChannelModel:
         return min(self._deadlines.next_at, self._health.edge_ms())
 
     def pending_ms(self) -> tuple[int | None, int | None]:
-        """When the next deadline passes, and when the verdict may change next.
-
-        Unix ms; None for never.
-        """
+        """Next deadline, and next change of the verdict, Unix ms or None."""
         return self._deadlines.next_ms, self._health.next_change_ms
 
     def next_gauge_change_ms(self, clock_ms: int) -> int | None:
@@ -254,10 +241,7 @@ class ChannelModel:
         self._capacity.summarise(clock_ms)
 
     def drain(self) -> list[DefiniteAcknowledgement | Incident]:
-        """Return what happened since the last call.
-
-        This includes the list of participants now, and what failures have in common.
-        """
+        """Return what happened since the last call."""
         self._totals.participant_table = pack_participants(
             self._participants,
             self._deliveries,
@@ -286,7 +270,6 @@ class ChannelModel:
         )
 
     def _fire(self, deadline_ms: int, due: Due, key: int) -> None:
-        """Handle a deadline that has passed."""
         if due is Due.ACKNOWLEDGEMENT:
             unacknowledged = self._acknowledgements.deadline_passed(key, deadline_ms)
             if unacknowledged is not None:
@@ -303,7 +286,6 @@ class ChannelModel:
             self._health.expired(deadline_ms)
 
     def _broadcast(self, frame: SeenFrame, clock_ms: int) -> None:
-        """Process a frame that is not a copy."""
         self._count(frame)
         if frame.time_ms < clock_ms - self._settings.horizon_ms:
             # Earlier frames may have been forgotten.
@@ -358,7 +340,6 @@ class ChannelModel:
         totals.last_event_ms = max(totals.last_event_ms, frame.time_ms)
 
     def _count(self, frame: SeenFrame) -> None:
-        """Count a broadcast, its bytes and its Lamport timestamp in the warm-up."""
         counted = COUNTED[frame.code]
         self._totals.frames[counted] = self._totals.frames.get(counted, 0) + 1
         if frame.history_left_out or frame.requests_left_out:
@@ -372,7 +353,6 @@ class ChannelModel:
             self._start.in_warm_up(frame)
 
     def _time_request(self, frame: SeenFrame, named: Named, by: int) -> None:
-        """Check the time of a participant's first request for an id."""
         message = self._acknowledgements.get(named.fingerprint)
         if message is None:
             known_ms = self._gaps.named_by_other_ms(named.fingerprint, by)
@@ -387,10 +367,7 @@ class ChannelModel:
             )
 
     def _read_history(self, frame: SeenFrame, by: int, after_start: int) -> None:
-        """Process each id that the frame's causal history names.
-
-        The last `after_start` of them were sent after the start.
-        """
+        """Process a causal history, whose last `after_start` ids follow the start."""
         clock_ms, time_ms = self._state.clock_ms, frame.time_ms
         naming = before_start = GapEvent.NAMED_BEFORE_START
         if self._health.in_warm_up(clock_ms):
@@ -438,16 +415,11 @@ class ChannelModel:
             self._totals.leave_out(LeftOut.UNSEEN, unseen - room)
 
     def _is_new(self, key: int, frame: SeenFrame) -> bool:
-        """Whether an id that is not a message would be added to the unseen ones."""
         is_own: bool = key == frame.named.fingerprint
         return not (is_own or self._gaps.follows(key) or self._own_ids.knows(key))
 
     def _forget(self, clock_ms: int) -> None:
-        """Drop entries older than the retention window.
-
-        This is done before each frame and depends only on the clock, so that memory
-        does not depend on how the frames are divided into batches.
-        """
+        """Drop entries older than the retention window, independently of batches."""
         state, horizon_ms = self._state, self._settings.horizon_ms
         if clock_ms - horizon_ms > self._oldest_ms:
             self._copies.forget_before(clock_ms - horizon_ms)
@@ -475,7 +447,6 @@ class ChannelModel:
         self._repairs.evict()
 
     def _sweep(self, sweep_ms: int) -> None:
-        """Drop ids that were neither seen nor named within the retention window."""
         state = self._state
         state.swept_ms = sweep_ms
         edge_ms = sweep_ms - self._settings.horizon_ms

@@ -54,9 +54,6 @@ class ChannelView:
     """Acknowledgement, delivery, missing dependencies and repair of one channel.
 
     A channel that is silent for `forget_ms` is forgotten; if it returns, it is new.
-
-    Attributes:
-        totals: The figures since the channel's first record.
     """
 
     _settings: ObserverSettings
@@ -110,16 +107,10 @@ class ChannelView:
     def apply(
         self, digests: Iterable[ChannelDigest], clock_ms: int
     ) -> list[ChannelEvent]:
-        """Apply the next frames, then advance the clock to the admission time.
+        """Apply the next frames, then advance the clock, Unix ms.
 
-        Args:
-            digests: The frames; digests may be in any order.
-            clock_ms: Admission time T, Unix ms.
-
-        Returns:
-            Definite acknowledgements, then each incident that began or changed, as it
-            is now, then the minutes that ended. Each is returned once. If the channel
-            was forgotten meanwhile, what came before comes first, and its end.
+        The result is definite acknowledgements, then incidents, then minutes. If the
+        channel was forgotten, what came before comes first, then its end.
         """
         frames = [frames_of(digest) for digest in digests]
         if len(frames) == 1:
@@ -185,7 +176,6 @@ class ChannelView:
 
     @property
     def _silent_until_ms(self) -> int | None:
-        """Clock after which the channel is forgotten if it stays silent."""
         heard_ms = self._state.heard_ms
         if heard_ms is None:
             heard_ms = self.totals.last_event_ms
@@ -194,11 +184,7 @@ class ChannelView:
         return heard_ms + self._settings.forget_ms
 
     def _end_of_silence(self, clock_ms: int) -> list[ChannelEvent]:
-        """Forget the channel if it is silent for too long at this clock.
-
-        This is done before the frame that ends the silence, so that the division into
-        batches does not matter.
-        """
+        """Forget the channel before the frame that ends a long silence."""
         until_ms = self._silent_until_ms
         if until_ms is None or clock_ms <= until_ms:
             return []
@@ -221,7 +207,6 @@ class ChannelView:
         self._model.pass_to(clock_ms)
 
     def _next_minute_end_ms(self) -> int:
-        """End of the next minute in which a figure may change, Unix ms."""
         # A state of an earlier release may have moments before the clock.
         moment_ms: int = max(self._model.next_moment(), self._state.clock_ms)
         self._minutes.might_change(moment_ms)

@@ -109,10 +109,7 @@ class Copies:
         self._observers = state.observers
 
     def classify(self, frame: SeenFrame, clock_ms: int) -> Copy:
-        """Classify the frame, and remember it.
-
-        If the tap is beyond `MOST_TAPS`, the frame counts as one without a tap.
-        """
+        """Classify the frame, and remember it; a tap beyond `MOST_TAPS` has no name."""
         if self._knows_tap(frame.observer):
             self._observers[frame.observer] = clock_ms
             if self._is_duplicate(frame, clock_ms):
@@ -149,7 +146,7 @@ class Copies:
         return sorted(self._observers)
 
     def state(self) -> CopiesState:
-        """The packed form."""
+        """The encoded form."""
         return CopiesState(
             {observer: numbers.packed() for observer, numbers in self._numbers.items()},
             self._hashes.packed(),
@@ -158,7 +155,6 @@ class Copies:
         )
 
     def _knows_tap(self, observer: str) -> bool:
-        """Whether a tap is distinguished; counts its frame if it is not."""
         if not observer:
             return False
         if observer in self._observers or len(self._observers) < MOST_TAPS:
@@ -167,7 +163,6 @@ class Copies:
         return False
 
     def _is_duplicate(self, frame: SeenFrame, clock_ms: int) -> bool:
-        """Whether the tap has sent this sequence number before; remembers it."""
         if frame.seq == NO_SEQ:
             return False
         numbers: Memory | None = self._numbers.get(frame.observer)
@@ -183,7 +178,6 @@ class Copies:
         return False
 
     def _is_replica(self, frame: SeenFrame) -> bool:
-        """Whether the frame is a further copy of a broadcast that was seen."""
         if frame.waku_hash != NO_HASH and frame.waku_hash in self._hashes:
             return True
         earlier = self._broadcasts.facts(frame.content)

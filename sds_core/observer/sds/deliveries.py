@@ -160,7 +160,6 @@ class Deliveries:
         self._health.pairs_ended(self._ended() - before, clock_ms)
 
     def _awaited_and_named(self, receiver: Receiver, frame: SeenFrame) -> list[Message]:
-        """The waiting messages that a causal history names, in order."""
         messages, waiting = self._messages, receiver.waiting
         orders: set[int] = set()
         named: Named
@@ -238,27 +237,16 @@ class Deliveries:
                     self._note(message, "missing", time_ms, by)
 
     def returned_ms(self, by: int) -> int:
-        """Event time of a participant's latest return after a long silence, Unix ms.
-
-        0 if it never returned.
-        """
+        """Event time of the latest return after a long silence, Unix ms; or 0."""
         receiver = self._receivers.get(by)
         return 0 if receiver is None else receiver.returns[0]
 
     def lacking(self, message: Message) -> tuple[dict[str, int], int]:
-        """Participants known to lack a message, and not known to have it since.
-
-        Returns:
-            The event time of the first frame that showed this, by participant id, of
-            the first `MOST_LACKING`; and the number of the others.
-        """
+        """See `MissingDeliveries.of`."""
         return self._missing.of(message)
 
     def orders_of_use(self) -> set[int]:
-        """Orders of the messages whose ids may still be searched for in a filter.
-
-        This omits a message that all active participants are known to have.
-        """
+        """Orders of the messages whose ids may still be searched for in a filter."""
         of_use: set[int] = set()
         for receiver in self._receivers.values():
             of_use.update(receiver.waiting, receiver.watched)
@@ -267,11 +255,7 @@ class Deliveries:
         return of_use
 
     def _new_from(self) -> int:
-        """Order of the first message that is new to any receiver.
-
-        The result is that of `_new_to` for each receiver, but many silent receivers
-        cannot increase the time.
-        """
+        """Order of the first message that is new to any receiver; see `_new_to`."""
         end: int = self._totals.messages
         first: int = end
         receiver: Receiver
@@ -312,14 +296,13 @@ class Deliveries:
                 del self._receivers[by]
 
     def state(self) -> DeliveriesState:
-        """The packed form."""
+        """The encoded form."""
         return DeliveriesState(
             {by: PackedReceiver.of(one) for by, one in self._receivers.items()},
             self._undelivered,
         )
 
     def _ended(self) -> int:
-        """Number of deliveries that have ended, in whatever way."""
         totals = self._totals
         return (
             totals.deliveries_first_pass
@@ -328,7 +311,6 @@ class Deliveries:
         )
 
     def _await_new(self, receiver: Receiver, by: int) -> None:
-        """Expect the messages sent since the participant's latest first copy."""
         totals = self._totals
         limit: int = self._settings.awaited
         unread_from: int = max(receiver.checked_to, self._oldest)
@@ -348,16 +330,12 @@ class Deliveries:
         self._awaited += len(taken)
 
     def _new_to(self, by: int, first: int) -> list[int]:
-        """Orders of messages, from one on, that a participant is expected to receive.
-
-        These are messages of others, during which it is active.
-        """
+        """Orders of messages, from one on, that a participant should receive."""
         after_ms, until_ms = self._participants.active_span(by)
         end: int = self._totals.messages
         return self._messages.new_to(by, after_ms, until_ms, first, end)
 
     def _detect_roll_over(self, receiver: Receiver, by: int, frame: SeenFrame) -> None:
-        """Record a roll-over if ids that the participant's filter held are gone."""
         filter_, holds_all = frame.filter, True
         watched: list[int] = []
         for order in receiver.watched:
@@ -376,10 +354,7 @@ class Deliveries:
     def _delivered(
         self, receiver: Receiver, by: int, message: Message, time_ms: int, clock_ms: int
     ) -> None:
-        """Count a delivery: the participant has the message.
-
-        If the delivery counted as lost, the loss is retracted.
-        """
+        """Count a delivery; retract its loss if it counted as lost."""
         totals, order = self._totals, message.order
         was_lost = order in receiver.lost
         missing_ms = receiver.missing.get(order)
@@ -404,7 +379,6 @@ class Deliveries:
     def _overdue(
         self, receiver: Receiver, by: int, message: Message, clock_ms: int
     ) -> None:
-        """Count a lost delivery: the participant still lacked it at its deadline."""
         order = message.order
         receiver.lost.add(order)
         receiver.failed += 1
@@ -418,7 +392,6 @@ class Deliveries:
             self._journal.note(message.key, what, time_ms, self._participants.name(by))
 
     def _end(self, receiver: Receiver, by: int, order: int) -> None:
-        """Stop following the delivery of a message to a receiver."""
         if order in receiver.waiting:
             receiver.waiting.remove(order)
             self._awaited -= 1

@@ -89,8 +89,6 @@ class ChannelDigest(msgspec.Struct, array_like=True):
     """Frames of one channel in one chunk of one partition, in order of offsets.
 
     Attributes:
-        partition: Kafka partition of the chunk.
-        rows: The frames.
         histories: Indices into `names`.
         requests: Indices into `names`.
         requests_held: Whether the requester's own filter holds the id, for each.
@@ -100,7 +98,6 @@ class ChannelDigest(msgspec.Struct, array_like=True):
         name_senders: Sender of each of `names`, index into `sender_names`.
         name_hints: Retrieval hint of each of `names`; empty if it has none.
         sender_names: Participant ids; the first is empty: an unknown sender.
-        observer_names: Tap ids.
         filters: Bits of each whole filter, in order.
         filter_shapes: ``m_bits, k`` of each whole filter, flat.
         positions: Positions of the words that differ, ``uint32``.
@@ -141,11 +138,7 @@ _DECODER = msgspec.msgpack.Decoder(ChannelDigest)
 
 @native
 class ChannelDigester:
-    """Builds the digest of one channel in one chunk of one partition.
-
-    Args:
-        partition: Kafka partition of the chunk.
-    """
+    """Builds the digest of one channel in one chunk of one partition."""
 
     _partition: int
     _rows: list[Row]
@@ -169,13 +162,7 @@ class ChannelDigester:
         self._segments = []
 
     def add(self, frame: Frame, value: bytes, arrival: Arrival) -> None:
-        """Append one frame.
-
-        Args:
-            frame: The decoded frame; all frames of a digester have the same channel.
-            value: The frame in its wire form.
-            arrival: Tap, time and place of the frame's record.
-        """
+        """Append one frame."""
         names = self._names
         name, sender = names.index(frame.message_id), names.sender(frame.sender_id)
         begin, end, left_out = self._histories.add(frame.causal_history)
@@ -199,11 +186,10 @@ class ChannelDigester:
             self._add_segment(arrival.offset, frame.content, frame.sender_id.encode())
 
     def add_outline(self, outline: Outline, value: bytes, arrival: Arrival) -> int:
-        """Append a frame if its outline is valid for it and no limit drops a part.
+        """Append a frame if its outline is valid and no limit drops a part.
 
-        Returns:
-            About how many bytes of memory it takes. 0 if it was not appended: then
-            nothing was changed.
+        It returns about how many bytes of memory the frame takes, or 0 if it changed
+        nothing.
         """
         (
             sender_id,
@@ -271,7 +257,6 @@ class ChannelDigester:
         )
 
     def _add_requests(self, message_ids: list[str], filter_: Filter | None) -> int:
-        """Add the requests of a frame; returns how many of them limits drop."""
         left_out = 0
         # One request per frame and id, even if the frame repeats the id.
         for message_id in dict.fromkeys(message_ids):
@@ -286,7 +271,6 @@ class ChannelDigester:
         return left_out
 
     def _add_segment(self, offset: int, content: bytes, sender_id: bytes) -> None:
-        """Add what the view needs of a content that is a segment."""
         row = segment_row(offset, content, sender_id)
         if row is not None:
             self._segments.append(row)

@@ -139,11 +139,7 @@ class Histories:
         self._known = {}
 
     def add(self, entries: Sequence[HistoryEntryLike]) -> tuple[int, int, int]:
-        """Add a decoded history.
-
-        Returns:
-            Start and end of the slice, and how many entries limits drop.
-        """
+        """Add a history; returns its slice, and how many entries limits drop."""
         left_out = max(0, len(entries) - MOST_HISTORY)
         added: list[int] = []
         for entry in entries[-MOST_HISTORY:]:
@@ -167,12 +163,7 @@ class Histories:
     def new_entries(self, entries: list[bytes], size: int) -> _NewEntries | None:
         """Compare the history of an outline with previous histories.
 
-        Args:
-            entries: The history.
-            size: Bytes that it takes in the frame.
-
-        Returns:
-            Argument for `add_new`; None if `add` must decode the history.
+        The result is the argument for `add_new`; None if `add` must decode the history.
         """
         begin, shared = self._run(self._entries, entries)
         new: list[bytes] = entries[shared:] if shared else entries
@@ -214,11 +205,7 @@ class Histories:
         self._sizes += sizes
 
     def _run(self, before: list[Any], history: list[Any]) -> tuple[int, int]:
-        """Find the part of a history that the last one contains.
-
-        Returns:
-            Where the history begins, and how many of its entries are already stored.
-        """
+        """Where a history begins in the last one, and how many entries are stored."""
         end = len(before)
         if not history:
             return end, 0
@@ -241,7 +228,6 @@ class Filters:
     """Filters, whole or as the words that differ from the previous filter.
 
     Attributes:
-        whole: Bits of each whole filter.
         shapes: ``m_bits, k`` of each whole filter, flat.
         changed: Number of words that differ, of all filters.
     """
@@ -275,11 +261,7 @@ class Filters:
         return _joined(self._words, np.uint64)
 
     def add(self, filter_: Filter | None) -> tuple[int, int]:
-        """Add a filter; its own count of set bits is ignored.
-
-        Returns:
-            How it is encoded, and the number of its set bits.
-        """
+        """Add a filter; returns how it is encoded, and the number of its set bits."""
         if filter_ is None:
             return NO_FILTER, 0
         return self.add_bits(filter_.dialect, filter_.m_bits, filter_.k, filter_.bits)
@@ -332,7 +314,6 @@ class Filters:
 
 
 def _ones_of(words: np.ndarray) -> int:
-    """Number of bits that are 1; for few words faster than an array's sum."""
     return int.from_bytes(words.tobytes()).bit_count()
 
 

@@ -37,7 +37,6 @@ class Counts:
         recovering: Whether gaps are open, or a delivery recovered.
         expired: Whether a repair episode expired.
         saturated: Whether a participant's newest filter is too full.
-        content: Whether the window has content frames.
         attributed: Whether some of them named their sender.
     """
 
@@ -110,12 +109,7 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
     def verdict_without(
         self, excused: Excused, settings: ObserverSettings
     ) -> tuple[Verdict, str]:
-        """Return the verdict and its reason without some of the evidence.
-
-        Args:
-            excused: Whether evidence does not count.
-            settings: Settings of the rules.
-        """
+        """Return the verdict and its reason without some of the evidence."""
 
         def count(found: Iterable[Found]) -> int:
             return count_without(found, excused)

@@ -30,11 +30,6 @@ def excused_findings(
 
     A message that seems lost may have been sent in a capture gap and be named only
     later, so its excuse extends further back than those of other findings.
-
-    Args:
-        totals: Totals of the channel, with the findings.
-        excusing: What excuses it.
-        settings: Settings of the rules.
     """
     evidence = totals.evidence
     if evidence is None:

@@ -23,8 +23,6 @@ class FilterTrace(msgspec.Struct, array_like=True):
         dialect, m_bits, k: Parameters of the filter; a change of dialect starts a new
             trace.
         lamport: Lamport timestamp of the frame.
-        time_ms: Event time of the frame, Unix ms.
-        bits_set: Number of bits that are 1.
         rolled_ms: Event time of the frame with the latest roll-over; None if none
             existed.
         grown_from: Event time and estimated number of ids of an earlier frame, from
@@ -82,11 +80,9 @@ class Filters:
         self._grow(trace)
 
     def first_copy_by(self, frame: SeenFrame, by: int) -> bool:
-        """Record the filter of a participant's first copy.
+        """Record the filter of a first copy; returns whether it is the newest.
 
-        Returns:
-            Whether the filter is the participant's newest: a first copy that is seen
-            late has an old filter.
+        A first copy that is seen late has an old filter.
         """
         self._has_rolled = False
         filter_ = frame.filter
@@ -124,7 +120,6 @@ class Filters:
             del self._traces[by]
 
     def _grow(self, trace: FilterTrace) -> None:
-        """Move the frames from which growth is computed."""
         now = trace.time_ms, estimated_ids(trace.bits_set, trace.m_bits, trace.k)
         if trace.grown_from is None or trace.grown_next is None:
             trace.grown_from = trace.grown_next = now

@@ -26,13 +26,7 @@ class ForgottenState(msgspec.Struct, array_like=True):
 
 @native
 class ForgottenMessages:
-    """Bounds of the content messages and sync frames that are forgotten.
-
-    Args:
-        settings: Limit the number of senders.
-        totals: Count the senders that the limit drops.
-        state: The encoded form, which this object keeps changing.
-    """
+    """Bounds of the content messages and sync frames that are forgotten."""
 
     _limit: int
     _totals: ChannelTotals
@@ -46,13 +40,7 @@ class ForgottenMessages:
         self._state = state
 
     def add(self, seen_ms: int, sender: int, lamport: Uint64) -> None:
-        """Record that a message is being forgotten.
-
-        Args:
-            seen_ms: The channel's clock at its first copy, Unix ms.
-            sender: Participant index or `UNKNOWN`.
-            lamport: Lamport timestamp.
-        """
+        """Record that a message is being forgotten."""
         state = self._state
         state.seen_ms = max(state.seen_ms, seen_ms)
         known = state.lamports.get(sender)

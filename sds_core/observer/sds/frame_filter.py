@@ -35,11 +35,8 @@ class Filter:
 
     Attributes:
         dialect: Decides hash function and bit order.
-        m_bits: Size in bits.
-        k: Number of hash functions.
         bits: Encoded bits. The next frame of the digest changes them in place, so use a
             filter only until `frames_of` yields the next frame.
-        bits_set: Number of bits that are 1.
     """
 
     dialect: Dialect

@@ -23,7 +23,6 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
         since_ms: The channel's clock at that naming; deadlines count from it.
         last_named_ms: The channel's clock when it was last named.
         sender: Sender in the naming: participant index or `UNKNOWN`.
-        state: State of the gap.
         mentions: The first naming by each of the first two distinct participants:
             index and event time.
         witnesses: Participants other than the named sender that had it.
@@ -55,26 +54,19 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
 
 
 _SINCE, _LAST_NAMED, _STATE, _IS_WITNESSED = range(1, 5)
-"""Columns of the table."""
-
 _STATES = tuple(GapState)
 _CODES = {state: code for code, state in enumerate(_STATES)}
 _IS_WAITING = np.array([state in WAITING for state in _STATES])
-"""By code."""
-
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Gap)
 
 
 @native
 class _GapCodec(Codec[Gap]):
-    """Copies into columns the values that are read for many gaps at once."""
-
     def __init__(self) -> None:
         self.packings = (SIGNED, SIGNED, UNSIGNED, UNSIGNED)
 
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
-        """See `Codec`."""
         gap = cast("Gap", entry)
         cells[_SINCE, row] = gap.since_ms
         cells[_LAST_NAMED, row] = gap.last_named_ms
@@ -83,7 +75,6 @@ class _GapCodec(Codec[Gap]):
         return _ENCODER.encode(gap)
 
     def load(self, key: int, cells: Int64Rows, row: int, rest: bytes) -> Gap:
-        """See `Codec`."""
         return _DECODER.decode(rest)
 
 
@@ -95,10 +86,7 @@ class GapTable(Table[Gap]):
         super().__init__(_GapCodec(), packed)
 
     def waiting(self) -> list[tuple[int, int, bool]]:
-        """Key and `since_ms` of the gaps whose outcome is not decided.
-
-        Each has a flag: whether its settle time is still running.
-        """
+        """Key and `since_ms` of undecided gaps, and whether they still settle."""
         self.flush()
         found: list[tuple[int, int, bool]] = []
         row: int

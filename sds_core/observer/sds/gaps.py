@@ -81,15 +81,7 @@ class Gaps:
     def named(
         self, named: Named, event: GapEvent, frame: SeenFrame, by: int, clock_ms: int
     ) -> None:
-        """Record that a causal history names an id that was not seen.
-
-        Args:
-            named: The id.
-            event: Which of `gap_states.NAMINGS` this is.
-            frame: The frame with the history.
-            by: Sender of the frame: participant index or `UNKNOWN`.
-            clock_ms: The channel's clock.
-        """
+        """Record that a causal history names an id that was not seen."""
         key = named.fingerprint
         gap = self._gaps.get(key)
         if gap is None:
@@ -116,20 +108,14 @@ class Gaps:
             self._await(key, gap)
 
     def after_start_since_ms(self, key: int) -> int | None:
-        """Clock at which an unseen id became a gap, Unix ms.
-
-        None if it is not known to have been sent after the start.
-        """
+        """Clock at which an id became a gap, Unix ms; None if it is not one."""
         gap = self._gaps.get(key)
         if gap is None or gap.state not in AFTER_START:
             return None
         return gap.since_ms
 
     def named_by_other_ms(self, key: int, by: int) -> int | None:
-        """Event time at which another participant first named an unseen id.
-
-        Returns None if no other participant is known to have named it.
-        """
+        """Event time at which another participant first named an unseen id, or None."""
         gap = self._gaps.get(key)
         mentions = [] if gap is None else gap.mentions
         return min([ms for who, ms in mentions if who != by], default=None)
@@ -164,11 +150,7 @@ class Gaps:
                 gap.lacking.setdefault(by, frame.time_ms)
 
     def settle_time_passed(self, key: int, deadline_ms: int) -> bool:
-        """Open a gap after its settle time; does nothing if the deadline is obsolete.
-
-        Returns:
-            Whether the gap is open.
-        """
+        """Open a gap after its settle time; returns whether it is open."""
         gap = self._gaps.get(key)
         if gap is None or gap.since_ms + self._settings.settle_ms != deadline_ms:
             return False
@@ -176,11 +158,7 @@ class Gaps:
         return state is GapState.OPEN
 
     def deadline_passed(self, key: int, deadline_ms: int) -> bool:
-        """Decide the outcome of a gap at its deadline; nothing if that is obsolete.
-
-        Returns:
-            Whether the message is now lost.
-        """
+        """Decide the outcome of a gap; returns whether the message is now lost."""
         gap = self._gaps.get(key)
         if gap is None or self._deadline_of(gap) != deadline_ms:
             return False
@@ -200,11 +178,7 @@ class Gaps:
         return True
 
     def arrived(self, frame: SeenFrame, clock_ms: int) -> Gap | None:
-        """Stop tracking an id whose first copy has arrived.
-
-        Returns:
-            The gap in its last state; None if the id was not tracked.
-        """
+        """Stop tracking an id whose first copy has arrived; returns its gap."""
         key = frame.named.fingerprint
         gap = self._gaps.pop(key)
         if gap is None:
@@ -230,11 +204,7 @@ class Gaps:
     def _move(
         self, key: int, gap: Gap, event: GapEvent, time_ms: int
     ) -> GapState | None:
-        """Apply an event: set the next state and update the counts.
-
-        Returns the next state; None if the id is no longer tracked: the gap then has
-        the state in which it ended.
-        """
+        """Apply an event; returns the next state, or None if the id is not tracked."""
         next_, counts = transition(gap.state, event)
         self._count(counts)
         if self._journal is not None:
@@ -252,7 +222,6 @@ class Gaps:
             setattr(self._totals, name, getattr(self._totals, name) + change)
 
     def _arrival(self, key: int, gap: Gap, clock_ms: int) -> GapEvent:
-        """The event of a first copy that arrives now."""
         horizon_ms = gap.since_ms + self._settings.horizon_ms
         if clock_ms > max(horizon_ms, self._deadline_of(gap)):
             return GapEvent.ARRIVED_AFTER_HORIZON
@@ -263,7 +232,6 @@ class Gaps:
         return GapEvent.ARRIVED_AFTER_REPAIR_WINDOW
 
     def _add_witness(self, key: int, gap: Gap, by: int) -> None:
-        """Record that a participant has the message, if that is evidence."""
         if by == gap.sender or by in gap.witnesses or gap.is_witnessed:
             return
         gap.witnesses.append(by)
@@ -272,11 +240,7 @@ class Gaps:
             self._searched.pop(key, None)
 
     def _could_have(self, frame: SeenFrame, gap: Gap) -> bool:
-        """Whether a filter without the id proves that its owner lacked it.
-
-        Time and Lamport timestamp of an unseen message are unknown, but they are
-        earlier than those of the frame that named it.
-        """
+        """Whether a filter without the id proves that its owner lacked it."""
         return (
             gap.naming is not None
             and frame.dialect is gap.naming[0]
@@ -287,7 +251,6 @@ class Gaps:
     def _record_incident(
         self, gap: Gap, ended_ms: int | None = None, waku_hash: bytes = b""
     ) -> None:
-        """Record the incident of a lost message, with its end if it has arrived."""
         participants = self._participants
         lacking = (
             {}
@@ -313,7 +276,6 @@ class Gaps:
         return gap.since_ms + self._settings.gap_deadline_ms
 
     def _await(self, key: int, gap: Gap) -> None:
-        """Queue the deadlines of a waiting gap, and look it up in filters."""
         self._queue(key, gap.state, gap.since_ms)
         if not gap.is_witnessed:
             self._searched[key] = None

@@ -55,7 +55,6 @@ class HealthState(msgspec.Struct, array_like=True):
         last_recovered_ms: When the latest delivery recovered; None as above.
         saturated: Event time of the newest filter, by participant index, of each
             participant whose filter has a false-positive rate over the limit.
-        verdict, reason: The current verdict and its reason.
         since_ms: When the verdict began; None before the first.
         pairs: Number of deliveries that ended in a step, by its end, ascending.
         lacked: When a frame first showed that the participant lacked the message, for
@@ -204,14 +203,7 @@ class Health:
         self._leaves_after(next(iter(pairs)))
 
     def undelivered(self, order: int, by: int, time_ms: int, lacked_ms: int) -> None:
-        """Record a message that is lost to a participant.
-
-        Args:
-            order: Order of the message.
-            by: Participant index.
-            time_ms: The clock.
-            lacked_ms: Event time of the first frame that lacked the message.
-        """
+        """Record a message that is lost to a participant."""
         undelivered = self._state.undelivered
         self.delivered(order, by)
         undelivered.setdefault(order, {})[by] = time_ms
@@ -240,12 +232,7 @@ class Health:
             self._state.undelivered.pop(order, None)
 
     def recovered(self, time_ms: int, lacked_ms: int) -> None:
-        """Record a delivery that recovered.
-
-        Args:
-            time_ms: The clock.
-            lacked_ms: Event time of the first frame that lacked the message.
-        """
+        """Record a delivery that recovered."""
         self._state.last_recovered_ms = time_ms
         _begin_last(self._state.recovered, time_ms, lacked_ms)
         self._leaves_after(time_ms)
@@ -281,13 +268,7 @@ class Health:
     def evidence(
         self, clock_ms: int, gaps_open: int, name: Callable[[int], str]
     ) -> Evidence | None:
-        """The evidence for the verdict; None if the verdict is not bad.
-
-        Args:
-            clock_ms: The clock.
-            gaps_open: Number of open gaps.
-            name: Returns the id of a participant, by its index.
-        """
+        """The evidence for the verdict; None if the verdict is not bad."""
         state, settings = self._state, self._settings
         if state.verdict not in (Verdict.FAILING, Verdict.DEGRADED):
             return None
@@ -322,7 +303,6 @@ class Health:
     def _lacking(
         self, name: Callable[[int], str]
     ) -> tuple[list[tuple[str, list[Found]]], int]:
-        """Lost deliveries of the most affected participants; number of the others."""
         spans: defaultdict[int, Counter[tuple[int, int]]] = defaultdict(Counter)
         for order, lost_to in self._state.undelivered.items():
             for by, found_ms in lost_to.items():
@@ -335,10 +315,7 @@ class Health:
         return lacking, len(spans) - len(most)
 
     def edge_ms(self) -> int:
-        """Time up to which the verdict does not change without an event.
-
-        Unix ms. A lower bound; `next_change_ms` is exact but slower.
-        """
+        """Lower bound of the next change of the verdict, Unix ms."""
         return self._edge_ms
 
     @property
@@ -368,24 +345,20 @@ class Health:
         )
 
     def _span_of(self, order: int, by: int, found_ms: int) -> tuple[int, int]:
-        """Start and end of a lost delivery, rounded to steps."""
         lacked_ms = self._state.lacked.get(order, {}).get(
             by, found_ms - self._settings.delivery_deadline_ms
         )
         return step_before(lacked_ms), step_after(found_ms)
 
     def _warm_up_end_ms(self) -> int:
-        """Last moment of the warm-up, Unix ms; `_NEVER` before the first record."""
         first_ms = self._state.first_ms
         return _NEVER if first_ms is None else first_ms + self._settings.warm_up_ms - 1
 
     def _leaves_after(self, time_ms: int) -> None:
-        """Record that an event at this time leaves the window later."""
         edge_ms = time_ms + self._settings.verdict_window_ms
         self._edge_ms = min(self._edge_ms, edge_ms)
 
     def _next_edge_ms(self) -> int:
-        """Deadline at which the next event leaves the window; `_NEVER` if none does."""
         state = self._state
         latest = (getattr(state, name) for name in _LATEST)
         times = [ms for ms in latest if ms is not None]
@@ -403,7 +376,6 @@ class Health:
         return min(edge_ms, _NEVER)
 
     def _forget(self, clock_ms: int) -> None:
-        """Drop events before the window."""
         state = self._state
         edge_ms = clock_ms - self._settings.verdict_window_ms
         for key in [key for key, time in state.losses.items() if time < edge_ms]:
@@ -429,13 +401,11 @@ class Health:
 
 
 def _begin_last(began: dict[int, int], time_ms: int, began_ms: int) -> None:
-    """Record the start of what ended at a time, unless a later start is stored."""
     end_ms = step_after(time_ms)
     began[end_ms] = max(began.get(end_ms, 0), step_before(began_ms))
 
 
 def _subtract(counter: Counter[Any], key: Hashable) -> None:
-    """Decrease a count by one; a count of 0 is not stored."""
     counter[key] -= 1
     if not counter[key]:
         del counter[key]

@@ -20,14 +20,10 @@ class Message:
     """One content message.
 
     Attributes:
-        key: Fingerprint of its id.
         order: Number of messages that the channel had before it.
         t0_ms: Event time of the first copy, Unix ms.
         seen_ms: The channel's clock at the first copy; deadlines count from it.
         latest_ms: The channel's clock when it was last seen or named.
-        sender: Participant index or `UNKNOWN`.
-        lamport: Lamport timestamp, in the unit of its dialect.
-        dialect: Dialect of the first copy.
         witnesses_needed: Number of witnesses for a possible acknowledgement.
         definite, probable: Whether it has this kind of acknowledgement.
         overdue: Whether its deadline has passed.
@@ -90,8 +86,6 @@ class Message:
 
 
 _ORDER, _T0, _SEEN, _LATEST, _SENDER, _LAMPORT, _NEEDED, _STATE = range(1, 9)
-"""Columns of the table."""
-
 _NEVER = -(1 << 62)
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -118,7 +112,6 @@ class _MessageCodec(Codec[Message]):
         )
 
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
-        """See `Codec`."""
         message: Message = cast("Message", entry)
         message_id = _packed_id(message.message_id)
         # An id in hex is twice as long as its bytes.
@@ -139,7 +132,6 @@ class _MessageCodec(Codec[Message]):
         return _ENCODER.encode((message_id, message.waku_hash, hint, witnesses, rate))
 
     def load(self, key: int, cells: Int64Rows, row: int, rest: bytes) -> Message:
-        """See `Codec`."""
         flags: int = cells[_STATE, row]
         lamport: Uint64 = uint64(cells[_LAMPORT, row])
         message = Message(
@@ -173,11 +165,7 @@ class _MessageCodec(Codec[Message]):
 
 @native
 class MessageTable(Table[Message]):
-    """Messages by fingerprint, in order of their first copies.
-
-    Order, times of the first copy, sender and Lamport timestamp of a message never
-    change.
-    """
+    """Messages by fingerprint, in order of their first copies."""
 
     _added_by_order: dict[int, Message]
 
@@ -253,14 +241,8 @@ class MessageTable(Table[Message]):
     def name_settled(self, key: int, hint: bytes, clock_ms: int) -> bool:
         """Update `latest_ms` of a named message, without decoding it.
 
-        Args:
-            key: Its fingerprint.
-            hint: The retrieval hint with which it is named.
-            clock_ms: The channel's clock.
-
-        Returns:
-            False if it lacks an acknowledgement or the hint, or if it is not
-            remembered: then nothing was changed.
+        It returns False, and changes nothing, if the message lacks an acknowledgement
+        or the hint, or if it is not remembered.
         """
         row: int = self._row(key)
         if row < 0:
@@ -290,11 +272,9 @@ class MessageTable(Table[Message]):
         self._added_by_order.clear()
 
     def sent_since(self, first: int, end: int) -> list[tuple[int, int, int]]:
-        """Order, event time and sender of the messages in a range of orders.
+        """Order, event time and sender of messages with orders in `[first, end)`.
 
-        Args:
-            first: The first order; no message from it on was dropped.
-            end: The order after the last.
+        No message from `first` on was dropped.
         """
         sent: list[tuple[int, int, int]] = []
         order: int = first
@@ -314,14 +294,9 @@ class MessageTable(Table[Message]):
     def new_to(
         self, by: int, after_ms: int, until_ms: int, first: int, end: int
     ) -> list[int]:
-        """Orders of the messages of others, in a range of orders and a period.
+        """Orders in `[first, end)` of messages of others in a period, see `sent_since`.
 
-        Args:
-            by: Participant index.
-            after_ms: Exclusive start of the period of their event times, Unix ms.
-            until_ms: Its inclusive end.
-            first: As in `sent_since`.
-            end: As in `sent_since`.
+        The period of event times excludes `after_ms` and includes `until_ms`, Unix ms.
         """
         new: list[int] = []
         order: int = first
@@ -344,7 +319,6 @@ class MessageTable(Table[Message]):
         return new
 
     def _of_added(self, order: int) -> Message | None:
-        """The message with this order if it is not in the columns yet."""
         return self._added_by_order.get(order)
 
     def first_seen_since(self, clock_ms: int) -> int | None:
@@ -372,7 +346,6 @@ class MessageTable(Table[Message]):
         return self._with_state(_DEFINITE | _PROBABLE | _OVERDUE, 0, _T0)
 
     def _with_state(self, mask: int, state: int, number: int) -> list[tuple[int, int]]:
-        """Key and one integer of the messages with these flags."""
         self.flush()
         found: list[tuple[int, int]] = []
         row: int
@@ -395,10 +368,7 @@ class MessageTable(Table[Message]):
     def keep_ids_of(self, orders: set[int], since_ms: int) -> None:
         """Drop ids, hashes and hints that no later frame can need.
 
-        Args:
-            orders: Messages whose ids may be looked up; those without a definite
-                acknowledgement are kept too.
-            since_ms: Messages seen before this clock are not needed.
+        It keeps those of `orders`, and of messages without a definite acknowledgement.
         """
         self.flush()
         cells: Int64Rows = self._cells
@@ -419,7 +389,6 @@ class MessageTable(Table[Message]):
 
 @native
 def _packed_id(message_id: str) -> bytes:
-    """The bytes of an id in lower-case hex; otherwise the id in UTF-8."""
     try:
         raw = bytes.fromhex(message_id)
     except ValueError:

@@ -18,12 +18,6 @@ class MissingDeliveries:
     """An index of the receivers by the messages that they lack.
 
     Messages are identified by their order, receivers by their participant index.
-
-    Args:
-        participants: Has the names of participants.
-        incidents: Records the incidents of messages that are lost to a participant.
-        receivers: Receivers by participant index.
-        undelivered: See `DeliveriesState`; the index keeps changing it.
     """
 
     _participants: Participants
@@ -53,11 +47,9 @@ class MissingDeliveries:
                 self._lost[order][by] = receiver.missing[order]
 
     def of(self, message: Message) -> tuple[dict[str, int], int]:
-        """Participants known to lack a message, and not known to have it since.
+        """Event time of the first lack of a message, by participant, and other lacks.
 
-        Returns:
-            The event time of the first frame that showed this, by participant id, of
-            the first `MOST_LACKING`; and the number of the others.
+        Up to `MOST_LACKING` participants have names; the others are a number.
         """
         return self._named(self._missing.get(message.order, {}))
 
@@ -111,7 +103,6 @@ class MissingDeliveries:
         )
 
     def _named(self, lacking: Mapping[int, int]) -> tuple[dict[str, int], int]:
-        """Names and times of those that lacked a message first; number of others."""
         timed = [(time_ms, by) for by, time_ms in lacking.items()]
         participants = self._participants
         first = nsmallest(MOST_LACKING, timed)

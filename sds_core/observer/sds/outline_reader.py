@@ -12,12 +12,7 @@ from sds_core.wire.outline import outline_of
 
 @native
 class OutlineReader:
-    """Adds frames by their outlines; see `kinds.FrameReader`.
-
-    Args:
-        partition: Kafka partition.
-        digesters: Digesters by channel; those of further channels are added.
-    """
+    """Adds frames by their outlines; see `kinds.FrameReader`."""
 
     _partition: int
     _digesters: dict[str, ChannelDigester]

@@ -93,12 +93,7 @@ class OwnIds:
         self._segments.watch(journal)
 
     def follow(self, frame: SeenFrame, clock_ms: int) -> Sight:
-        """Count a broadcast by the previous frames with its id, and remember the id.
-
-        Args:
-            frame: A frame that is not a copy.
-            clock_ms: The channel's clock.
-        """
+        """Count a broadcast by the previous frames with its id, and remember the id."""
         if frame.kind is FrameKind.SYNC and frame.dialect is Dialect.NIM:
             return self._follow_sync(frame, clock_ms)
         if frame.kind is not FrameKind.CONTENT:
@@ -125,12 +120,7 @@ class OwnIds:
         return key in self._seen_ids
 
     def was_seen(self, key: int, clock_ms: int) -> bool:
-        """Whether an id that is named was seen, and is not a message.
-
-        Args:
-            key: Its fingerprint.
-            clock_ms: The channel's clock; the id is remembered from then on.
-        """
+        """Whether an id that is named was seen, and is not a message; remembers it."""
         seen = self._seen_ids.get(key)
         if seen is None:
             return False
@@ -149,7 +139,6 @@ class OwnIds:
         del self._seen_ids[key]
 
     def _follow_sync(self, frame: SeenFrame, clock_ms: int) -> Sight:
-        """Process a sync frame of nim-sds; another one may have had the same id."""
         key = frame.named.fingerprint
         sender = self._participants.index(frame.sender)
         known = self._seen_ids.get(key)
@@ -170,8 +159,8 @@ class OwnIds:
     def _came_back(self, frame: SeenFrame, sender: int, clock_ms: int) -> bool:
         """Count a rebroadcast of a forgotten message; returns whether it is one.
 
-        It was requested, or returned before. Otherwise a hostile sender's high Lamport
-        timestamp would make everything that a participant sends a rebroadcast.
+        It was requested, or returned before: a hostile sender's high Lamport timestamp
+        alone must not turn all frames of a participant into rebroadcasts.
         """
         key, lamport = frame.named.fingerprint, frame.lamport
         seen = self._seen_ids.get(key)
@@ -200,12 +189,10 @@ class OwnIds:
         return True
 
     def _age(self, seen_ms: int, clock_ms: int) -> Sight:
-        """For a rebroadcast, by the clock at the first copy."""
         is_recent = clock_ms <= seen_ms + self._settings.horizon_ms
         return Sight.AGAIN if is_recent else Sight.OLD
 
     def _again(self, frame: SeenFrame, clock_ms: int) -> None:
-        """Count a rebroadcast by its cause."""
         if self._repairs.is_live(frame.named.fingerprint, clock_ms):
             self._totals.rebroadcasts_repair += 1
             self._note(frame, "rebroadcast_repair")
@@ -217,7 +204,6 @@ class OwnIds:
         self._check_response(frame, clock_ms)
 
     def _first_copy(self, frame: SeenFrame, clock_ms: int) -> Sight:
-        """Start to track a content message; it fills the gap that waits for it."""
         message = self._acknowledgements.first_copy(frame, clock_ms)
         gap = self._arrived(frame, clock_ms)
         self._check_response(frame, clock_ms)
@@ -232,7 +218,6 @@ class OwnIds:
         return Sight.FIRST_AFTER_NAMING
 
     def _arrived(self, frame: SeenFrame, clock_ms: int) -> Gap | None:
-        """End the gap that waits for a first copy; returns its last state."""
         self._note(frame, "first_copy")
         gap = self._gaps.arrived(frame, clock_ms)
         if gap is not None and gap.state is GapState.LOST:
@@ -244,7 +229,6 @@ class OwnIds:
             self._journal.note(frame.named.fingerprint, what, frame.time_ms)
 
     def _check_response(self, frame: SeenFrame, clock_ms: int) -> None:
-        """Count a broadcast as a response if its message was requested."""
         key = frame.named.fingerprint
         if not self._repairs.responded(key, frame.time_ms, clock_ms):
             return

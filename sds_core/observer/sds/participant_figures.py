@@ -27,7 +27,6 @@ class ParticipantFigures(msgspec.Struct, array_like=True, frozen=True):
     """One participant. Times are event times in Unix ms.
 
     Attributes:
-        name: Participant id.
         heard_ms: Time of its latest first copy.
         lacks: Number of messages that its frames show it to lack, and not to have
             received since.
@@ -35,7 +34,6 @@ class ParticipantFigures(msgspec.Struct, array_like=True, frozen=True):
             it lacks none.
         undelivered: Number of these that count as undelivered, because it lacked them
             beyond the deadline.
-        delivered: Deliveries to it that succeeded.
         failed: Deliveries to it that count as lost and are not retracted.
         filter: Its newest bloom filter; None if it is not known.
         epoch_messages: First copies and retries that it sent in the current rate-limit
@@ -77,14 +75,7 @@ def unpack_participants(packed: bytes) -> ParticipantTable:
 def pack_participants(
     participants: Participants, deliveries: Deliveries, capacity: Capacity, spoken: int
 ) -> bytes:
-    """Encode the figures of the participants whose deliveries are tracked.
-
-    Args:
-        participants: Has their names.
-        deliveries: What they received.
-        capacity: Has their filters and messages.
-        spoken: Number of participants that ever sent a frame.
-    """
+    """Encode the figures of the participants whose deliveries are tracked."""
     receivers = deliveries.receivers
     by_time = sorted(receivers, key=participants.last_ms, reverse=True)
     # Sorting by what they lack keeps the order in time of those that lack equally many.

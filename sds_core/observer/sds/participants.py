@@ -12,14 +12,7 @@ UNKNOWN = -1
 
 
 class Participant(msgspec.Struct, array_like=True):
-    """One participant.
-
-    Attributes:
-        name: Participant id.
-        first_ms: Event time of its first first copy, Unix ms; None if it was only
-            named.
-        last_ms: Event time of its latest first copy, Unix ms.
-    """
+    """One participant."""
 
     name: str
     first_ms: int | None = None
@@ -50,10 +43,9 @@ class Participants:
         return len(self._all)
 
     def index(self, name: str) -> int:
-        """Index of a participant id; adds it if it is new.
+        """Index of a participant id, which is added; `UNKNOWN` if it is empty.
 
-        Returns `UNKNOWN` if the id is empty, or if it is new and the channel has
-        `RuleSettings.remembered` participants already.
+        It is `UNKNOWN` too for a new id beyond `RuleSettings.remembered`.
         """
         if not name:
             return UNKNOWN
@@ -89,10 +81,7 @@ class Participants:
         return participant.first_ms, participant.last_ms + self._horizon_ms
 
     def active_others(self, sender: int, time_ms: int, enough: int) -> int:
-        """Number of participants active at an event time, without the sender.
-
-        Counts at most `enough`.
-        """
+        """Number of other participants active at an event time, at most `enough`."""
         found: int = 0
         for index, participant in reversed(self._spoken.items()):
             if found >= enough:
@@ -119,10 +108,7 @@ class Participants:
         return sum(p.last_ms >= time_ms for p in self._spoken.values())
 
     def next_silence_ms(self, time_ms: int) -> int | None:
-        """Least `last_ms` of the participants that have spoken since this event time.
-
-        None if none exists.
-        """
+        """Least `last_ms` of the participants that have spoken since; or None."""
         return min(
             (p.last_ms for p in self._spoken.values() if p.last_ms >= time_ms),
             default=None,

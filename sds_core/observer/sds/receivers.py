@@ -31,7 +31,6 @@ class Receiver:
         watched: Messages that its newest filter held, at most `WATCHED`.
         returns: Event times of its latest two first copies after a silence longer than
             the deadline, the latest first; 0 if none exists.
-        delivered: Number of deliveries to it that succeeded.
         failed: Number of deliveries to it that count as lost and are not retracted.
         first, bitmap: See `PackedReceiver`; invalid once `unpacked` is set.
         unpacked: The waiting messages, from their first use on, because a batch

@@ -58,18 +58,9 @@ class Repairs:
         time_ms: int,
         clock_ms: int,
     ) -> bool:
-        """Record that a participant's frame requests an id.
+        """Record a participant's request for an id; returns whether it is its first.
 
-        Args:
-            key: Fingerprint of the id.
-            by: Participant index or `UNKNOWN`.
-            held: Whether the frame's own filter holds the id.
-            dialect: Dialect of the frame.
-            time_ms: Event time of the frame.
-            clock_ms: The channel's clock.
-
-        Returns:
-            Whether this is known to be the participant's first request for the id.
+        `held` says whether the filter of the same frame holds the id.
         """
         self._totals.repair_requests += 1
         self._totals.repair_requests_for_received += held
@@ -111,10 +102,7 @@ class Repairs:
         return True
 
     def window_passed(self, key: int, deadline_ms: int) -> bool:
-        """Expire an episode at the end of its window; returns whether it expired.
-
-        It does not expire if it was answered or if the id was requested again.
-        """
+        """Expire an episode at the end of its window; returns whether it expired."""
         request = self._requests.get(key)
         if request is None or not request.is_open or request.end_ms != deadline_ms:
             return False

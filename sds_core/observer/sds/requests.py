@@ -39,21 +39,16 @@ class Request(msgspec.Struct, array_like=True, gc=False):
 
 
 _LATEST, _WINDOW, _IS_OPEN = range(1, 4)
-"""Columns of the table."""
-
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Request)
 
 
 @native
 class _RequestCodec(Codec[Request]):
-    """Copies into columns the values that are read for many requests at once."""
-
     def __init__(self) -> None:
         self.packings = (SIGNED, UNSIGNED, UNSIGNED)
 
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
-        """See `Codec`."""
         request = cast("Request", entry)
         cells[_LATEST, row] = request.latest_ms
         cells[_WINDOW, row] = request.window_ms
@@ -61,16 +56,12 @@ class _RequestCodec(Codec[Request]):
         return _ENCODER.encode(request)
 
     def load(self, key: int, cells: Int64Rows, row: int, rest: bytes) -> Request:
-        """See `Codec`."""
         return _DECODER.decode(rest)
 
 
 @native
 class RequestTable(Table[Request]):
-    """Requests by fingerprint of the id, in order of the latest request.
-
-    Its time never changes: a repeated request replaces the entry.
-    """
+    """Requests by fingerprint of the id, in order of the latest request."""
 
     def __init__(self, packed: PackedTable) -> None:
         super().__init__(_RequestCodec(), packed)

@@ -31,8 +31,6 @@ class Named:
     """A message id that a frame names.
 
     Attributes:
-        fingerprint: `fingerprint` of the id.
-        message_id: The id.
         sender: Sender of the message, from a history entry; empty if unknown.
         hint: Retrieval hint from a history entry; empty if it has none.
     """
@@ -50,18 +48,14 @@ class SeenFrame:
 
     Attributes:
         clock_ms, partition, offset: Position of the frame in the channel; see `order`.
-        time_ms: Record time, Unix ms.
         observer, seq, waku_hash: See `Arrival`.
         content: Fingerprint of the whole frame.
         code: Index of kind and dialect in `COUNTED`.
         kind, dialect, sender, lamport: As in `Frame`; the sender is empty if unknown,
             the Lamport timestamp 0 if the kind has none.
-        named: The frame's own id.
         history: Ids that its causal history names, in the frame's order.
         requests: Ids that its repair requests name, and whether its own filter holds
             each.
-        filter: The frame's bloom filter; None if it is absent or invalid.
-        sizes: Number of bytes of each part.
         waku_hash_bytes: Waku message hash of a content frame, 32 bytes; empty if
             unknown.
         history_left_out, requests_left_out: Number of history entries and requests that
@@ -198,8 +192,6 @@ def _frames_of(digest: ChannelDigest) -> Iterator[SeenFrame]:
 
 @native
 class _FilterReader:
-    """Reads the filters of a digest in order; changes the bits of one in place."""
-
     _digest: ChannelDigest
     _positions: ReadUint32s
     _changes: ReadUint64s
@@ -222,12 +214,6 @@ class _FilterReader:
     ) -> Filter:
         """Return the next filter.
 
-        Args:
-            packed: How it is encoded.
-            dialect: Its dialect.
-            bits_set: Number of bits that are 1.
-            changes_to: End of its slice of the words that differ.
-
         Raises:
             IndexError: The digest has no such filter.
         """
@@ -249,7 +235,6 @@ class _FilterReader:
         return last.with_fill(dialect, bits_set)
 
     def is_at_end(self) -> bool:
-        """Whether all filters were read."""
         digest = self._digest
         is_whole = len(digest.filters) == self._whole
         has_shapes = len(digest.filter_shapes) == 2 * self._whole

@@ -23,9 +23,7 @@ class SeenId:
     Attributes:
         seen_ms: The channel's clock when it was seen, Unix ms; 0 if it returned.
         latest_ms: The channel's clock when it was last seen or named, Unix ms.
-        sender: Participant index or `UNKNOWN`.
         lamport: Lamport timestamp, in the unit of its dialect.
-        dialect: Dialect of the frame.
         is_content: Whether it is a content message that returned.
     """
 
@@ -40,18 +38,14 @@ class SeenId:
 _NIM, _CONTENT = (1 << bit for bit in range(2))
 
 _SEEN, _LATEST, _SENDER, _LAMPORT, _FLAGS = range(1, 6)
-"""Columns of the table."""
 
 
 @native
 class _SeenIdCodec(Codec[SeenId]):
-    """All of an entry is in columns."""
-
     def __init__(self) -> None:
         self.packings = (RISING, SIGNED, SIGNED, UNSIGNED, UNSIGNED)
 
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
-        """See `Codec`."""
         seen: SeenId = cast("SeenId", entry)
         cells[_SEEN, row] = seen.seen_ms
         cells[_LATEST, row] = seen.latest_ms
@@ -62,7 +56,6 @@ class _SeenIdCodec(Codec[SeenId]):
         return b""
 
     def load(self, key: int, cells: Int64Rows, row: int, rest: bytes) -> SeenId:
-        """See `Codec`."""
         flags: int = cells[_FLAGS, row]
         lamport: Uint64 = uint64(cells[_LAMPORT, row])
         return SeenId(

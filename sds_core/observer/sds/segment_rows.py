@@ -54,13 +54,7 @@ SegmentRow = tuple[int, SeenSegment]
 
 @native
 def segment_row(offset: int, content: bytes, sender_id: bytes) -> SegmentRow | None:
-    """Return the row of a content message; None if its content is not a segment.
-
-    Args:
-        offset: Offset of the frame.
-        content: Content of the message.
-        sender_id: Sender of the frame in UTF-8; empty if unknown.
-    """
+    """Return the row of a content message; None if its content is not a segment."""
     header = read_segment_header(content)
     if header is None or not _is_plausible(header):
         return None
@@ -78,13 +72,11 @@ def segment_row(offset: int, content: bytes, sender_id: bytes) -> SegmentRow | N
 
 
 def _has_wrong_hash(header: SegmentHeader) -> bool:
-    """Whether a segment is the whole payload, but does not have the hash."""
     is_whole = header.data_count == 1 and not header.is_parity
     return is_whole and payload_hash(header.payload) != header.payload_hash
 
 
 def _is_plausible(header: SegmentHeader) -> bool:
-    """Whether a sender of segments writes such a header."""
     if not header.payload_hash.translate(None, _PRINTABLE):
         # A text, such as an id in hexadecimal digits. A hash is one in 1 of 10^13
         # cases.

@@ -31,10 +31,7 @@ class SegmentSet(msgspec.Struct, array_like=True):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the payload can be reassembled from the seen segments.
-
-        The number of segments of any kind must be at least that of data segments.
-        """
+        """Whether enough segments of any kind were seen to reassemble the payload."""
         seen = _bits(self.data).bit_count() + _bits(self.parity).bit_count()
         return self.data_count is not None and seen >= self.data_count
 
@@ -163,7 +160,6 @@ class Segments:
         self._totals.segmented_incomplete += 1
 
     def _evict(self) -> None:
-        """Drop the messages with the oldest latest segment beyond the limit."""
         while len(self._open) > MOST_SEGMENT_SETS:
             self._give_up(next(iter(self._open)))
             self._totals.leave_out(LeftOut.SEGMENT_SET)

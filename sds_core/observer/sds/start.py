@@ -18,16 +18,8 @@ from sds_core.wire import Dialect, FrameKind
 class Start:
     """Knows which messages were sent after the channel's warm-up.
 
-    Args:
-        highest: Highest Lamport timestamp of the warm-up, by dialect; part of the
-            state.
-        messages: Messages that were seen, by fingerprint.
-        gaps: Ids that were not seen.
-        filters: Filters of the participants.
-        heads: Their causal histories.
-        start_filters: Filters of the warm-up.
-        seen_ids: Ids that were seen and are not messages, by fingerprint.
-        forgotten: Bounds of the forgotten ones of both.
+    `highest` is the highest Lamport timestamp of the warm-up by dialect, and part of
+    the state.
     """
 
     _highest: dict[Dialect, int]
@@ -71,10 +63,6 @@ class Start:
 
         This is so if it was not shown to be sent after the warm-up, or later ones may
         be forgotten.
-
-        Args:
-            key: Its fingerprint.
-            message: The content message, if it was seen.
         """
         seen = self._seen_ids.get(key) if message is None else message
         if seen is None:
@@ -85,21 +73,13 @@ class Start:
         ) or not self._forgotten.remembers_since(seen.seen_ms)
 
     def was_held(self, frame: SeenFrame, named: Named) -> bool:
-        """Whether a filter of the warm-up holds an id that a frame names.
-
-        False for all but nim-sds: the order of other histories is sufficient proof.
-        """
+        """Whether a filter of the warm-up of nim-sds holds an id that a frame names."""
         return frame.dialect is Dialect.NIM and self._start_filters.held(
             named.message_id
         )
 
     def first_copy_by(self, frame: SeenFrame, by: int) -> int:
-        """Record the causal history of a first copy.
-
-        Returns:
-            Number of its last entries that were sent after the start, at least: so many
-            as the sender's earlier history had, if that began after the start.
-        """
+        """Record a history; returns how many of its last entries followed the start."""
         before = self._heads.first_copy_by(frame, by, self._filters.has_rolled)
         if before is None or self.is_before(
             before.first, self._messages.get(before.first)

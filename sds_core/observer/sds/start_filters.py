@@ -28,7 +28,6 @@ class StartFilter(msgspec.Struct, array_like=True):
     """The union of the filters of one size.
 
     Attributes:
-        m_bits, k: Size in bits and number of hash functions.
         bits: Encoded bits in the order of nim-sds.
     """
 
@@ -39,13 +38,7 @@ class StartFilter(msgspec.Struct, array_like=True):
 
 @native
 class StartFilters:
-    """Merges the filters that nim-sds sends during the warm-up.
-
-    Args:
-        settings: Limit the false-positive rate of the union.
-        totals: Count what the limits drop.
-        filters: The unions; part of the state, which this object keeps changing.
-    """
+    """Merges the filters that nim-sds sends during the warm-up."""
 
     _limit: float
     _totals: ChannelTotals
@@ -74,7 +67,6 @@ class StartFilters:
         )
 
     def _add(self, added: Filter) -> bool:
-        """Add a filter; returns False if a limit drops it."""
         used_bytes = -(-added.m_bits // 64) * 8
         if used_bytes > _MOST_BYTES:
             return False

@@ -14,7 +14,6 @@ class Origin(msgspec.Struct, array_like=True, frozen=True):
     A message failed if it is lost to all participants, or to one.
 
     Attributes:
-        name: Participant id.
         failed: Number of the messages that failed.
         sent: Number of messages that it sent from the first of these to the last.
         arrived: Number of messages of others meanwhile that arrived at a participant
@@ -32,8 +31,6 @@ class Recipient(msgspec.Struct, array_like=True, frozen=True):
     """The participant to which all failed messages are lost.
 
     Attributes:
-        name: Participant id.
-        failed: Number of the messages.
         arrived: Number of known deliveries of the same messages to others.
     """
 
@@ -63,7 +60,6 @@ class Abandoned(msgspec.Struct, array_like=True, frozen=True):
     """Messages whose retries ended without an acknowledgement.
 
     Attributes:
-        messages: Number of the messages.
         senders: Ids of their senders, at most 20.
         least, most: Minimum and maximum number of retries of one of them.
     """

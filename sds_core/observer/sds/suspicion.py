@@ -47,17 +47,7 @@ _MOST_PAIRS = 200
 
 
 class Memory(NamedTuple):
-    """The parts of the model that are read.
-
-    Attributes:
-        settings: Settings of the rules.
-        health: Has what failed.
-        messages, gaps, requests: What the channel remembers.
-        receivers: Receivers by participant index.
-        participants: Names and times of participants.
-        next_order: The order of the next message.
-        dialects: Dialects of the channel's frames.
-    """
+    """The parts of the model that are read."""
 
     settings: ObserverSettings
     health: HealthState
@@ -71,19 +61,12 @@ class Memory(NamedTuple):
 
 
 class _Sent(NamedTuple):
-    """Event time, Unix ms, and sender of a message."""
-
     at_ms: int
     sender: int
 
 
 def suspects_of(memory: Memory, clock_ms: int) -> Suspects:
-    """Return what the failures in the verdict's window have in common.
-
-    Args:
-        memory: The parts of the model.
-        clock_ms: The channel's clock, Unix ms.
-    """
+    """Return what the failures in the verdict's window have in common."""
     abandoned = _abandoned(memory, clock_ms)
     undelivered, losses = memory.health.undelivered, memory.health.losses
     first = min(undelivered, default=memory.next_order)
@@ -111,7 +94,6 @@ def suspects_of(memory: Memory, clock_ms: int) -> Suspects:
 
 
 def _lost(memory: Memory) -> list[_Sent]:
-    """Return when the messages lost to everybody were named, and their senders."""
     gaps = memory.gaps.many(key for key in memory.health.losses if key in memory.gaps)
     return [_Sent(gap.named_ms, gap.sender) for gap in gaps]
 
@@ -239,13 +221,7 @@ def _abandoned(memory: Memory, clock_ms: int) -> Abandoned | None:
 
 
 def _may_lack(memory: Memory, by: int, failed: Mapping[int, _Sent]) -> bool:
-    """Return whether a participant is not known to have all of some messages.
-
-    Args:
-        memory: The parts of the model.
-        by: Index of a participant that is tracked.
-        failed: The messages by order.
-    """
+    """Return whether a participant may lack one of some messages, by order."""
     receiver = memory.receivers[by]
     if receiver.waiting and not receiver.waiting.isdisjoint(failed.keys()):
         return True
@@ -260,14 +236,12 @@ def _may_lack(memory: Memory, by: int, failed: Mapping[int, _Sent]) -> bool:
 
 
 def _compared(memory: Memory, some: Iterable[int]) -> list[int]:
-    """Return those of some participants that are tracked, those heard last."""
     followed = [by for by in some if by in memory.receivers]
     followed.sort(key=lambda by: (-memory.participants.last_ms(by), by))
     return followed[:_MOST_COMPARED]
 
 
 def _has(memory: Memory, by: int, order: int, message: _Sent) -> bool:
-    """Return whether a participant should have received a message, and has it."""
     receiver = memory.receivers[by]
     after_ms, until_ms = memory.participants.active_span(by)
     return (

@@ -37,12 +37,8 @@ class RepairTiming:
     ) -> None:
         """Check a participant's first request for a message.
 
-        Args:
-            requester: Participant id of the requester.
-            message_id: Id of the message.
-            known_ms: Event time of another participant's first frame that shows that
-                the message exists: the requester cannot have noticed it earlier.
-            time_ms: Event time of the request.
+        `known_ms` is the event time of another participant's first frame that shows
+        the message: the requester cannot notice its absence earlier.
         """
         settings = self._settings
         due_ms = request_due_ms(settings, requester, message_id, known_ms)
@@ -63,13 +59,7 @@ class RepairTiming:
     ) -> None:
         """Check a response to repair requests.
 
-        Args:
-            sender: Participant id of the message's sender, who may respond at once.
-            message_id: Id of the message.
-            requests_ms: Event times of the requests that it may answer.
-            participants: Participant ids that may have responded; need not include
-                the sender.
-            time_ms: Event time of the response.
+        `participants` may have responded. The message's `sender` may respond at once.
         """
         waits_ms = [time_ms - request_ms for request_ms in requests_ms]
         self._totals.responses_timed += 1
@@ -88,14 +78,7 @@ class RepairTiming:
 def request_due_ms(
     settings: RuleSettings, requester: str, message_id: str, known_ms: int
 ) -> int:
-    """Return when T_req allows a participant to request a message, ms.
-
-    Args:
-        settings: Has T_min and T_max.
-        requester: Participant id of the requester.
-        message_id: Id of the message.
-        known_ms: When it could notice that it lacks the message.
-    """
+    """Return when T_req allows a participant to request a message, ms."""
     return known_ms + request_offset_ms(
         requester, message_id, settings.t_min_ms, settings.t_max_ms, _HASH
     )
@@ -110,12 +93,7 @@ def may_respond(
 ) -> bool:
     """Whether T_resp of a participant explains the time of a response.
 
-    Args:
-        settings: Has T_max and the leniency.
-        participant: Participant id of the possible responder.
-        sender: Participant id of the message's sender.
-        message_id: Id of the message.
-        waits_ms: Time from each request to the response.
+    `waits_ms` are the times from each request to the response.
     """
     offset_ms = response_offset_ms(
         participant, sender, message_id, settings.t_max_ms, _HASH

@@ -31,9 +31,6 @@ class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
     """One bloom filter by its fill (``docs/figures.md``, 9).
 
     Attributes:
-        bits_set: Number of bits that are 1.
-        m_bits: Size in bits.
-        k: Number of hash functions.
         one_percent_ms: Time when the false-positive rate passes or passed 1 % if the
             filter continues to grow at its rate, Unix ms; None if it does not grow.
     """
@@ -60,8 +57,6 @@ def fullest(gauges: Sequence[BloomGauge]) -> BloomGauge:
 
 
 def _of_fullest(name: str) -> property:
-    """Return a property: one of the fullest filter; None without a filter."""
-
     def read(totals: ChannelTotals) -> float | None:
         worst = totals.bloom_worst
         return None if worst is None else getattr(worst, name)
@@ -265,11 +260,7 @@ _GAUGES = (
 def remains_of(totals: ChannelTotals) -> ChannelTotals:
     """Return the counts of a forgotten channel that stay in sums over all channels.
 
-    Its first and last event time stay too.
-
-    Events that have not ended can no longer be observed. They end as if they had been
-    evicted (docs/figures.md, 2): messages in flight as unwitnessed, open gaps as tap
-    gaps, messages whose segments are missing as incomplete.
+    Events that have not ended end as if they had been evicted (docs/figures.md, 2).
     """
     return msgspec.structs.replace(
         counted_part(totals, _GAUGES),

@@ -113,10 +113,7 @@ class ChannelTracer:
         ]
 
     def _passing(self, frames: Iterable[SeenFrame]) -> Iterator[SeenFrame]:
-        """Yield frames to the view; read each after the view has processed it.
-
-        So the notes of the view meanwhile are its conclusions from this frame.
-        """
+        """Yield frames to the view; read each after the view has processed it."""
         for frame in frames:
             segment = frame.segment
             own = self._messages.get(frame.named.fingerprint)
@@ -141,7 +138,6 @@ class ChannelTracer:
             self._take_notes(frame)
 
     def _read(self, frame: SeenFrame) -> None:
-        """Process the evidence of a frame that is not a copy."""
         messages = self._messages
         for named in frame.history:
             if (message := messages.get(named.fingerprint)) is not None:
@@ -166,7 +162,6 @@ class ChannelTracer:
                     message.note(note, self._responders(note, frame))
 
     def _responders(self, note: Note, frame: SeenFrame | None) -> tuple[str, ...]:
-        """Participants whose T_resp explains a response."""
         if note.what not in _TIMED or frame is None:
             return ()
         message_id = frame.named.message_id
@@ -181,8 +176,6 @@ class ChannelTracer:
 
 
 class _Message:
-    """Evidence of one message."""
-
     def __init__(self, subject: Subject, settings: ObserverSettings) -> None:
         self.subject = subject
         self.incidents: dict[str, Incident] = {}
@@ -197,7 +190,6 @@ class _Message:
         self._clock_ms = 0
 
     def shown(self, frame: SeenFrame, is_replica: bool) -> None:
-        """Process a frame of the message itself."""
         self._appear(frame.time_ms)
         if "first_copy_ms" not in self._facts:
             self._facts |= {
@@ -223,13 +215,11 @@ class _Message:
         self._add(frame.time_ms, what, text, frame.sender, tap_name)
 
     def heard(self, frame: SeenFrame) -> None:
-        """Record that a participant sent a frame."""
         self._clock_ms = frame.clock_ms
         if frame.sender and (person := self._person(frame.sender)) is not None:
             person.heard(frame.time_ms, self._appeared_ms)
 
     def named(self, frame: SeenFrame, named: Named) -> None:
-        """Record that a causal history names the message."""
         if frame.named.fingerprint == named.fingerprint:
             return
         self._appear(frame.time_ms)
@@ -246,7 +236,6 @@ class _Message:
                 person.named_ms = frame.time_ms
 
     def requested(self, frame: SeenFrame, is_held: bool, wait_ms: int | None) -> None:
-        """Process a repair request; `wait_ms` is T_req from when it could notice."""
         self._appear(frame.time_ms)
         text = "requests the message"
         person = self._person(frame.sender)
@@ -259,7 +248,6 @@ class _Message:
         self._frame(frame, "requested", text)
 
     def searched(self, frame: SeenFrame, proves_lack: bool) -> None:
-        """Look up the message in a filter."""
         if frame.filter is None or self._appeared_ms is None:
             return
         dialect = self._facts.get("dialect", frame.dialect.value)
@@ -281,7 +269,6 @@ class _Message:
             person.lacked_last_ms = frame.time_ms
 
     def note(self, note: Note, names: tuple[str, ...]) -> None:
-        """Process a conclusion of the view."""
         self._log.note(note, names)
         if note.what in RULES and note.who:
             person = self._person(note.who)
@@ -293,12 +280,6 @@ class _Message:
         segments: Mapping[tuple[bool, int], SeenSegment],
         observers: Sequence[str],
     ) -> Evidence:
-        """Return the current state of the trace.
-
-        Args:
-            segments: Segments of its payload that were seen.
-            observers: Taps that showed the channel.
-        """
         conclusions, summary = self._log.conclusions(UNDONE)
         sender = self._facts.get("sender") or self._facts.get("named_sender")
         people = sorted(self._people.values(), key=lambda one: one.name != sender)
@@ -321,7 +302,6 @@ class _Message:
         )
 
     def _late_steps(self) -> Iterator[Step]:
-        """Yield the steps that are known only when no later one exists."""
         for person in self._people.values():
             last_ms = person.lacked_last_ms
             if last_ms is not None and last_ms != person.lacked_ms:
@@ -398,7 +378,6 @@ def _segment_object(segment: SeenSegment | None) -> dict[str, Any] | None:
 def _segments_object(
     segments: Mapping[tuple[bool, int], SeenSegment],
 ) -> dict[str, Any]:
-    """Which segments of the payload the taps showed, and how many it needs."""
     needed = max((one.data_count or 0 for one in segments.values()), default=0)
     data = sorted(place for is_parity, place in segments if not is_parity)
     parity = sorted(place for is_parity, place in segments if is_parity)

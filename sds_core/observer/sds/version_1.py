@@ -99,14 +99,9 @@ class _ChannelState(msgspec.Struct, array_like=True):
 def channel_state(data: bytes | memoryview, totals: ChannelTotals) -> ChannelState:
     """The state of a channel from a blob of version 1.
 
-    The blob has no deliveries and no filters, so deliveries of messages seen before the
-    upgrade are not counted. It does not contain the time at which the verdict began:
-    the blob's clock is used. It does not contain which messages were named before they
-    were seen, so requests for its messages are not timed.
-
-    Args:
-        data: The state's part of the blob.
-        totals: Totals of the same blob.
+    The blob has no deliveries and filters, and not the time at which the verdict
+    began, which becomes the clock. It does not contain which messages were named
+    before they were seen, so requests for its messages are not timed.
     """
     old = msgspec.msgpack.decode(data, type=_ChannelState)
     messages = {

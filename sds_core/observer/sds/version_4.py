@@ -61,7 +61,6 @@ class _Messages(msgspec.Struct, array_like=True):
     witnesses: dict[int, tuple[list[int], float]] = {}
 
     def unpacked(self) -> dict[int, Message]:
-        """The messages by key, in their order."""
         return {message.key: message for message in self._each()}
 
     def _each(self) -> Iterator[Message]:

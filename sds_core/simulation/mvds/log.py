@@ -21,14 +21,9 @@ class Made(NamedTuple):
 
 
 class Sending(NamedTuple):
-    """A node sent a payload to a peer.
+    """A node, identified by hexadecimal id, sent a payload to a peer.
 
-    Attributes:
-        number: Identity: sendings of a simulation are counted from 0.
-        at_ms: Time of sending.
-        sender, receiver: Ids of the nodes, hexadecimal.
-        payload: The payload.
-        value: Its bytes.
+    `number` counts the sendings of a simulation from 0.
     """
 
     number: int
@@ -56,14 +51,7 @@ class AckArrived(NamedTuple):
 
 
 class PayloadSighting(NamedTuple):
-    """A tap recorded a payload; a second record of the same sending is a replica.
-
-    Attributes:
-        at_ms: Event time of the record, by the tap's clock.
-        tap: Observer id.
-        seq: Number given by the tap.
-        sending: What it recorded.
-    """
+    """A tap recorded a payload; a second record of the same sending is a replica."""
 
     at_ms: int
     tap: str

@@ -38,11 +38,6 @@ def simulate_mvds(
     """Yield everything that happens, in order of simulation time.
 
     The same arguments give the same entries.
-
-    Args:
-        scenario: Settings of the simulation.
-        seed: Seed of all random values.
-        start_ms: Start, Unix ms.
     """
     yield from _Simulation(scenario, seed, start_ms).run()
 

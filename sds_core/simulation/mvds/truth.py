@@ -123,7 +123,6 @@ class MessageTruth:
         self._count[f"retransmissions.{type_}"] += is_again
 
     def _end(self, receiver: str, sent_ms: int, heard: Heard, end_ms: int) -> str:
-        """Return the final state of a receiver of the message."""
         due_ms = sent_ms + DEADLINE_MS
         if self._acked.get(receiver, end_ms + 1) <= due_ms:
             return "acknowledged_in_time"
@@ -139,7 +138,6 @@ class MessageTruth:
     def _is_open(
         self, node: str, begin_ms: int, answer_ms: int | None, end_ms: int
     ) -> bool:
-        """Whether an offer to a node, or its request, had no effect by its deadline."""
         due_ms = begin_ms + DEADLINE_MS
         if end_ms <= due_ms:
             return False
@@ -186,12 +184,6 @@ class MvdsTruth:
     """
 
     def __init__(self, scenario: str, seed: int) -> None:
-        """Start before any entry.
-
-        Args:
-            scenario: Name of the scenario, for the document.
-            seed: Seed of the simulation, for the document.
-        """
         self._scenario = scenario
         self._seed = seed
         self._seen: set[int] = set()
@@ -295,7 +287,6 @@ class MvdsTruth:
 
 
 def _nested(names: tuple[str, ...], found: Mapping[str, int]) -> dict[str, Any]:
-    """Return figures by the parts of their names, 0 for those without events."""
     tree: dict[str, Any] = {}
     for name in names:
         group, _, leaf = name.rpartition(".")

@@ -133,7 +133,6 @@ def _is_opportunity(frame: SeenFrame, message: SeenFrame, view: TapView) -> bool
 
 
 def _returned_ms(frame: SeenFrame, view: TapView) -> int:
-    """Return when the sender of a first copy last returned from a long silence."""
     frames = view.first_copies[frame.composition.sender]
     until = bisect_right(frames, frame.index, key=attrgetter("index"))
     latest_ms, _ = list(returns_ms_of(frames[:until]))[-1]
@@ -141,7 +140,6 @@ def _returned_ms(frame: SeenFrame, view: TapView) -> int:
 
 
 def _participants_needed(message: SeenFrame, view: TapView) -> int:
-    """Return how many filters are needed: fewer if fewer others are active."""
     others = islice(view.active_others(message), PROBABLE_PARTICIPANTS)
     return max(1, sum(1 for _ in others))
 

@@ -29,10 +29,6 @@ class Sizes(NamedTuple):
     """The bytes of one frame by part; a part is whole fields: tag, length, payload.
 
     Attributes:
-        content: bytes of the application.
-        history: the causal history.
-        bloom: the filter.
-        repair: the repair requests.
         other: all other fields.
     """
 
@@ -71,12 +67,7 @@ def sizes_of(dialect: Dialect, value: bytes) -> Sizes:
 
 
 def capacity_in(frames: Iterable[Sizes], responses: Iterable[Sizes]) -> dict[str, Any]:
-    """Return the figures of a channel.
-
-    Args:
-        frames: sizes of every frame that is not a replica.
-        responses: sizes of the frames among them that respond to a repair request.
-    """
+    """Return the figures of a channel from its frames, and the responses among them."""
     # A channel without frames has an entry too.
     parts = Sizes(*map(sum, zip(Sizes(), *frames, strict=True)))
     return {
@@ -95,7 +86,6 @@ class Filter(NamedTuple):
         places: all ids that the participant ever added, counted from 0; still growing.
         begin: the position of the oldest id in the filter.
         end: one more than the position of the newest id.
-        size: size of the filter.
     """
 
     places: Mapping[str, int]
@@ -133,7 +123,6 @@ class ReceivedIds:
     __slots__ = ("_begin", "_kept_ids", "_places", "_profile", "_rollover_ids", "_size")
 
     def __init__(self, profile: Profile) -> None:
-        """Start with an empty filter, which rolls over as the profile says."""
         self._profile = profile
         self._size = profile.bloom
         self._rollover_ids = profile.bloom_rollover_ids
@@ -173,13 +162,9 @@ class Composition:
     """A frame as its sender composed it, without its bytes.
 
     Attributes:
-        dialect: dialect, which decides layout and unit of lamport.
-        kind: kind of the frame.
         message_id: the frame's own id.
-        sender: sender in the frame; empty if the frame names none.
         lamport: Lamport timestamp; 0 if the kind has none.
         history: messages that the frame depends on, in its order.
-        requests: distinct ids that the frame requests.
         filter: ids in its filter; None if it has no filter.
         composed_ms: time of the composition, Unix ms.
         sizes: the frame's bytes by part.
@@ -211,7 +196,6 @@ class Compositions:
     """Tracks what participants receive, and derives the content of their frames."""
 
     def __init__(self) -> None:
-        """Start with participants that have received nothing."""
         # By channel and participant.
         self._profiles: dict[tuple[str, str], Profile] = {}
         self._received: dict[tuple[str, str], ReceivedIds] = {}

@@ -69,7 +69,6 @@ def repair_in(view: TapView, episodes: Episodes) -> dict[str, Any]:
 
 
 def _follow(message_id: str, view: TapView, end_ms: int, episodes: Episodes) -> None:
-    """Process the requests and copies of one id in topic order."""
     copies = set(view.copies.get(message_id, ()))
     requests = set(view.requests[message_id])
     first: SeenFrame | None = None
@@ -100,18 +99,9 @@ def _is_over(latest: SeenFrame, clock_ms: int) -> bool:
 
 
 class Conclusions:
-    """All conclusions of a correct monitor about a channel's messages.
-
-    Attributes:
-        view: frames from which it concludes.
-        end_ms: time of the clock, Unix ms.
-        gaps: missing dependencies, with their outcomes.
-        deliveries: deliveries of each message to each other participant.
-        episodes: repair episodes.
-    """
+    """All conclusions of a correct monitor about a channel's messages."""
 
     def __init__(self, view: TapView, end_ms: int) -> None:
-        """Compute all conclusions."""
         self.view = view
         self.end_ms = end_ms
         self.gaps: dict[Gap, Outcome] = gaps_of(view, end_ms)

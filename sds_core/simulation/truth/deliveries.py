@@ -40,8 +40,6 @@ class Delivery(NamedTuple):
     """A message and another participant that was active when it was first seen.
 
     Attributes:
-        message: its first copy.
-        participant: the participant that should have the message.
         lacking: the first frame that shows that the participant lacks it, if one does.
         having: the first frame that shows that the participant has it, if one does.
         outcome: outcome that follows from the participant's frames.
@@ -105,7 +103,6 @@ def deliveries_in(deliveries: Iterable[Delivery]) -> dict[str, Any]:
 def _delivery(
     message: SeenFrame, participant: str, view: TapView, pasts: Sequence[_Past]
 ) -> Delivery:
-    """Process the participant's first copies after the message, in topic order."""
     message_id = message.composition.message_id
     naming = set(view.namings.get(message_id, ()))
     frames = view.first_copies[participant]
@@ -137,7 +134,6 @@ def _delivery(
 
 
 def _was_named_before(frame: SeenFrame, view: TapView) -> bool:
-    """Return whether a frame was sent long before the taps saw it."""
     namings = view.namings.get(frame.composition.message_id, ())
     return frame.composition.has_known_id and any(
         naming.index < frame.index for naming in namings
@@ -147,10 +143,7 @@ def _was_named_before(frame: SeenFrame, view: TapView) -> bool:
 def _is_overdue(
     frame: SeenFrame, lacking: SeenFrame, returns_ms: tuple[int, int]
 ) -> bool:
-    """Return whether a participant had time to receive what a frame still lacks.
-
-    After a long silence, a participant has this time again, but only once.
-    """
+    """Return whether a participant had time to receive what a frame lacks."""
     latest_ms, one_before_ms = returns_ms
     begins_ms = lacking.at_ms
     if one_before_ms <= lacking.at_ms:

@@ -32,7 +32,6 @@ class Gap(NamedTuple):
     """An id that a frame named before any tap showed it.
 
     Attributes:
-        message_id: the id.
         naming: the frame from which the time of the gap counts.
         arrival: first copy of the message; None if it never arrived.
     """
@@ -107,10 +106,7 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
     ]
 
     def was_held(message_id: str, frame: SeenFrame) -> bool:
-        """Return whether a participant had an id before the end of the warm-up.
-
-        Histories of nim-sds are in order of delivery, from which less follows.
-        """
+        """Return whether a participant had an id before the end of the warm-up."""
         return frame.composition.dialect is Dialect.NIM and any(
             known is not None and known.holds(message_id) for known in at_start
         )
@@ -136,11 +132,10 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
 
 
 def _histories_before(view: TapView) -> dict[int, tuple[Named, ...]]:
-    """Return, by index of a first copy, its sender's earlier causal history.
+    """Return, by index of a first copy, its sender's earlier history if it counts.
 
-    This is the history of the newest earlier first copy, if that has the same dialect,
-    is older, and not longer, and the sender did not restart since: a log of messages
-    only grows.
+    A log only grows, so the history must have the same dialect, be older and not
+    longer, and the sender must not have restarted since.
     """
     found: dict[int, tuple[Named, ...]] = {}
     for frames in view.first_copies.values():
@@ -178,7 +173,6 @@ def _has_settled(gap: Gap, end_ms: int) -> bool:
 
 
 def _network_had(gap: Gap, view: TapView) -> bool:
-    """Return whether frames up to the deadline show that the network had it."""
     deadline_ms = gap.deadline_ms
     namings = [
         frame for frame in view.namings[gap.message_id] if frame.clock_ms <= deadline_ms
@@ -201,7 +195,6 @@ def _network_had(gap: Gap, view: TapView) -> bool:
 
 
 def _highest_lamports(view: TapView, until_ms: int) -> Counter[Dialect]:
-    """Return the maximum Lamport timestamp of each dialect in the warm-up, or 0."""
     highest: Counter[Dialect] = Counter()
     for frame in view.between(0, until_ms):
         composition = frame.composition

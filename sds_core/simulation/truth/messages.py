@@ -24,7 +24,6 @@ class Sending:
     """One transmission of a message, and which taps showed it."""
 
     def __init__(self, transmission: Transmission) -> None:
-        """Store what the document needs, without the bytes."""
         self.at_ms = transmission.at_ms
         self.by = transmission.by
         self.cause = transmission.cause
@@ -46,14 +45,12 @@ class Story:
     """Story of one message; times in Unix ms, by participant.
 
     Attributes:
-        kind: kind of its frames.
         sender: who first sent it; empty before the first sending.
         audience: participants that were present at the first sending.
         received_in: first transmission of it that reached each participant.
     """
 
     def __init__(self) -> None:
-        """Start before the message is sent."""
         self.kind = FrameKind.CONTENT
         self.sender = ""
         self.audience: frozenset[str] = frozenset()
@@ -100,7 +97,6 @@ class Messages:
     """Follows every content message of every channel."""
 
     def __init__(self) -> None:
-        """Start without messages and participants."""
         self._stories: defaultdict[str, defaultdict[str, Story]] = defaultdict(
             lambda: defaultdict(Story)
         )

@@ -41,7 +41,6 @@ class ShownRecord(NamedTuple):
         clock_ms: the channel's clock at it, Unix ms.
         number: number of the transmission, which identifies it.
         cause: reason for sending, which only the sender knows.
-        composition: composition of the frame.
     """
 
     at_ms: int
@@ -59,9 +58,7 @@ class SeenFrame:
         index: index among the frames of the channel, in topic order.
         at_ms: record time, Unix ms; latencies are differences of record times.
         clock_ms: the channel's clock at the frame, Unix ms; deadlines use it.
-        copy: first copy, rebroadcast or collision.
         cause: reason for sending, which only the sender knows.
-        composition: composition of the frame.
         is_old: whether its message was first seen longer ago than the horizon: its
             history and its filter date from that time and show nothing new.
     """
@@ -84,9 +81,7 @@ class TapView:
 
     Attributes:
         began_ms: the clock at the first record; None without records.
-        kinds: number of frames of each kind.
         sizes: bytes of each frame that is not a replica.
-        replicas: further records of a transmission.
         frames: frames in topic order, without replicas.
         messages: first copies of content, by id, in topic order.
         shown: first copies of content and of sync frames of nim-sds (which are named
@@ -98,7 +93,6 @@ class TapView:
     """
 
     def __init__(self, records: Iterable[ShownRecord]) -> None:
-        """Process the records in the order in which they were written."""
         self.began_ms: int | None = None
         self.kinds: Counter[FrameKind] = Counter()
         self.sizes: list[Sizes] = []
@@ -123,10 +117,7 @@ class TapView:
                 self._take(record)
 
     def between(self, first_ms: int, last_ms: int) -> Sequence[SeenFrame]:
-        """Return the frames in a range of the clock, both ends included.
-
-        Frames of old messages are excluded, because they show nothing new.
-        """
+        """Return frames of recent messages in a range of the clock, ends included."""
         begin = bisect_left(self.frames, first_ms, key=_clock_ms)
         end = bisect_right(self.frames, last_ms, key=_clock_ms)
         return [frame for frame in self.frames[begin:end] if not frame.is_old]
@@ -193,10 +184,7 @@ class TapView:
             self.requests[requested].append(frame)
 
     def _copy_of(self, composition: Composition) -> tuple[Copy, SeenFrame | None]:
-        """Return a frame's kind of copy, and the first copy that it relates to.
-
-        Other sync frames may have the same id: they contradict none.
-        """
+        """Return a frame's kind of copy, and the first copy that it relates to."""
         first = None
         if composition.kind is FrameKind.CONTENT:
             first = self.messages.get(composition.message_id)

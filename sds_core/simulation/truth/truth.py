@@ -32,11 +32,7 @@ SCHEMA = 1
 
 
 def figures_of(conclusions: Conclusions) -> dict[str, Any]:
-    """Return what a correct monitor reports.
-
-    `sender_side` is the exception: it has the actual causes of the frames, which no
-    monitor can know.
-    """
+    """Return what a correct monitor reports; `sender_side` has the actual causes."""
     view, episodes = conclusions.view, conclusions.episodes
     rebroadcasts = [frame for frame in view.frames if frame.copy is Copy.REBROADCAST]
     repairs = sum(view.is_requested(frame) for frame in rebroadcasts)
@@ -88,7 +84,6 @@ def _numbers(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sum(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the values that both trees have."""
     return {
         name: _sum(value, other[name])
         if isinstance(value, Mapping)
@@ -105,12 +100,6 @@ class Truth:
     """
 
     def __init__(self, scenario: str, seed: int) -> None:
-        """Start before any entry.
-
-        Args:
-            scenario: name of the scenario, for the document.
-            seed: seed of the simulation, for the document.
-        """
         self._scenario = scenario
         self._seed = seed
         self._compositions = Compositions()
