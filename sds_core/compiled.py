@@ -55,10 +55,7 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _SUFFIX = EXTENSION_SUFFIXES[0]
 
 TAG = _SUFFIX.rpartition(".")[0]
-"""Python version and platform of a compiled form, after a dot.
-
-Its directory has this name.
-"""
+"""Python version and platform, after a dot: the end of the directory's name."""
 
 FILES = frozenset(name + _SUFFIX for name in (*MODULES, SHARED))
 """Names of the files of a compiled form."""

@@ -142,12 +142,7 @@ class TapClocks:
         self._leads: dict[str, deque[tuple[float, int]]] = {}
 
     def observe(self, records: Iterable[NewRecord], now_s: float) -> None:
-        """Process new records.
-
-        Args:
-            records: In any order.
-            now_s: Monotonic clock, seconds.
-        """
+        """Process new records, in any order; `now_s` is the monotonic clock."""
         found: dict[str, list[int]] = {}
         for one in records:
             if len(one.observer) > _LONGEST_NAME:
@@ -173,11 +168,7 @@ class TapClocks:
         }
 
     def figures(self, behind_ms: int | None) -> ClockFigures:
-        """Return all comparisons.
-
-        Args:
-            behind_ms: See `ClockFigures.behind_ms`.
-        """
+        """Return all comparisons; for `behind_ms` see `ClockFigures`."""
         ahead_ms = self.ahead_ms
         return ClockFigures(
             behind_ms,

@@ -32,7 +32,6 @@ _CODES = [
 _BASE_BYTES = 8
 
 DAMAGED = "a packed column of integers is damaged"
-"""Text of the error."""
 
 
 def integers(column: Column) -> list[int]:
@@ -49,12 +48,7 @@ _SIGN = 1 << 63
 
 @native
 def pack_row(cells: Int64s, signed: bool) -> bytes:
-    """Pack as `pack_ints`.
-
-    Args:
-        cells: 64 bits of each integer, shape (n,).
-        signed: Whether these are integers with sign.
-    """
+    """Encode like `pack_ints`; the cells are 64 bits of each integer, shape (n,)."""
     count: int = len(cells)
     if not count:
         return b""
@@ -157,13 +151,7 @@ def rows_in(data: bytes, steps: bool) -> int:
 
 @native
 def unpack_row(data: bytes, signed: bool, steps: bool, cells: Int64s) -> None:
-    """Decode integers into 64 bits each.
-
-    Args:
-        data: Result of `pack_ints` or `pack_steps`.
-        signed: Whether these are integers with sign.
-        steps: Whether `pack_steps` encoded them.
-        cells: Receives the integers, shape (n,).
+    """Decode the result of `pack_ints` or `pack_steps` into cells, shape (n,).
 
     Raises:
         ValueError: The number of integers in the bytes differs.

@@ -37,8 +37,6 @@ class GrowthSince:
     reads only that figure of all views. A histogram has no sum.
 
     Args:
-        table: The figures of the view's kind.
-        totals: The view's figures now.
         before: Values at the moment, see `counted_values`; None for zero.
     """
 

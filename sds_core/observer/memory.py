@@ -27,14 +27,10 @@ _Value = TypeVar("_Value")
 def oldest(
     entries: Mapping[_Key, _Value], is_old: Callable[[_Value], bool]
 ) -> list[_Key]:
-    """Keys of the leading entries that are old, to be deleted.
+    """Keys of the leading entries that are old, to be deleted, in order of age.
 
     This takes one pass. Deleting the first entry of a dictionary repeatedly takes
     quadratic time, because each search for the first entry steps over all deleted ones.
-
-    Args:
-        entries: Entries in order of age.
-        is_old: Whether a value is old.
     """
     old = takewhile(lambda entry: is_old(entry[1]), entries.items())
     return [key for key, _ in old]
@@ -134,11 +130,7 @@ class Memory:
         return None if row < 0 else tuple([int(column[row]) for column in self._facts])
 
     def add(self, key: int, entry: tuple[int, ...]) -> int:
-        """Remember a key as seen now.
-
-        Args:
-            key: The key.
-            entry: The clock, Unix ms, then the facts.
+        """Remember a key as seen now; the entry is the clock, Unix ms, then the facts.
 
         Returns:
             Number of keys forgotten because of the limit: 0 or 1.

@@ -39,7 +39,6 @@ class RawRecord(NamedTuple):
     """A Kafka record as the client gives it.
 
     Attributes:
-        partition, offset: Position of the record.
         timestamp_ms: Record time, Unix ms.
         key, value: Key and value; None if absent.
         headers: See `Headers`.
@@ -84,16 +83,7 @@ class Arrival(NamedTuple):
 
 
 class TapHeaders(NamedTuple):
-    """The headers of a record that the monitor uses.
-
-    Attributes:
-        observer: Tap id; empty if absent.
-        seq: The tap's number; `NO_SEQ` if absent.
-        waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if absent.
-        waku_hash_bytes: The hash itself, 32 bytes; empty if absent.
-        is_heartbeat: Whether the record is a heartbeat.
-        protocol: Name of the protocol of the value.
-    """
+    """The headers of a record that the monitor uses; see also `Arrival`."""
 
     observer: str = ""
     seq: int = NO_SEQ
@@ -107,13 +97,7 @@ NO_HEADERS = TapHeaders()
 
 
 class BadHeader(ValueError):
-    """A header has a value that docs/records.md does not allow.
-
-    Attributes:
-        reason: The dead-letter reason.
-        name: The header's name.
-        value: Value of the header.
-    """
+    """A header has a value that docs/records.md does not allow."""
 
     reason = Reason.BAD_HEADER
 

@@ -42,11 +42,6 @@ class RowIndex:
         self._seed = uint64(0)
         self._is_made = False
 
-    def get(self, key: int) -> int | None:
-        """The row of a key; None if it is not in the column."""
-        row = self.find(key)
-        return None if row < 0 else row
-
     def find(self, key: int) -> int:
         """The row of a key; -1 if it is not in the column."""
         if not self._count:

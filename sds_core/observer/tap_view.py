@@ -27,7 +27,6 @@ BLOB_VERSION = 5
 """Version of `TapView.to_blob`; versions 1 to 3 lack the checksum."""
 
 CHECKSUM_SINCE = 4
-"""First version whose blobs have a checksum."""
 
 MAX_HOLE = 100_000
 """Increase of `seq` above which the tap counts as restarted, without losses."""
@@ -121,24 +120,16 @@ class TapDigester:
     def add_frame(self, clock_ms: int, seq: int, own_ms: int) -> None:
         """Add a record that is not a heartbeat.
 
-        Args:
-            clock_ms: Maximum record time of the partition up to the record, Unix ms.
-            seq: Sequence number of the record; `NO_SEQ` if it has none.
-            own_ms: Time of the record.
+        `clock_ms` is the maximum record time of the partition up to the record, and
+        `own_ms` is the time of the record; both are Unix ms. If the record has no
+        sequence number, `seq` is `NO_SEQ`.
         """
         self._times.append(clock_ms)
         self._seqs.append(seq)
         self._own_times.append(own_ms)
 
     def add_heartbeat(self, clock_ms: int, seq: int, own_ms: int) -> None:
-        """Add a heartbeat.
-
-        Args:
-            clock_ms: See `add_frame`.
-            seq: The last sequence number that the tap gave to a frame; `NO_SEQ` if
-                the heartbeat has none.
-            own_ms: See `add_frame`.
-        """
+        """Add a heartbeat like `add_frame`; `seq` is the last number of a frame."""
         self._heartbeat_times.append(clock_ms)
         self._heartbeat_seqs.append(seq)
         self._heartbeat_own_times.append(own_ms)
@@ -204,9 +195,6 @@ class TapView:
 
     A tap that is silent for the retention window is forgotten; if it returns, it counts
     as new.
-
-    Attributes:
-        totals: The figures, absolute.
     """
 
     totals: TapTotals
@@ -242,12 +230,7 @@ class TapView:
     def apply(self, digests: Iterable[TapDigest], clock_ms: int) -> list[object]:
         """Process the tap's next records, of all partitions, then advance the clock.
 
-        Args:
-            digests: Digests of the tap, in any order.
-            clock_ms: Admission time T, Unix ms.
-
-        Returns:
-            An empty list, because a tap has no events.
+        The order of the digests does not matter. A tap has no events.
 
         Raises:
             DamagedDigest: A chunk of this release did not make a digest.
@@ -331,9 +314,7 @@ class TapView:
     def _seen(self, time_ms: int, own_times: Sequence[int]) -> None:
         """Judge the silence before all records of one time of the topic's clock.
 
-        Args:
-            time_ms: The time, Unix ms.
-            own_times: Their times by the tap's own clock, Unix ms.
+        `own_times` are the times of these records by the tap's own clock, Unix ms.
         """
         totals, state = self.totals, self._state
         hole_ms: int = self._settings.tap_hole_ms
