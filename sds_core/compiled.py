@@ -43,7 +43,6 @@ MODULES = (
     "sds_core.wire.parts",
     "sds_core.wire.segment_header",
 )
-"""The modules that are compiled."""
 
 SHARED = "sds_core.shared"
 """The common code of the compiled modules; it has no source here."""
@@ -88,8 +87,6 @@ def find(root: str = _ROOT) -> str | None:
 
 
 class _Finder(MetaPathFinder):
-    """Finds the compiled form of the modules."""
-
     def __init__(self, directory: str) -> None:
         self._directory = directory
 

@@ -99,7 +99,6 @@ class Foresight(Generic[_Record]):
     Args:
         clock_ms: Maximum time of the previous records, Unix ms.
         admitted_ms: Wall time of the admission, Unix ms.
-        look: An earlier look at the end of the partition.
     """
 
     def __init__(self, clock_ms: int, admitted_ms: int, look: Look = NO_LOOK) -> None:
@@ -168,7 +167,6 @@ class Foresight(Generic[_Record]):
         return settled
 
     def _is_doubtful(self, record: _Record) -> bool:
-        """Whether the records behind it decide about a record."""
         time_ms = record.timestamp_ms
         return (
             time_ms > self._clock_ms + MAX_AHEAD_MS

@@ -120,8 +120,6 @@ def _findings(
 
 
 def _audited(views: Mapping[str, Totals], snapshot: Snapshot) -> Mapping[str, Totals]:
-    """Return the views; those that lack a recent message are blind."""
-
     def judged(name: str, totals: Totals) -> Totals:
         missing_ms = _recently_missing_ms(name, snapshot)
         if missing_ms is None or totals.verdict in (Verdict.WARMING_UP, Verdict.BLIND):
@@ -308,12 +306,10 @@ def holes_of(
 
 
 def _have_holes(taps: Collection[_Holes], from_ms: int, to_ms: int) -> bool:
-    """Return whether taps exist, and each has a capture gap in a period."""
     return bool(taps) and all(any(_within(holes, from_ms, to_ms)) for holes in taps)
 
 
 def _within(holes: _Holes, from_ms: int, to_ms: int) -> Iterator[tuple[int, int]]:
-    """Yield the capture gaps that overlap a period."""
     for first_ms, last_ms in holes:
         if first_ms <= to_ms and last_ms >= from_ms:
             yield first_ms, last_ms

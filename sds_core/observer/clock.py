@@ -88,9 +88,8 @@ class ClockFigures:
     def level(self, before: ClockLevel = ClockLevel.AGREES) -> ClockLevel:
         """Return the severity of this clock's difference.
 
-        Args:
-            before: The previous severity. It decreases only if the difference is
-                clearly below its limit, so that it does not alternate.
+        It is lower than the previous one, `before`, only if the difference is clearly
+        below the limit, so that it does not alternate.
         """
         difference_ms = abs(self.difference_ms)
         for level, limit_ms in (

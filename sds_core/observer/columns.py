@@ -188,7 +188,6 @@ def unpack_row(data: bytes, signed: bool, steps: bool, cells: Int64s) -> None:
 
 @native
 def _taken(read: Bytes, at: int, width: int) -> Uint64:
-    """Read a little-endian integer."""
     value: Uint64 = 0
     byte: int
     for byte in range(at + width - 1, at - 1, -1):
@@ -206,9 +205,7 @@ def unpacked_row(data: bytes, signed: bool, steps: bool) -> Column:
 def pack_ints(values: Sequence[int] | Column, *, signed: bool = False) -> bytes:
     """Encode integers as differences from the minimum, as short as possible.
 
-    Args:
-        values: Integers in [0, 2**64), or in [-2**63, 2**63) if `signed`.
-        signed: Whether values may be negative.
+    The integers are in [0, 2**64), or in [-2**63, 2**63) if `signed`.
 
     Returns:
         Empty without values; otherwise the code of the width (1 byte), the
@@ -240,10 +237,7 @@ def unpack_ints(data: bytes, *, signed: bool = False) -> Column:
 
 
 def pack_steps(values: Sequence[int] | Column) -> bytes:
-    """Encode mostly increasing integers, as the steps between them.
-
-    Args:
-        values: Integers in [-2**62, 2**62).
+    """Encode mostly increasing integers in [-2**62, 2**62) as steps between them.
 
     Returns:
         Empty without values; otherwise the first value (8 bytes,

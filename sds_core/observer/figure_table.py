@@ -138,12 +138,9 @@ class FigureTable(Generic[Totals]):
     ) -> dict[str, Any]:
         """Return the report's object of a view, ready for JSON; times in milliseconds.
 
-        Args:
-            totals: Figures of the view.
-            exact: All durations in milliseconds by field, if known: percentiles are
-                then exact instead of bounds of buckets.
-            is_sum: Whether the totals are those of several views: text values, such as
-                the verdict, are then omitted.
+        If `exact` has all durations of a field, milliseconds, its percentiles are exact
+        instead of bounds of buckets. If the totals are those of several views, text
+        values, such as the verdict, are omitted.
         """
         report: dict[str, Any] = {}
         for path, figure in self._paths:
@@ -225,7 +222,6 @@ class FigureTable(Generic[Totals]):
         return len(self.report_order)
 
     def _made_metrics(self) -> Iterator[Metric[Totals]]:
-        """Return a metric for each name, in the order of first occurrence."""
         families: dict[str, Family] = {}
         for entry in self.entries:
             for family in _families(entry):
@@ -379,7 +375,6 @@ def _column(name: str, text: str, figure: Figure) -> Column:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value in its JSON form."""
     match value:
         case Histogram():
             return value.summary()

@@ -179,7 +179,6 @@ class Incidents:
 
 
 def _shortened(incident: Incident, limit: int) -> Incident:
-    """The incident, with a limited number of names of participants that lack it."""
     excess = len(incident.lacking) - limit
     if excess <= 0:
         return incident

@@ -58,7 +58,6 @@ class Memory:
     dictionary.
 
     Args:
-        limit: Maximum number of remembered keys.
         keys: Initial keys, int64, shape (n,), in order of age.
         clocks: Clock of each, Unix ms, rising, shape (n,).
         facts: Columns of further integers, each of shape (n,); changed in place.
@@ -218,7 +217,6 @@ class Memory:
         return Remembered(pack_row(view(keys), True), pack_row_steps(view(clocks)))
 
     def _row(self, key: int) -> int:
-        """Row of a key in the columns; -1 if it is absent or dropped."""
         row: int = self._index.find(key)
         if row < self._first or (self._moved and row in self._moved):
             return -1

@@ -71,9 +71,7 @@ class Minutes(Generic[Totals, MinuteOf]):
     that finds no change emits nothing.
 
     Args:
-        new_minute: Makes a minute from its start and the totals at its end.
         totals: The view's figures, a msgspec struct that the view keeps changing.
-        clock_ms: The view's clock, Unix ms.
         momentary: Fields of the totals with momentary values, and the values that they
             have in a minute.
     """

@@ -40,8 +40,6 @@ class RawRecord(NamedTuple):
 
     Attributes:
         timestamp_ms: Record time, Unix ms.
-        key, value: Key and value; None if absent.
-        headers: See `Headers`.
     """
 
     partition: int
@@ -162,10 +160,6 @@ def read_headers(
 
     Headers that docs/records.md does not name are ignored.
 
-    Args:
-        headers: See `Headers`.
-        protocols: Values that the header ``protocol`` may have.
-
     Raises:
         BadHeader: A header has a value that docs/records.md does not allow.
     """
@@ -218,7 +212,6 @@ def _usual(values: _Values) -> TapHeaders | None:
 
 @native
 def _checked(values: _Values, protocols: Collection[str]) -> TapHeaders:
-    """Read headers of any form; see `read_headers`."""
     if not "".join(values).isascii():
         _check_names(values)
     observer = read_name("observer", values.get("observer"))

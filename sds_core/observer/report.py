@@ -115,7 +115,6 @@ def _section(
 def _exact(
     table: FigureTable[Any], latencies: Latencies | None
 ) -> dict[str, list[int]]:
-    """All known durations, by the field of their figure."""
     if latencies is None or table.detailed is None:
         return {}
     return {table.detailed.field: [latency for _, latency in latencies]}

@@ -19,11 +19,7 @@ Making the index takes as long as a few scans.
 
 @native
 class RowIndex:
-    """Rows by key: a hash table in an array, made by the first search.
-
-    Args:
-        keys: Distinct keys, int64, shape (n,).
-    """
+    """Rows by distinct keys, int64: a hash table that the first search makes."""
 
     _keys: Int64s
     _slots: Int32s

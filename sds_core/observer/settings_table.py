@@ -65,9 +65,7 @@ _BELOW = {
 def read_values(table: Mapping[str, Any], path: str = "observer") -> Values:
     """Check the values of a table.
 
-    Args:
-        table: Names and values; a duration may be a text such as 5m.
-        path: Position of the table, for errors.
+    A duration may be a text such as 5m. The path is that of the table, for errors.
 
     Raises:
         sds_core.reading.TableError: A name is unknown, or a value is not allowed.
@@ -81,7 +79,6 @@ def read_values(table: Mapping[str, Any], path: str = "observer") -> Values:
 
 
 def _plain(path: str, name: str, value: Any) -> Any:
-    """Return a value of the table, and a duration that is a text in milliseconds."""
     if not (name.endswith("_ms") and isinstance(value, str)):
         return value
     if value[-1:].isdigit():

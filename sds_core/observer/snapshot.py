@@ -262,7 +262,6 @@ class Snapshot:
         )
 
     def _verdicts(self) -> set[Verdict]:
-        """The verdicts of all views that are not muted."""
         return {
             totals.verdict
             for views in self.views.values()

@@ -299,7 +299,6 @@ class Table(Generic[Entry]):
         self._join_rests(dict.fromkeys(rows, b""), [], view(no_rows))
 
     def _row(self, key: int) -> int:
-        """Row of a key in the columns; -1 if it is absent or removed."""
         row: int = self._index.find(key)
         if row < self._first or (self._gone and row in self._gone):
             return -1

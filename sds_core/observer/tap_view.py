@@ -55,7 +55,6 @@ class TapTotals(msgspec.Struct, array_like=True):
     Attributes:
         last_seen_ms: Event time of its last record, heartbeats included; 0 if it was
             not seen for the retention window. Such a tap is not published.
-        missing_records: Number of sequence numbers that never arrived.
         last_hole_ms: When the newest capture gap was found: a silence of more than 15 s
             between two records, or numbers missing for that long; None if none was
             found.
@@ -355,13 +354,11 @@ class TapView:
         totals.last_seen_ms = clock_ms
 
     def _missing(self, hole: Hole, found_ms: int) -> None:
-        """Count the numbers of a sequence gap as missing, at a time."""
         self.totals.missing_records += hole.end - hole.first
         from_ms = hole.since_ms if hole.from_ms is None else hole.from_ms
         self._found(from_ms, found_ms, since_ms=found_ms)
 
     def _await_newest(self, time_ms: int) -> None:
-        """Count the oldest sequence gaps beyond the limit as missing."""
         holes = self._state.holes
         if len(holes) > MAX_HOLES:
             for hole in holes[:-MAX_HOLES]:
@@ -395,7 +392,6 @@ class TapView:
         state.highest, state.highest_ms = seq, time_ms
 
     def _arrived(self, seq: int) -> None:
-        """Record that the frame with this number has arrived."""
         holes = self._state.holes
         if not holes:
             return

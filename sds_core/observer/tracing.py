@@ -183,11 +183,9 @@ class Tracer(Protocol):
     """Collects what happened to some messages of one channel or group."""
 
     def take(self, digests: Mapping[str, Sequence[Any]], clock_ms: int) -> None:
-        """Process the next digests, by view, then advance the clock.
+        """Process the next digests, by view and in any order, then advance the clock.
 
-        Args:
-            digests: Digests of consecutive records, in any order.
-            clock_ms: Maximum record time so far, Unix ms.
+        The clock is the maximum record time so far, Unix ms.
         """
 
     def evidence(self) -> list[Evidence]:
@@ -222,11 +220,7 @@ class Tracing(Protocol[_FrameIn]):
 
 
 class StepLog:
-    """The steps of one message, and the view's conclusions about it.
-
-    Args:
-        rules: Meaning of each note, the gravest first.
-    """
+    """The steps of one message, and its conclusions; the gravest rule is first."""
 
     def __init__(self, rules: Mapping[str, Rule]) -> None:
         self._rules = rules

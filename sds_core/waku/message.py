@@ -99,7 +99,6 @@ class WakuMessage(msgspec.Struct, frozen=True):
     """A message as nodes relay it.
 
     Attributes:
-        content_topic: Topic by which applications select messages.
         timestamp_ns: Time by the sender's clock, Unix ns, in [-2**63, 2**63); 0 if
             absent.
         version: 0, or 1 if the payload is encrypted by 26/WAKU2-PAYLOAD.
