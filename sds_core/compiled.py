@@ -43,7 +43,6 @@ MODULES = (
     "sds_core.wire.parts",
     "sds_core.wire.segment_header",
 )
-"""The modules that are compiled."""
 
 SHARED = "sds_core.shared"
 """The common code of the compiled modules; it has no source here."""
@@ -55,10 +54,7 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _SUFFIX = EXTENSION_SUFFIXES[0]
 
 TAG = _SUFFIX.rpartition(".")[0]
-"""Python version and platform of a compiled form, after a dot.
-
-Its directory has this name.
-"""
+"""Python version and platform, after a dot: the end of the directory's name."""
 
 FILES = frozenset(name + _SUFFIX for name in (*MODULES, SHARED))
 """Names of the files of a compiled form."""
@@ -91,8 +87,6 @@ def find(root: str = _ROOT) -> str | None:
 
 
 class _Finder(MetaPathFinder):
-    """Finds the compiled form of the modules."""
-
     def __init__(self, directory: str) -> None:
         self._directory = directory
 

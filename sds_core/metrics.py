@@ -52,7 +52,6 @@ class Metric(Generic[Source]):
 
     Attributes:
         name: Full name as scraped, without the suffixes of histograms and of `INFO`.
-        kind: Type of the metric.
         help: One sentence.
         labels: Names of its labels, except the label that names the source itself
             (`channel`, `observer`, `node`).
@@ -76,13 +75,9 @@ def one_sample(
     read: Callable[[Source], Value | None],
     kind: MetricKind | None = None,
 ) -> Metric[Source]:
-    """A metric without labels of its own.
+    """A metric without labels of its own; if its value is None, it has no series.
 
-    Args:
-        name: Full name as scraped.
-        text: One sentence.
-        read: Reads the value of a source; if it is None, no series is exported.
-        kind: Type; by default a counter if the name ends in ``_total``, else a gauge.
+    By default, it is a counter if the name ends in ``_total``, else a gauge.
     """
 
     def samples(source: Source) -> Iterable[Sample]:

@@ -6,12 +6,9 @@ from collections.abc import Mapping
 
 
 def check_least(options: object, least: Mapping[str, float], note: str = "") -> None:
-    """Check that options are at least their minimum.
+    """Check that options are at least their minimum; None is not checked.
 
-    Args:
-        options: Has the options as attributes; None is not checked.
-        least: Minimum of each option.
-        note: End of the error message, for other allowed values.
+    `note` is the end of the error message, for other allowed values.
 
     Raises:
         ValueError: An option is too small.

@@ -80,7 +80,6 @@ def _steps(path: str) -> Iterator[str | int]:
 def _problem(
     text: str, mapping: Mapping[str, Any], into: type[Any], steps: list[str | int]
 ) -> str:
-    """Return the error's text and the allowed values."""
     value: Any = mapping
     kind = inspect.type_info(into)
     for step in steps:

@@ -22,7 +22,6 @@ class Seal(Generic[_Value]):
 
     Args:
         version: Version of the encoding, in [0, 256).
-        kind: The type, which msgspec encodes as MessagePack.
         error: Makes an error from a line of text, for bytes that cannot be decoded.
     """
 

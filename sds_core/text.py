@@ -67,11 +67,8 @@ def shown(value: object) -> str:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return " (did you mean 'known name'?)" for an unknown name, to end an error.
 
-    Returns "" if no known name is similar.
-
-    Args:
-        name: The unknown name; only the beginning of a long name is compared.
-        known: The known names.
+    Returns "" if no known name is similar. Only the beginning of a long name is
+    compared.
     """
     close = get_close_matches(name[:_LONGEST_VALUE], known, 1)
     return f" (did you mean {shown(close[0])}?)" if close else ""
@@ -113,34 +110,22 @@ def iso_time(unix_ms: int) -> str:
 
 
 def utc_time(unix_ms: int) -> str:
-    """Return a time, Unix ms, as date and time in UTC, to the second.
-
-    A time outside the years 1 to 9999 is returned in milliseconds, as "5 ms".
-    """
+    """Return a time, Unix ms, as date and time to the second; see `iso_time`."""
     return _formatted(unix_ms, "%Y-%m-%d %H:%M:%S UTC")
 
 
 def time_of_day(unix_ms: int) -> str:
-    """Return a time, Unix ms, as "HH:MM" in UTC.
-
-    A time outside the years 1 to 9999 is returned in milliseconds, as "5 ms".
-    """
+    """Return a time, Unix ms, as "HH:MM" in UTC; see `iso_time`."""
     return _formatted(unix_ms, "%H:%M")
 
 
 def day_and_month(unix_ms: int) -> str:
-    """Return a time, Unix ms, as "24 Nov" in UTC.
-
-    A time outside the years 1 to 9999 is returned in milliseconds, as "5 ms".
-    """
+    """Return a time, Unix ms, as "24 Nov" in UTC; see `iso_time`."""
     return _formatted(unix_ms, "%d %b")
 
 
 def clock_time(unix_ms: int) -> str:
-    """Return a time, Unix ms, as "HH:MM:SS" in UTC.
-
-    A time outside the years 1 to 9999 is returned in milliseconds, as "5 ms".
-    """
+    """Return a time, Unix ms, as "HH:MM:SS" in UTC; see `iso_time`."""
     return _formatted(unix_ms, "%H:%M:%S")
 
 

@@ -55,11 +55,7 @@ _NS_PER_MS = 1_000_000
 
 
 def with_utc(document: Any) -> Any:
-    """Return a JSON document in which each time has a field with RFC 3339.
-
-    Args:
-        document: Dictionaries, lists and plain values; it is not changed.
-    """
+    """Return a JSON document in which each time has a field with RFC 3339."""
     if isinstance(document, dict):
         found: dict[str, Any] = {}
         for name, value in document.items():

@@ -19,8 +19,6 @@ class AuditFigures:
         result: Result of the newest audit that ended; None before the first.
         result_ms: When it ended, Unix ms.
         error: Why the newest audit failed; empty if it succeeded.
-        runs: Number of audits by result: complete, incomplete, failed.
-        remirrored: Messages that audits wrote to the mirror.
     """
 
     result: AuditResult | None = None

@@ -13,15 +13,12 @@ _MOST_DIGITS = 19
 
 
 class MirroredMessage(NamedTuple):
-    """A message that a record contains.
+    """A message that a record contains; a text that the record lacks is empty.
 
     Attributes:
         item: Sender's time and message hash.
-        partition, offset: Position of the record in Kafka.
-        pubsub_topic: Pubsub topic; empty if the record has none.
-        content_topic: Content topic; empty if the record has none.
         is_ephemeral: Whether store nodes should not store it.
-        channel: Key of the record; empty if it has none.
+        channel: Key of the record.
     """
 
     item: Item

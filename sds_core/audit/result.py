@@ -12,14 +12,11 @@ _NS_PER_MS = 1_000_000
 
 
 class AuditedMessage(NamedTuple):
-    """A message that one side lacks.
+    """A message that one side lacks; a text that is unknown is empty.
 
     Attributes:
         timestamp_ns: Sender's time, Unix ns.
         message_hash: Deterministic message hash, 32 bytes.
-        pubsub_topic: Pubsub topic; empty if unknown.
-        content_topic: Content topic; empty if unknown.
-        channel: Channel id; empty if unknown.
     """
 
     timestamp_ns: int
@@ -34,16 +31,14 @@ class AuditResult(NamedTuple):
 
     Attributes:
         other: Name of the other side, as the operator entered it.
-        start_ns, end_ns: Range of senders' times that is compared, Unix ns, from
-            inclusive to exclusive.
-        here: Messages of these times in the mirror.
-        there: Messages of these times at the other side.
+        start_ns, end_ns: Compared senders' times, Unix ns; the end is exclusive.
+        here, there: Number of messages of these times in the mirror and at the other
+            side.
         missing_here: Messages that only the other side has, in order of time.
         missing_there: Messages that only the mirror has, in order of time.
         unidentified: Number of the mirror's records that do not identify their message.
         remirrored: Number of `missing_here` that were written to the mirror afterwards.
-        mirror_begin_ms: Time of the mirror's first record, Unix ms; None if it has
-            none.
+        mirror_begin_ms: Time of the mirror's first record, Unix ms; None without one.
     """
 
     other: str

@@ -9,17 +9,10 @@ from sds_core.metrics import Metric, one_sample
 
 @dataclass(slots=True)
 class ServingFigures:
-    """Counts of a server since it started.
+    """Counts of a server since it started; `SERVING_METRICS` explains them.
 
     Attributes:
         messages: Number of messages that it serves; None before it serves any.
-        connections: Connections in all.
-        refused: Number of connections that ended because of an error of the peer, a
-            missing or wrong token, or too many connections.
-        sessions: Synchronisations that began.
-        differing_roots: Number of connections by the document's protocol that showed
-            that the messages of both sides differ.
-        records: Number of records that were sent.
     """
 
     messages: int | None = None

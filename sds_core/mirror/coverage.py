@@ -25,7 +25,6 @@ class Coverage:
     """Records since when each node has answered without a break.
 
     Args:
-        nodes: Names of the nodes.
         patience_ms: Nodes are not read at the same moment: a node whose last answer is
             at most this old counts as covered up to now.
         goes_on: Whether the mirror ran before: messages that nodes have stored for it

@@ -34,14 +34,9 @@ class Loss(enum.StrEnum):
 
 @dataclass
 class NodeFigures:
-    """One node.
+    """One node; `NODE_METRICS` explains the counts.
 
     Attributes:
-        is_up: Whether its latest answer was valid.
-        pages: Pages read, by endpoint.
-        failures: Requests without a valid answer, by endpoint.
-        undecodable: Messages in its answers that could not be read.
-        full_pages: Pages as long as the node's cache.
         swept_ms: Sender's time up to which its store is mirrored, Unix ms; None before
             the first sweep.
     """
@@ -58,24 +53,12 @@ class NodeFigures:
 
 @dataclass
 class MirrorFigures:
-    """All figures of one mirror since it was started.
+    """All figures of one mirror since it was started; `MIRROR_METRICS` explains them.
 
     Attributes:
-        nodes: Figures of nodes by name.
-        accepted: Messages received for the first time, by source.
-        duplicates: Messages whose hash was known, by source.
-        skipped: Messages outside the selection, by reason.
-        losses: Number of times that messages were probably lost.
-        written: Frames that Kafka has acknowledged.
-        refused: Records that Kafka permanently rejects; they are dropped.
-        kafka_failures: Writes that Kafka did not acknowledge; they are retried.
         spooled: Records that wait for Kafka, heartbeats included.
-        spooled_bytes: Size of these records.
         oldest_spooled_ms: Time of the oldest of these records, Unix ms; None if none
             waits.
-        is_paused: Whether the mirror reads nothing from nodes because the spool is
-            full.
-        last_seq: Last number given to a frame.
     """
 
     nodes: dict[str, NodeFigures] = field(default_factory=dict)

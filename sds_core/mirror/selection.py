@@ -27,21 +27,13 @@ class Selection:
     cannot be decoded becomes a dead letter later. Without content topics, the mirror
     reads a whole shard and selects SDS messages and messages that the Reliable Channel
     API has marked.
-
-    Args:
-        content_topics: Topics to mirror; empty for all.
     """
 
     def __init__(self, content_topics: frozenset[str] = frozenset()) -> None:
         self._content_topics = content_topics
 
     def skipped(self, message: WakuMessage, channel: str | None) -> Skip | None:
-        """Return why a message is not mirrored; None if it is mirrored.
-
-        Args:
-            message: The message.
-            channel: Channel id from `channel_of`.
-        """
+        """Return why a message is not mirrored; None if it is mirrored."""
         if self._content_topics:
             wanted = message.content_topic in self._content_topics
             return None if wanted else Skip.OTHER_TOPIC

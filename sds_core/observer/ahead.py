@@ -30,12 +30,7 @@ _REFUTING = 3
 
 
 class Look(NamedTuple):
-    """An earlier look at the end of a partition.
-
-    Attributes:
-        end: Where the partition ended.
-        wall_ms: Wall time of the look, Unix ms.
-    """
+    """An earlier look at the end of a partition, at a wall time, Unix ms."""
 
     end: int
     wall_ms: int
@@ -60,12 +55,7 @@ _Record = TypeVar("_Record", bound=Timed)
 
 
 def is_at_odds(time_ms: int, behind_ms: int) -> bool:
-    """Whether the times of a record and of one behind it contradict each other.
-
-    Args:
-        time_ms: Time of the record, Unix ms.
-        behind_ms: Time of a record behind it in the partition, Unix ms.
-    """
+    """Whether a record's time contradicts that of a record behind it, both Unix ms."""
     return is_future(time_ms, behind_ms)
 
 
@@ -109,7 +99,6 @@ class Foresight(Generic[_Record]):
     Args:
         clock_ms: Maximum time of the previous records, Unix ms.
         admitted_ms: Wall time of the admission, Unix ms.
-        look: An earlier look at the end of the partition.
     """
 
     def __init__(self, clock_ms: int, admitted_ms: int, look: Look = NO_LOOK) -> None:
@@ -142,25 +131,18 @@ class Foresight(Generic[_Record]):
         return self._settled(record.offset)
 
     def finish(self, behind: Iterable[_Record] = ()) -> list[tuple[_Record, int]]:
-        """Decide the remaining records.
+        """Decide the remaining records, and return them as `add` does.
 
         Args:
             behind: Records behind the last added one: `LOOKAHEAD` offsets, or all that
                 existed at the admission. They are not decided.
-
-        Returns:
-            As `add`.
         """
         rest = len(self._waiting)
         self._waiting.extend(behind)
         return self._settled(None)[:rest]
 
     def _settled(self, reached: int | None) -> list[tuple[_Record, int]]:
-        """Decide as many records as possible.
-
-        Args:
-            reached: Offset up to which all records are known; None for all.
-        """
+        """Decide as many records as possible, given all up to an offset, or all."""
         settled = []
         while self._waiting:
             record = self._waiting[0]
@@ -185,7 +167,6 @@ class Foresight(Generic[_Record]):
         return settled
 
     def _is_doubtful(self, record: _Record) -> bool:
-        """Whether the records behind it decide about a record."""
         time_ms = record.timestamp_ms
         return (
             time_ms > self._clock_ms + MAX_AHEAD_MS

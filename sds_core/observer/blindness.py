@@ -47,9 +47,6 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
     If no record arrives in the whole topic, every view is blind. This is judged at the
     moment of `Snapshot.as_of`; a report has none and judges by event time alone. The
     same applies while Kafka does not answer, or the topic does not exist.
-
-    Args:
-        snapshot: Figures with the verdicts of the views.
     """
     settings = snapshot.observer
     silent = (
@@ -73,20 +70,15 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
     def blind(observers: tuple[str, ...]) -> _Span | None:
         return _common(troubled[name] for name in observers if name in troubled)
 
-    def judged(views: Mapping[str, Totals]) -> Mapping[str, Totals]:
-        return MappingProxyType(
-            {
-                name: _judged(totals, snapshot, blind, silent, settings)
-                for name, totals in views.items()
-            }
-        )
-
     judged_views = {}
     for prefix, views in snapshot.views.items():
-        totals = judged(views.totals)
+        totals: Mapping[str, ViewTotals] = {
+            name: _judged(one, snapshot, blind, silent)
+            for name, one in views.totals.items()
+        }
         if views.kind.is_audited and not is_complete:
             totals = _audited(totals, snapshot)
-        views = replace(views, totals=totals)
+        views = replace(views, totals=MappingProxyType(totals))
         excused = MappingProxyType(dict(_findings(views, snapshot)))
         judged_views[prefix] = replace(views, excused=excused)
     return replace(snapshot, views=MappingProxyType(judged_views))
@@ -128,24 +120,17 @@ def _findings(
 
 
 def _audited(views: Mapping[str, Totals], snapshot: Snapshot) -> Mapping[str, Totals]:
-    """Return the views; those that lack a recent message are blind."""
-
     def judged(name: str, totals: Totals) -> Totals:
         missing_ms = _recently_missing_ms(name, snapshot)
         if missing_ms is None or totals.verdict in (Verdict.WARMING_UP, Verdict.BLIND):
             return totals
         return _blinded(totals, "audit_incomplete", missing_ms)
 
-    return MappingProxyType(
-        {name: judged(name, totals) for name, totals in views.items()}
-    )
+    return {name: judged(name, totals) for name, totals in views.items()}
 
 
 def _recently_missing_ms(name: str, snapshot: Snapshot) -> int | None:
-    """Return the time of the newest message of a view that the mirror lacks.
-
-    Unix ms. None if no missing message was sent in the verdict's window.
-    """
+    """Time of a view's newest missing message in the verdict's window, Unix ms."""
     missing_ms = snapshot.audit.missing_ms(name)
     if missing_ms is None:
         return None
@@ -163,16 +148,9 @@ def coincides_with_hole(
 ) -> bool:
     """Whether every tap of a view may have missed something in a period.
 
-    Args:
-        observers: Taps that mirrored the view; those not in `taps` are ignored.
-        taps: Totals by observer.
-        from_ms: Start of the period, event time, Unix ms.
-        to_ms: End of the period, inclusive.
-        clock_ms: Event time now: a silent tap has a capture gap up to it.
-        settings: Settings of the rules in docs/figures.md.
-
-    Returns:
-        False if `taps` has none of the observers.
+    The period is in event time, Unix ms, inclusive. A silent tap has a capture gap up
+    to `clock_ms`. Observers that are not in `taps` are ignored; if all are, the result
+    is False.
     """
     holes = holes_of(observers, taps, clock_ms, settings)
     return _have_holes(holes.values(), from_ms, to_ms)
@@ -181,15 +159,9 @@ def coincides_with_hole(
 def blind_until_ms(
     observers: Iterable[str], snapshot: Snapshot, settings: ObserverSettings = DEFAULTS
 ) -> int | None:
-    """Event time until which a view stays blind if its taps miss no more.
+    """Event time until which a view stays blind if its taps miss no more, Unix ms.
 
-    Args:
-        observers: Its taps; those that are not in the snapshot are ignored.
-        snapshot: Has the taps and the clock.
-        settings: Settings of the rules in docs/figures.md.
-
-    Returns:
-        None if no time can be given: every tap is silent.
+    Taps that are not in the snapshot are ignored. None if every tap is silent.
     """
     found = [snapshot.taps[name] for name in observers if name in snapshot.taps]
     ends = [
@@ -206,13 +178,7 @@ def excuse_of(
 ) -> Excused | None:
     """Return which evidence of a view does not count because of capture gaps.
 
-    Args:
-        observers: Its taps; those that are not in the snapshot are ignored.
-        snapshot: Has the taps and the clock.
-        settings: Settings of the rules in docs/figures.md.
-
-    Returns:
-        None if all evidence counts.
+    Taps that are not in the snapshot are ignored. None if all evidence counts.
     """
     taps = holes_of(observers, snapshot.taps, snapshot.clock_ms, settings).values()
     if not taps or not all(taps):
@@ -227,13 +193,8 @@ def excuse_of(
 def causes_of(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> Sequence[Cause]:
     """Return the likely causes of a view's verdict, the most convincing first.
 
-    Args:
-        snapshot: Has the taps and the clock.
-        totals: Totals of the view, with the verdict that its taps allow.
-        kind: Its kind.
-
-    Returns:
-        Nothing if the verdict is not bad, or if the evidence shows no cause.
+    The totals have the verdict that the taps allow. There are no causes if the verdict
+    is not bad, or if the evidence shows none.
     """
     if totals.verdict not in _BAD:
         return ()
@@ -259,17 +220,13 @@ def _judged(
     snapshot: Snapshot,
     blind_of: Callable[[tuple[str, ...]], _Span | None],
     silent: bool,
-    settings: ObserverSettings,
 ) -> Totals:
     """Return the totals of a view with the verdict that its taps allow.
 
-    Args:
-        totals: Totals of the view.
-        snapshot: Has the clock.
-        blind_of: Latest period in which all of some taps had recent capture gaps.
-        silent: Whether no tap reports anything.
-        settings: Settings of the rules.
+    `blind_of` returns the latest period in which all of some taps had recent capture
+    gaps. `silent` is true if no tap reports anything.
     """
+    settings = snapshot.observer
     if totals.verdict is Verdict.WARMING_UP:
         return totals
     blind = blind_of(tuple(totals.observers))
@@ -349,12 +306,10 @@ def holes_of(
 
 
 def _have_holes(taps: Collection[_Holes], from_ms: int, to_ms: int) -> bool:
-    """Return whether taps exist, and each has a capture gap in a period."""
     return bool(taps) and all(any(_within(holes, from_ms, to_ms)) for holes in taps)
 
 
 def _within(holes: _Holes, from_ms: int, to_ms: int) -> Iterator[tuple[int, int]]:
-    """Yield the capture gaps that overlap a period."""
     for first_ms, last_ms in holes:
         if first_ms <= to_ms and last_ms >= from_ms:
             yield first_ms, last_ms

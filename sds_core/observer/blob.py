@@ -29,12 +29,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 class UnknownBlobVersion(ValueError):
-    """A checkpoint was written by a newer release.
-
-    Attributes:
-        version: The version found.
-        newest: The newest version that this release reads.
-    """
+    """A checkpoint was written by a newer release."""
 
     def __init__(self, version: int, newest: int) -> None:
         self.version = version
@@ -54,14 +49,10 @@ class DamagedDigest(ValueError):
 
 
 def check_version(version: int, newest: int) -> None:
-    """Check that this release can read a blob.
-
-    Args:
-        version: Version in which the blob was stored.
-        newest: Newest version of the view's kind; every version from 1 on is readable.
+    """Check that this release can read a blob; it reads every version from 1 on.
 
     Raises:
-        UnknownBlobVersion: `version` is newer.
+        UnknownBlobVersion: The version is newer than the newest of the view's kind.
     """
     if version > newest:
         raise UnknownBlobVersion(version, newest)
@@ -87,11 +78,7 @@ def opened(
     An error in the block means that the blob is damaged: without a checksum, changed
     bytes are detected only if they cannot be decoded.
 
-    Args:
-        version: Version in which the blob was stored.
-        data: The blob.
-        newest: Newest version of the view's kind.
-        checksum_since: First version of the kind whose blobs have a checksum.
+    `newest` and `checksum_since` are `Kind.blob_version` and `Kind.checksum_since`.
 
     Raises:
         UnknownBlobVersion: `version` is newer.

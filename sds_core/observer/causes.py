@@ -33,7 +33,6 @@ class Cause(NamedTuple):
     """A likely cause.
 
     Attributes:
-        kind: One word for the rule that found it.
         text: The sentence, with `{}` in place of each name.
         brief: The same in a few words, with the same names.
         names: Ids of participants or taps in the sentence. Untrusted senders choose
@@ -48,11 +47,7 @@ class Cause(NamedTuple):
     evidence: Mapping[str, int | str | Sequence[str]] = MappingProxyType({})
 
     def sentence(self, shown: Callable[[str], str] = str) -> str:
-        """Return the sentence, without an end.
-
-        Args:
-            shown: Returns a name in the form in which it is displayed.
-        """
+        """Return the sentence, without an end; `shown` formats each name."""
         return self.text.format(*map(shown, self.names))
 
     def in_brief(self, shown: Callable[[str], str] = str) -> str:
@@ -78,7 +73,6 @@ class Surroundings:
             its current silence; from and to, Unix ms, by observer.
         excused: Whether evidence does not count because all taps had capture gaps; None
             if all evidence counts.
-        settings: Settings of the rules.
     """
 
     clock_ms: int

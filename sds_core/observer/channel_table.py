@@ -36,8 +36,6 @@ class ChannelEntry(msgspec.Struct, frozen=True):
 
     Attributes:
         match: A channel id, or a pattern with ``*``, ``?`` and ``[...]``.
-        name: Display name of the channel.
-        objectives: Objectives of the channel.
         label: Whether the channel has its own metric label, regardless of the label
             limit. None: the limit decides.
         mute_until_ms: Wall time until which the channel is muted, Unix ms.
@@ -51,14 +49,7 @@ class ChannelEntry(msgspec.Struct, frozen=True):
 
 
 class ChannelSettings(msgspec.Struct, frozen=True):
-    """Settings of one channel.
-
-    Attributes:
-        name: Display name; empty if it has none.
-        delivery_objective, acknowledgement_objective: Ratios that it should reach.
-        label: See `ChannelEntry.label`.
-        mute_until_ms: See `ChannelEntry.mute_until_ms`.
-    """
+    """Settings of one channel, see `ChannelEntry`; the name may be empty."""
 
     name: str = ""
     delivery_objective: Ratio = 0.99

@@ -88,9 +88,8 @@ class ClockFigures:
     def level(self, before: ClockLevel = ClockLevel.AGREES) -> ClockLevel:
         """Return the severity of this clock's difference.
 
-        Args:
-            before: The previous severity. It decreases only if the difference is
-                clearly below its limit, so that it does not alternate.
+        It is lower than the previous one, `before`, only if the difference is clearly
+        below the limit, so that it does not alternate.
         """
         difference_ms = abs(self.difference_ms)
         for level, limit_ms in (
@@ -142,12 +141,7 @@ class TapClocks:
         self._leads: dict[str, deque[tuple[float, int]]] = {}
 
     def observe(self, records: Iterable[NewRecord], now_s: float) -> None:
-        """Process new records.
-
-        Args:
-            records: In any order.
-            now_s: Monotonic clock, seconds.
-        """
+        """Process new records, in any order; `now_s` is the monotonic clock."""
         found: dict[str, list[int]] = {}
         for one in records:
             if len(one.observer) > _LONGEST_NAME:
@@ -173,11 +167,7 @@ class TapClocks:
         }
 
     def figures(self, behind_ms: int | None) -> ClockFigures:
-        """Return all comparisons.
-
-        Args:
-            behind_ms: See `ClockFigures.behind_ms`.
-        """
+        """Return all comparisons; for `behind_ms` see `ClockFigures`."""
         ahead_ms = self.ahead_ms
         return ClockFigures(
             behind_ms,

@@ -32,7 +32,6 @@ _CODES = [
 _BASE_BYTES = 8
 
 DAMAGED = "a packed column of integers is damaged"
-"""Text of the error."""
 
 
 def integers(column: Column) -> list[int]:
@@ -49,12 +48,7 @@ _SIGN = 1 << 63
 
 @native
 def pack_row(cells: Int64s, signed: bool) -> bytes:
-    """Pack as `pack_ints`.
-
-    Args:
-        cells: 64 bits of each integer, shape (n,).
-        signed: Whether these are integers with sign.
-    """
+    """Encode like `pack_ints`; the cells are 64 bits of each integer, shape (n,)."""
     count: int = len(cells)
     if not count:
         return b""
@@ -157,13 +151,7 @@ def rows_in(data: bytes, steps: bool) -> int:
 
 @native
 def unpack_row(data: bytes, signed: bool, steps: bool, cells: Int64s) -> None:
-    """Decode integers into 64 bits each.
-
-    Args:
-        data: Result of `pack_ints` or `pack_steps`.
-        signed: Whether these are integers with sign.
-        steps: Whether `pack_steps` encoded them.
-        cells: Receives the integers, shape (n,).
+    """Decode the result of `pack_ints` or `pack_steps` into cells, shape (n,).
 
     Raises:
         ValueError: The number of integers in the bytes differs.
@@ -200,7 +188,6 @@ def unpack_row(data: bytes, signed: bool, steps: bool, cells: Int64s) -> None:
 
 @native
 def _taken(read: Bytes, at: int, width: int) -> Uint64:
-    """Read a little-endian integer."""
     value: Uint64 = 0
     byte: int
     for byte in range(at + width - 1, at - 1, -1):
@@ -218,9 +205,7 @@ def unpacked_row(data: bytes, signed: bool, steps: bool) -> Column:
 def pack_ints(values: Sequence[int] | Column, *, signed: bool = False) -> bytes:
     """Encode integers as differences from the minimum, as short as possible.
 
-    Args:
-        values: Integers in [0, 2**64), or in [-2**63, 2**63) if `signed`.
-        signed: Whether values may be negative.
+    The integers are in [0, 2**64), or in [-2**63, 2**63) if `signed`.
 
     Returns:
         Empty without values; otherwise the code of the width (1 byte), the
@@ -252,10 +237,7 @@ def unpack_ints(data: bytes, *, signed: bool = False) -> Column:
 
 
 def pack_steps(values: Sequence[int] | Column) -> bytes:
-    """Encode mostly increasing integers, as the steps between them.
-
-    Args:
-        values: Integers in [-2**62, 2**62).
+    """Encode mostly increasing integers in [-2**62, 2**62) as steps between them.
 
     Returns:
         Empty without values; otherwise the first value (8 bytes,

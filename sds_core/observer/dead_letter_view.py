@@ -14,7 +14,6 @@ BLOB_VERSION = 4
 """Version of `DeadLetterView.to_blob`; versions 1 to 3 lack the checksum."""
 
 CHECKSUM_SINCE = 4
-"""First version whose blobs have a checksum."""
 
 
 class DeadLetterTotals(msgspec.Struct, array_like=True):
@@ -42,11 +41,7 @@ class DeadLetterState(msgspec.Struct, array_like=True):
 
 
 class DeadLetterView:
-    """Counts undecodable records, and emits each once.
-
-    Attributes:
-        totals: The figures, absolute.
-    """
+    """Counts undecodable records, and emits each once."""
 
     next_deadline_ms = None
     is_forgotten = False
@@ -76,11 +71,7 @@ class DeadLetterView:
     def apply(
         self, digests: Iterable[DeadLetterDigest], clock_ms: int
     ) -> list[DeadLetter]:
-        """Count the next undecodable records; the clock has no effect.
-
-        Returns:
-            The records; each leaves the view once.
-        """
+        """Count the next undecodable records, and return them."""
         letters = [letter for digest in digests for letter in digest.letters]
         counts = self.totals.by_reason
         for letter in letters:

@@ -54,9 +54,7 @@ class Deadlines:
     def add_all(self, due: Due, entries: list[tuple[int, int]]) -> None:
         """Queue many deadlines of one kind, few of which pass soon.
 
-        Args:
-            due: The kind.
-            entries: Deadline, Unix ms, and key of each. The queue keeps the list.
+        An entry is a deadline, Unix ms, and a key. The queue keeps the list.
         """
         # Many have the same deadline: their keys are sorted when it passes.
         entries.sort(key=_deadline_of, reverse=True)
@@ -64,7 +62,6 @@ class Deadlines:
         self._push_list(len(self._lists) - 1)
 
     def _push_list(self, number: int) -> None:
-        """Queue a list by its next deadline."""
         due, entries = self._lists[number]
         if entries:
             self._push((entries[-1][0], due, _BEFORE_KEYS, number))

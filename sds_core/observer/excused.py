@@ -40,14 +40,12 @@ class ExcusedFindings(NamedTuple):
     """Findings of one kind in the window of a view's verdict, some of them excused.
 
     Attributes:
-        kind: Kind of the findings, one word.
         excuse: Why some do not count, from the start of the first cause to the end of
             the last one.
         excused: Number of those that do not count, at least 1.
         counted: Number of the others.
         holds_back: Whether the alert's condition would be true with the excused
             findings, and is false without them.
-        alert: Name of the alert on findings of this kind.
     """
 
     kind: str
@@ -63,12 +61,7 @@ def excused_of(
 ) -> ExcusedFindings | None:
     """Return the findings of one kind; None if all count.
 
-    Args:
-        kind: The kind.
-        alert: Name of the alert on them.
-        found: All of them.
-        limit: Number above which the alert's condition is true.
-        excusing: What excuses them.
+    The condition of the alert is true if more than `limit` findings count.
     """
     excuses: list[Excuse] = []
     excused = counted = 0

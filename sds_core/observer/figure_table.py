@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -42,14 +43,7 @@ class ColumnType(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of the history of a kind of view.
-
-    Attributes:
-        name: Name of the column.
-        type: Type of the values.
-        help: One sentence that explains the column.
-        read: Returns the value, from the totals.
-    """
+    """One column of the history of a kind of view; `read` takes the totals."""
 
     name: str
     type: ColumnType
@@ -62,8 +56,6 @@ class Names(NamedTuple):
 
     Attributes:
         label: Label of the metrics that names a view.
-        one: Word for one view.
-        many: Word for several views.
         incidents: The history's table of incidents; empty for ``<one>_incidents``.
     """
 
@@ -74,11 +66,7 @@ class Names(NamedTuple):
 
 
 class FigureError(ValueError):
-    """A table contains a contradictory declaration.
-
-    Attributes:
-        name: Name of the figure or metric.
-    """
+    """A table contains a contradictory declaration."""
 
     def __init__(self, name: str, why: str) -> None:
         self.name = name
@@ -89,9 +77,6 @@ class FigureTable(Generic[Totals]):
     """All figures of a kind of view.
 
     Attributes:
-        totals, names, entries, groups, charts, report_order: The arguments.
-        figures: The entries that are figures.
-        shares: The entries that are shares.
         grown: Figures for which charts and API show the growth in each interval.
         counted: Fields of the totals whose growth since a moment is shown, each with
             its index: those of `grown`, and those of columns that only grow.
@@ -99,12 +84,8 @@ class FigureTable(Generic[Totals]):
         columns: Columns of the history, in order.
 
     Args:
-        totals: Class of the totals.
-        names: Words for the views.
         entries: Figures, shares, and metrics whose samples are not figures. Metrics
             are exported in the order in which their names first occur here.
-        groups: Headings of the page, in order.
-        charts: Charts of the page, in order.
         report_order: Prefixes of paths in the report, in their order; paths with
             another prefix come last, in the order of the entries.
 
@@ -157,12 +138,9 @@ class FigureTable(Generic[Totals]):
     ) -> dict[str, Any]:
         """Return the report's object of a view, ready for JSON; times in milliseconds.
 
-        Args:
-            totals: Figures of the view.
-            exact: All durations in milliseconds by field, if known: percentiles are
-                then exact instead of bounds of buckets.
-            is_sum: Whether the totals are those of several views: text values, such as
-                the verdict, are then omitted.
+        If `exact` has all durations of a field, milliseconds, its percentiles are exact
+        instead of bounds of buckets. If the totals are those of several views, text
+        values, such as the verdict, are omitted.
         """
         report: dict[str, Any] = {}
         for path, figure in self._paths:
@@ -244,7 +222,6 @@ class FigureTable(Generic[Totals]):
         return len(self.report_order)
 
     def _made_metrics(self) -> Iterator[Metric[Totals]]:
-        """Return a metric for each name, in the order of first occurrence."""
         families: dict[str, Family] = {}
         for entry in self.entries:
             for family in _families(entry):
@@ -322,12 +299,7 @@ def _families(entry: Entry) -> list[Family]:
 def _metric(
     family: Family, parts: Sequence[tuple[tuple[str, ...], Figure]]
 ) -> Metric[Any]:
-    """Return the metric of a family.
-
-    Args:
-        family: Declaration of the metric.
-        parts: Label values and figure of each of its series.
-    """
+    """Return the metric of a family, from label values and figure of each series."""
 
     def samples(totals: Any) -> Iterator[Sample]:
         for labels, figure in parts:
@@ -369,18 +341,17 @@ def _columns(
             yield _column(name, text, figure)
             continue
         begin = text[:-1]
-        number, total, counts = _parts_of(figure)
         yield Column(
             f"{name}_count",
             ColumnType.INTEGER,
             f"{begin}: number of durations.",
-            number,
+            attrgetter(f"{figure.field}.count"),
         )
         yield Column(
             f"{name}_sum",
             ColumnType.INTEGER,
             f"{begin}: sum of the durations in milliseconds.",
-            total,
+            attrgetter(f"{figure.field}.sum_ms"),
         )
         buckets.append(
             Column(
@@ -389,7 +360,7 @@ def _columns(
                 f"{begin}: number of durations in each bucket, not cumulative; upper "
                 f"bounds in milliseconds, each inclusive: {bounds}; the last bucket "
                 "has no bound.",
-                counts,
+                attrgetter(f"{figure.field}.counts"),
             )
         )
     yield from buckets
@@ -403,24 +374,7 @@ def _column(name: str, text: str, figure: Figure) -> Column:
     return Column(name, type_, text, lambda totals: _plain(figure.read(totals)))
 
 
-def _parts_of(
-    figure: Figure,
-) -> tuple[Callable[[Any], int], Callable[[Any], int], Callable[[Any], list[int]]]:
-    """Return readers of a histogram's count, sum and buckets."""
-
-    def of(totals: Any) -> Histogram:
-        found: Histogram = figure.read(totals)
-        return found
-
-    return (
-        lambda totals: of(totals).count,
-        lambda totals: of(totals).sum_ms,
-        lambda totals: of(totals).counts,
-    )
-
-
 def _plain(value: Any) -> Any:
-    """Return a value in its JSON form."""
     match value:
         case Histogram():
             return value.summary()

@@ -36,12 +36,7 @@ class Unit(enum.Enum):
 
 
 class Series(NamedTuple):
-    """One series of a metric for each view.
-
-    Attributes:
-        family: The metric.
-        labels: Values of the metric's own labels.
-    """
+    """One series of a metric for each view, with values of the metric's own labels."""
 
     family: Family
     labels: tuple[str, ...]
@@ -49,17 +44,13 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A metric of a view.
+    """A metric of a view; see `sds_core.metrics.Metric`.
 
     Attributes:
-        name: Full name as scraped, without the suffixes of histograms.
-        kind: Type of the metric.
         help: One sentence; may be empty if the metric consists of one figure without
             labels, whose help is then used.
-        labels: Names of its labels, except the one that names the view.
         samples: Reads all samples from the totals, for a metric whose samples are not
             figures of the table; else None.
-        summable: Whether a sum over several views has a meaning.
     """
 
     name: str
@@ -109,12 +100,7 @@ def left_out_counter(name: str, text: str, limits: Iterable[enum.StrEnum]) -> Fa
 
 
 class Percentile(NamedTuple):
-    """A percentile of a histogram on the page of a view.
-
-    Attributes:
-        percent: Percentile, in (0, 100).
-        column: See `Figure.column`.
-    """
+    """A percentile, in (0, 100), of a histogram on a page; see `Figure.column`."""
 
     percent: int
     column: int = 0
@@ -140,12 +126,10 @@ class Figure:
     Attributes:
         field: Attribute or property of the totals that has the value.
         help: One sentence that says what is counted or measured.
-        unit: Unit of the value.
         report: Positions in the report, as dotted paths; the first is also its name in
             the history. Empty if the report does not have the figure.
         history: Whether the history has the figure although the report does not.
         detail: Key of the report for every single duration, with ``--report-detail``.
-        series: Series that export the figure.
         group: Heading of the page's group; empty if the page does not have the figure.
         heading: Name on the page; for percentiles, the text before ``p95``.
         key: Name in the URL of a page if it is not `field`.
@@ -204,7 +188,6 @@ class Objective(NamedTuple):
     """A share that an operator wants to reach.
 
     Attributes:
-        heading: Name on the page.
         setting: Attribute of `ChannelSettings` that has the target, in [0, 1].
     """
 
@@ -216,20 +199,14 @@ class Objective(NamedTuple):
 class Share:
     """The share (part + retracted) / (part + rest) of some counts.
 
-    It is computed from totals, and from the growth in an interval.
+    It is computed from totals, and from the growth in an interval. For attributes that
+    are not listed, see `Figure`.
 
     Attributes:
-        key: Name in the URL of a page.
-        help: One sentence that explains the share.
         part: Fields of the totals whose sum is the part.
         rest: Fields whose sum is the whole without the part.
         retracted: Fields that count events in `rest` that proved to belong to the part.
-        group: Heading of the page's group.
-        heading: Name on the page.
         more_is_better: Whether a larger share is better.
-        column: See `Figure.column`.
-        line: Position in a chart.
-        objective: Objective of the share; None if it has no objective.
     """
 
     key: str
@@ -268,12 +245,7 @@ Entry = Figure | Share | Family
 
 
 def under(group: str, *entries: Entry) -> list[Entry]:
-    """Return entries; those that have a name on the page are put into a group.
-
-    Args:
-        group: Heading of the group, for entries that name no other one.
-        *entries: Entries of a table.
-    """
+    """Return entries; each that has a name on the page but no group gets this group."""
 
     def belongs(entry: Figure | Share) -> bool:
         return bool(entry.heading or entry.key) and not entry.group
@@ -303,7 +275,6 @@ class Limit(NamedTuple):
     """A straight line in a chart for comparison.
 
     Attributes:
-        name: Name of the limit.
         setting: Field of `sds_core.observer.settings.ObserverSettings` that has its
             value, milliseconds.
     """
@@ -317,8 +288,6 @@ class ChartShape:
     """A chart on the page of a view; figures and shares name it in their `line`.
 
     Attributes:
-        key: Name of the chart within the page.
-        title: Heading of the chart.
         note: How to read the chart, in one sentence or two.
         scale: Type of the values: `SECONDS` for figures of `Unit.DURATIONS`, `PERCENT`
             for shares, the others for counts.

@@ -27,7 +27,6 @@ class MissingTopic:
     """Kafka reports that the topic does not exist.
 
     Attributes:
-        topic: Its name.
         since_ms: Time from which on it does not exist, wall time, Unix ms.
     """
 

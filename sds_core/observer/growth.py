@@ -26,7 +26,8 @@ class Recorded(NamedTuple):
 
 def counted_values(table: FigureTable[Any], totals: Any) -> list[CountedValue]:
     """Return the values of the fields `FigureTable.counted` in some totals."""
-    return [_plain(getattr(totals, field)) for field in table.counted]
+    values = (getattr(totals, field) for field in table.counted)
+    return [one.counts if isinstance(one, Histogram) else one for one in values]
 
 
 class GrowthSince:
@@ -37,8 +38,6 @@ class GrowthSince:
     reads only that figure of all views. A histogram has no sum.
 
     Args:
-        table: The figures of the view's kind.
-        totals: The view's figures now.
         before: Values at the moment, see `counted_values`; None for zero.
     """
 
@@ -65,7 +64,3 @@ class GrowthSince:
         return Histogram(
             [mine - theirs for mine, theirs in zip(now.counts, before, strict=True)]
         )
-
-
-def _plain(value: int | Histogram) -> CountedValue:
-    return value.counts if isinstance(value, Histogram) else value

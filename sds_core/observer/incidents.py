@@ -44,8 +44,6 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
     """One message with a problem. Times are event times in Unix ms.
 
     Attributes:
-        kind: The problem.
-        message_id: Id of the message.
         sender: Participant id of its sender; empty if unknown.
         since_ms: Lost: when it was first named. Undelivered: when a frame first showed
             that a participant lacked it. Unacknowledged: its t0.
@@ -55,7 +53,6 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
         lacking: Participants known to lack it, and not known to have it since, with the
             time of the first frame that showed this. Empty if the incident has ended,
             except an unacknowledged one: participants may still lack its message.
-        named_by: Participants whose causal history named a lost message.
         waku_hash: Waku message hash of its first copy, 32 bytes; empty if no tap saw
             the message or the tap reported no hash.
         hint: Retrieval hint from a causal history; empty if none exists.
@@ -100,8 +97,6 @@ class ChannelIncident(NamedTuple):
     """An incident of a channel, and whether taps had capture gaps.
 
     Attributes:
-        channel: Channel id.
-        incident: The incident.
         tap_hole: Whether every tap of the channel had a capture gap during the
             incident: the taps may have caused it.
     """
@@ -129,8 +124,6 @@ class IncidentQuery(msgspec.Struct, frozen=True):
     """Which incidents to select; None does not restrict the selection.
 
     Attributes:
-        channel: Incidents of this channel.
-        kind: Incidents of this kind.
         since_ms: Incidents found at or after this event time, Unix ms, and those that
             have not ended.
         standing: Only incidents that have not ended.
@@ -186,7 +179,6 @@ class Incidents:
 
 
 def _shortened(incident: Incident, limit: int) -> Incident:
-    """The incident, with a limited number of names of participants that lack it."""
     excess = len(incident.lacking) - limit
     if excess <= 0:
         return incident
@@ -240,10 +232,7 @@ def incident_object(
 ) -> IncidentObject:
     """The incident as a JSON object, for the report and the API.
 
-    Args:
-        found: The incident.
-        settings: Settings of the model, for its explanation.
-        why: Explains it, see `Kind.explain`; None for `explain`.
+    `why` explains it, see `Kind.explain`; by default `explain`.
     """
     channel, incident, tap_hole = found
     return {

@@ -26,12 +26,7 @@ _BY_NAME = by_name(PROTOCOLS)
 
 
 class ChannelMismatch(ValueError):
-    """The key of a record does not match the frame inside.
-
-    Attributes:
-        key: The record's key.
-        name: Name of the view to which the frame belongs.
-    """
+    """The key of a record does not match the frame inside."""
 
     reason = Reason.CHANNEL_MISMATCH
 
@@ -43,12 +38,7 @@ class ChannelMismatch(ValueError):
 
 
 class FutureTimestamp(ValueError):
-    """A record's time is too far ahead (`record.MAX_AHEAD_MS`).
-
-    Attributes:
-        timestamp_ms: Record time, Unix ms.
-        written_ms: Latest possible time of writing, Unix ms.
-    """
+    """A record's time is too far ahead (`record.MAX_AHEAD_MS`)."""
 
     reason = Reason.FUTURE_TIMESTAMP
 
@@ -62,13 +52,7 @@ class FutureTimestamp(ValueError):
 
 
 class FrameRecord(NamedTuple):
-    """A record with a frame that counts.
-
-    Attributes:
-        headers: The record's headers.
-        protocol: Protocol of the frame.
-        frame: The frame, as the protocol decodes it.
-    """
+    """A record with a frame that counts, as its protocol decodes it."""
 
     headers: TapHeaders
     protocol: AnyProtocol
@@ -76,11 +60,7 @@ class FrameRecord(NamedTuple):
 
 
 class Heartbeat(NamedTuple):
-    """A record without a frame, which shows that its tap runs.
-
-    Attributes:
-        headers: The record's headers.
-    """
+    """A record without a frame, which shows that its tap runs."""
 
     headers: TapHeaders
 
@@ -119,11 +99,8 @@ def judge(
 ) -> Judgement:
     """Return what a record is.
 
-    Args:
-        record: The record.
-        written_ms: Latest possible time of writing, Unix ms; see
-            `sds_core.observer.ahead`. The wall time if nothing else is known.
-        protocols: Registered protocols, see `protocols.by_name`.
+    `written_ms` is the latest possible time of writing, Unix ms, according to
+    `sds_core.observer.ahead`. It is the wall time if nothing else is known.
     """
     future = is_future(record.timestamp_ms, written_ms)
     value = record.value or b""

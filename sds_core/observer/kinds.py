@@ -52,11 +52,6 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
     ) -> Self:
         """Restore the view that `to_blob` encoded.
 
-        Args:
-            version: Blob version with which the state was stored.
-            data: The blob.
-            settings: Settings of the rules in docs/figures.md.
-
         Raises:
             UnknownBlobVersion: `version` is newer than this release can read.
             DamagedBlob: The blob is not one that a release wrote.
@@ -147,15 +142,7 @@ def _always(_: Any) -> bool:
     return True
 
 
-def _no_causes(totals: Any, around: Surroundings) -> Sequence[Cause]:
-    del totals, around
-    return ()
-
-
-def _no_excuses(
-    totals: Any, excusing: Excusing, settings: ObserverSettings
-) -> Sequence[ExcusedFindings]:
-    del totals, excusing, settings
+def _none(*_: Any) -> Sequence[Any]:
     return ()
 
 
@@ -166,8 +153,6 @@ class Kind(Generic[Digest, Totals, Event]):
     Attributes:
         prefix: First part of the views' keys. Checkpoints contain it: never change it.
         digest: Type of the digest of one chunk of records for one view.
-        view: Type of the view.
-        totals: Type of the view's figures.
         blob_version: Version in which this release stores the view's state. Each kind
             counts its own.
         checksum_since: First blob version whose blobs have a checksum.
@@ -222,13 +207,13 @@ class Kind(Generic[Digest, Totals, Event]):
     grouping: Grouping[Totals, Any] | None = None
     explain: Callable[[Incident, ObserverSettings], str] = explain
     runbooks: Mapping[IncidentKind, str] = field(default_factory=dict)
-    causes: Callable[[Any, Surroundings], Sequence[Cause]] = _no_causes
+    causes: Callable[[Any, Surroundings], Sequence[Cause]] = _none
     personal: frozenset[IncidentKind] = frozenset()
     at_root: bool = False
     has_objectives: bool = False
     is_audited: bool = False
     excused: Callable[[Any, Excusing, ObserverSettings], Sequence[ExcusedFindings]] = (
-        _no_excuses
+        _none
     )
 
     def __post_init__(self) -> None:
@@ -284,13 +269,7 @@ class Digester(Protocol[_FrameIn, _DigestOut]):
     """Builds the digest of one view from the frames of one chunk of records."""
 
     def add(self, frame: _FrameIn, value: bytes, arrival: Arrival) -> None:
-        """Add a frame.
-
-        Args:
-            frame: The decoded frame.
-            value: The bytes from which it was decoded.
-            arrival: When, where and by which tap the record arrived.
-        """
+        """Add a frame, its encoded bytes, and how its record arrived."""
 
     def finish(self) -> _DigestOut:
         """Return the digest of all frames that were added, in a form for msgspec."""
@@ -301,11 +280,6 @@ class FrameReader(Protocol):
 
     def add(self, key: bytes | None, value: bytes, arrival: Arrival) -> int:
         """Add the frame of a record to the digest of its view.
-
-        Args:
-            key: The record's key.
-            value: The record's value.
-            arrival: When, where and by which tap the record arrived.
 
         Returns:
             About how many bytes of memory the digest keeps of it. 0 if it was not
@@ -327,7 +301,6 @@ class TrafficProtocol(Generic[Frame]):
         fits_key: Whether a record with this key may contain this frame.
         view_name: Returns the name of the view to which a frame belongs.
         new_digester: Makes the digester of one view, given the Kafka partition.
-        kind: The kind of its views.
         new_reader: Makes the reader of one chunk, given the Kafka partition and the
             digesters by name of their view, to which it adds new ones. None if all
             frames are decoded.
@@ -357,11 +330,7 @@ def without_figures(protocols: Iterable[AnyProtocol]) -> list[AnyProtocol]:
 
 
 class UnknownKind(ValueError):
-    """A checkpoint holds views of a kind that is not registered.
-
-    Attributes:
-        prefix: First part of the views' keys.
-    """
+    """A checkpoint holds views of a kind that is not registered."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -372,11 +341,7 @@ class UnknownKind(ValueError):
 
 
 class Kinds:
-    """The kinds of view of one job, by the first part of their keys.
-
-    Args:
-        kinds: Kinds with distinct prefixes.
-    """
+    """The kinds of view of one job, by the distinct first parts of their keys."""
 
     def __init__(self, kinds: Iterable[AnyKind]) -> None:
         self._by_prefix = {kind.prefix: kind for kind in kinds}

@@ -15,13 +15,9 @@ from sds_core.text import counted
 
 
 class StandingIncident(NamedTuple):
-    """The part of an unended incident that a group needs.
+    """The part of an unended incident that a group needs; see `Incident`.
 
     Attributes:
-        channel, kind, message_id, since_ms: See `Incident`.
-        lacking: Participants that lack the message; see `Incident`.
-        lacking_others: Number of further participants that lack it.
-        tap_hole: See `ChannelIncident`.
         followed: Whether frames may still end the incident.
     """
 
@@ -39,11 +35,8 @@ class Lack(NamedTuple):
     """Messages of one channel with the same problem, and the affected participant.
 
     Attributes:
-        channel: Channel id.
-        kind: The problem.
         participant: The participant to which they were not delivered, or the peer that
             did not acknowledge them; None if the problem does not concern a single one.
-        messages: Number of messages.
         since_ms: For a participant, when a frame first showed that it lacked one of
             them; else the earliest `Incident.since_ms`. Unix ms.
         tap_hole: Number of messages that the taps may have missed instead.
@@ -64,9 +57,7 @@ class Lack(NamedTuple):
     def sentence(self, who: str, since: str) -> str:
         """Return a sentence: how many messages did not reach whom, since when.
 
-        Args:
-            who: The participant as it is displayed; unused without one.
-            since: `since_ms` as it is displayed.
+        Participant and `since_ms` are given in the form in which they are displayed.
         """
         count = counted(self.messages, "message")
         one = self.messages == 1
@@ -95,33 +86,18 @@ class _Group(NamedTuple):
     followed: bool
 
 
-_RANK = {
-    IncidentKind.LOST: 0,
-    IncidentKind.UNDELIVERED: 1,
-    IncidentKind.UNACKNOWLEDGED: 2,
-}
+_RANK = {kind: rank for rank, kind in enumerate(IncidentKind)}
 
 
 def is_followed(since_ms: int, clock_ms: int, settings: ObserverSettings) -> bool:
-    """Whether frames may still end an incident that has not ended.
-
-    Args:
-        since_ms: See `Incident`.
-        clock_ms: Event time now, Unix ms.
-        settings: Have the horizon.
-    """
+    """Whether frames may still end an incident that has not ended; times in Unix ms."""
     return clock_ms <= since_ms + settings.horizon_ms
 
 
 def standing_of(
     found: Iterable[ChannelIncident], follows: Callable[[ChannelIncident], bool]
 ) -> list[StandingIncident]:
-    """The incidents that have not ended.
-
-    Args:
-        found: Incidents.
-        follows: Whether frames may still end an incident.
-    """
+    """The incidents that have not ended; `follows` decides whether each is followed."""
     return [
         StandingIncident(
             one.channel,
@@ -144,15 +120,12 @@ def lacks_of(
     """Group incidents by channel, by who lacks the messages, and by `followed`.
 
     A message that was not delivered to several participants counts for each of them.
-
-    Args:
-        found: The incidents.
-        personal: Problems of single participants; see `Kind.personal`.
+    A message that was not delivered to several participants counts for each of them.
+    For `personal`, see `Kind.personal`.
 
     Returns:
-        Those that are followed, then the others: what everybody lacks, participants,
-        and messages without acknowledgement; of each the groups with most messages
-        first.
+        Those that are followed, then the others. Both are in the order of
+        `IncidentKind`, and then by the number of messages, the largest first.
     """
     groups: dict[_Group, tuple[int, int, int]] = {}
     unnamed = set()

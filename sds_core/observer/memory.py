@@ -27,14 +27,10 @@ _Value = TypeVar("_Value")
 def oldest(
     entries: Mapping[_Key, _Value], is_old: Callable[[_Value], bool]
 ) -> list[_Key]:
-    """Keys of the leading entries that are old, to be deleted.
+    """Keys of the leading entries that are old, to be deleted, in order of age.
 
     This takes one pass. Deleting the first entry of a dictionary repeatedly takes
     quadratic time, because each search for the first entry steps over all deleted ones.
-
-    Args:
-        entries: Entries in order of age.
-        is_old: Whether a value is old.
     """
     old = takewhile(lambda entry: is_old(entry[1]), entries.items())
     return [key for key, _ in old]
@@ -62,7 +58,6 @@ class Memory:
     dictionary.
 
     Args:
-        limit: Maximum number of remembered keys.
         keys: Initial keys, int64, shape (n,), in order of age.
         clocks: Clock of each, Unix ms, rising, shape (n,).
         facts: Columns of further integers, each of shape (n,); changed in place.
@@ -134,11 +129,7 @@ class Memory:
         return None if row < 0 else tuple([int(column[row]) for column in self._facts])
 
     def add(self, key: int, entry: tuple[int, ...]) -> int:
-        """Remember a key as seen now.
-
-        Args:
-            key: The key.
-            entry: The clock, Unix ms, then the facts.
+        """Remember a key as seen now; the entry is the clock, Unix ms, then the facts.
 
         Returns:
             Number of keys forgotten because of the limit: 0 or 1.
@@ -226,7 +217,6 @@ class Memory:
         return Remembered(pack_row(view(keys), True), pack_row_steps(view(clocks)))
 
     def _row(self, key: int) -> int:
-        """Row of a key in the columns; -1 if it is absent or dropped."""
         row: int = self._index.find(key)
         if row < self._first or (self._moved and row in self._moved):
             return -1

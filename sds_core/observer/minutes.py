@@ -71,10 +71,7 @@ class Minutes(Generic[Totals, MinuteOf]):
     that finds no change emits nothing.
 
     Args:
-        new_minute: Makes a minute from its start and the totals at its end.
         totals: The view's figures, a msgspec struct that the view keeps changing.
-        state: Part of the view's state.
-        clock_ms: The view's clock, Unix ms.
         momentary: Fields of the totals with momentary values, and the values that they
             have in a minute.
     """
@@ -114,9 +111,8 @@ class Minutes(Generic[Totals, MinuteOf]):
     def check(self, next_change_ms: int | None) -> None:
         """Check the minute that ends at `check_ms`; the totals are those at its end.
 
-        Args:
-            next_change_ms: Deadline at which a gauge may next change without a frame,
-                Unix ms; None for never.
+        At `next_change_ms`, Unix ms, a gauge may next change without a frame; None for
+        never.
         """
         figures = self._fingerprint(self._totals)
         if figures != self._emitted_last():
@@ -132,19 +128,12 @@ class Minutes(Generic[Totals, MinuteOf]):
 
         They are put into the previous minute. The name may return as a new view within
         the running minute, and the figures of that view would replace them.
-
-        Args:
-            clock_ms: The view's clock, at which the totals are valid.
         """
         self._check_ms = _end_of_minute(clock_ms) - MINUTE_MS
         self.check(None)
 
     def deadline_ms(self, clock_ms: int) -> int | None:
-        """When the running minute must be emitted; None if no figure has changed.
-
-        Args:
-            clock_ms: The view's clock, at which the totals are valid.
-        """
+        """When the running minute must be emitted; None if no figure has changed."""
         if self._fingerprint(self._totals) == self._emitted_last():
             return None
         return _end_of_minute(clock_ms) - 1

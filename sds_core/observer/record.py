@@ -39,10 +39,7 @@ class RawRecord(NamedTuple):
     """A Kafka record as the client gives it.
 
     Attributes:
-        partition, offset: Position of the record.
         timestamp_ms: Record time, Unix ms.
-        key, value: Key and value; None if absent.
-        headers: See `Headers`.
     """
 
     partition: int
@@ -84,16 +81,7 @@ class Arrival(NamedTuple):
 
 
 class TapHeaders(NamedTuple):
-    """The headers of a record that the monitor uses.
-
-    Attributes:
-        observer: Tap id; empty if absent.
-        seq: The tap's number; `NO_SEQ` if absent.
-        waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if absent.
-        waku_hash_bytes: The hash itself, 32 bytes; empty if absent.
-        is_heartbeat: Whether the record is a heartbeat.
-        protocol: Name of the protocol of the value.
-    """
+    """The headers of a record that the monitor uses; see also `Arrival`."""
 
     observer: str = ""
     seq: int = NO_SEQ
@@ -107,13 +95,7 @@ NO_HEADERS = TapHeaders()
 
 
 class BadHeader(ValueError):
-    """A header has a value that docs/records.md does not allow.
-
-    Attributes:
-        reason: The dead-letter reason.
-        name: The header's name.
-        value: Value of the header.
-    """
+    """A header has a value that docs/records.md does not allow."""
 
     reason = Reason.BAD_HEADER
 
@@ -178,10 +160,6 @@ def read_headers(
 
     Headers that docs/records.md does not name are ignored.
 
-    Args:
-        headers: See `Headers`.
-        protocols: Values that the header ``protocol`` may have.
-
     Raises:
         BadHeader: A header has a value that docs/records.md does not allow.
     """
@@ -234,7 +212,6 @@ def _usual(values: _Values) -> TapHeaders | None:
 
 @native
 def _checked(values: _Values, protocols: Collection[str]) -> TapHeaders:
-    """Read headers of any form; see `read_headers`."""
     if not "".join(values).isascii():
         _check_names(values)
     observer = read_name("observer", values.get("observer"))

@@ -41,12 +41,12 @@ def build_report(
             then have their likely causes.
         others: With ``--report-detail``, incidents of other kinds of view, by prefix.
     """
-    told = dict(others)
+    known = dict(others)
     if incidents is not None:
-        told[ROOT_KIND.prefix] = incidents
+        known[ROOT_KIND.prefix] = incidents
     sections = {
         prefix: _section(
-            snapshot, views, told.get(prefix), details if views.kind.at_root else None
+            snapshot, views, known.get(prefix), details if views.kind.at_root else None
         )
         for prefix, views in snapshot.views.items()
     }
@@ -80,11 +80,8 @@ def _section(
 ) -> dict[str, Any]:
     """The section of one kind of view.
 
-    Args:
-        snapshot: Has the settings and the taps.
-        views: All views of the kind.
-        incidents: All their incidents; None without ``--report-detail``.
-        details: All their definite acknowledgements, by view; None if not stored.
+    `incidents` are all incidents of the views; None without ``--report-detail``.
+    `details` are all definite acknowledgements by view; None if they are not stored.
     """
     table, shown = views.figures, {}
     for name, totals in views.totals.items():
@@ -118,7 +115,6 @@ def _section(
 def _exact(
     table: FigureTable[Any], latencies: Latencies | None
 ) -> dict[str, list[int]]:
-    """All known durations, by the field of their figure."""
     if latencies is None or table.detailed is None:
         return {}
     return {table.detailed.field: [latency for _, latency in latencies]}

@@ -19,11 +19,7 @@ Making the index takes as long as a few scans.
 
 @native
 class RowIndex:
-    """Rows by key: a hash table in an array, made by the first search.
-
-    Args:
-        keys: Distinct keys, int64, shape (n,).
-    """
+    """Rows by distinct keys, int64: a hash table that the first search makes."""
 
     _keys: Int64s
     _slots: Int32s
@@ -41,11 +37,6 @@ class RowIndex:
         self._mask = self._searches = 0
         self._seed = uint64(0)
         self._is_made = False
-
-    def get(self, key: int) -> int | None:
-        """The row of a key; None if it is not in the column."""
-        row = self.find(key)
-        return None if row < 0 else row
 
     def find(self, key: int) -> int:
         """The row of a key; -1 if it is not in the column."""

@@ -51,21 +51,21 @@ _TABLE = msgspec.defstruct(
 )
 """Every setting; UNSET if the table does not have it."""
 
-_WITHIN_HORIZON = (
-    "ack_deadline_ms",
-    "delivery_deadline_ms",
-    "gap_deadline_ms",
-    "repair_window_spec_ms",
-    "repair_window_nim_ms",
-)
+_BELOW = {
+    "ack_deadline_ms": "horizon_ms",
+    "delivery_deadline_ms": "horizon_ms",
+    "gap_deadline_ms": "horizon_ms",
+    "repair_window_spec_ms": "horizon_ms",
+    "repair_window_nim_ms": "horizon_ms",
+    "settle_ms": "gap_deadline_ms",
+}
+"""Settings, and the setting that each must be less than."""
 
 
 def read_values(table: Mapping[str, Any], path: str = "observer") -> Values:
     """Check the values of a table.
 
-    Args:
-        table: Names and values; a duration may be a text such as 5m.
-        path: Position of the table, for errors.
+    A duration may be a text such as 5m. The path is that of the table, for errors.
 
     Raises:
         sds_core.reading.TableError: A name is unknown, or a value is not allowed.
@@ -79,7 +79,6 @@ def read_values(table: Mapping[str, Any], path: str = "observer") -> Values:
 
 
 def _plain(path: str, name: str, value: Any) -> Any:
-    """Return a value of the table, and a duration that is a text in milliseconds."""
     if not (name.endswith("_ms") and isinstance(value, str)):
         return value
     if value[-1:].isdigit():
@@ -100,20 +99,14 @@ def settings_of(values: Values) -> ObserverSettings:
     """
     given: dict[str, Any] = dict(values)
     settings = ObserverSettings(**given)
-    for name in _WITHIN_HORIZON:
-        value_ms = getattr(settings, name)
-        if value_ms >= settings.horizon_ms:
+    for name, limit in _BELOW.items():
+        value_ms, limit_ms = getattr(settings, name), getattr(settings, limit)
+        if value_ms >= limit_ms:
             message = (
                 f"observer.{name} is {value_ms}: allowed is less than "
-                f"horizon_ms = {settings.horizon_ms}"
+                f"{limit} = {limit_ms}"
             )
             raise ValueError(message)
-    if settings.settle_ms >= settings.gap_deadline_ms:
-        message = (
-            f"observer.settle_ms is {settings.settle_ms}: allowed is less than "
-            f"gap_deadline_ms = {settings.gap_deadline_ms}"
-        )
-        raise ValueError(message)
     return settings
 
 

@@ -64,8 +64,7 @@ class Span(NamedTuple):
 
     Attributes:
         begin_ms, end_ms: Start, inclusive, and end, exclusive, Unix ms.
-        verdict: One of `WORST_FIRST`.
-        reason: Why, as one word.
+        verdict, reason: See `ShownVerdict`.
     """
 
     begin_ms: int
@@ -82,10 +81,8 @@ def day_begin_ms(unix_ms: int) -> int:
 def spans_of(rows: Sequence[ShownVerdict], since_ms: int, until_ms: int) -> list[Span]:
     """Return what was shown between two moments, in order; unknown times are omitted.
 
-    Args:
-        rows: Rows of one view, in order, from the start of the day of `since_ms` on.
-        since_ms: The first moment, a whole minute, Unix ms.
-        until_ms: The second moment, a whole minute, Unix ms.
+    The moments are whole minutes, Unix ms. The rows are those of one view, in order,
+    from the start of the day of `since_ms` on.
     """
     spans: list[Span] = []
     next_ms = until_ms
@@ -188,7 +185,7 @@ class VerdictLog:
         return found
 
     def _pause(self, minute_ms: int) -> None:
-        """Nothing was shown from the last call to some time in this minute."""
+        """Record that nothing was shown from the last call to a time in this minute."""
 
         def shown(_: str) -> _Shown:
             return NOT_WATCHED, _STOPPED

@@ -17,6 +17,7 @@ from sds_core.observer.freshness import Arrivals, Freshness, MissingTopic
 from sds_core.observer.histogram import Histogram
 from sds_core.observer.kinds import Kind
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
+from sds_core.observer.summing import sum_totals
 from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
@@ -65,8 +66,6 @@ class Views(Generic[Totals]):
     """All views of one kind.
 
     Attributes:
-        kind: Their kind.
-        totals: Their figures, by name.
         labels: Names of the views with a metric label of their own, in the order in
             which they got it; the others are exported as ``other``. A view that is no
             longer in `totals` keeps its label.
@@ -119,33 +118,22 @@ class Views(Generic[Totals]):
 
 @dataclass(frozen=True, slots=True)
 class JobFigures:
-    """The job itself (metrics ``sds_monitor_*``).
+    """The job itself; the metrics ``sds_monitor_*`` explain its counts.
 
     Attributes:
         running: Whether the streaming query runs.
         records: Kafka records read since the checkpoint's first batch.
-        records_lost: Records that Kafka deleted before they were read.
-        records_behind: Records in the topic that are not read yet.
-        records_withheld: Number of these records that follow a long-open transaction,
-            so that they cannot be read.
+        records_withheld: Number of `records_behind` that follow a long-open
+            transaction, so that they cannot be read.
         event_time_lag_seconds: Newest record time minus the admission time T; None
             before the first batch.
-        batch_duration: Durations of the batches since the process started.
-        state_bytes: Memory of the state store.
-        history_pending: Rows that some destination of the history has not received yet.
-        restarts: Number of starts on this checkpoint after the first.
-        stalls: Queries of the process that made no progress and were ended.
         error: Why the query failed, in one line; empty if it did not fail.
         retrying: Whether a query that failed will be restarted.
-        version: Version of the monitor.
         rules: The form in which its rules run: `compiled` or `interpreted`.
-        clock: This machine's clock, compared with others.
         kafka: When Kafka answered last.
         missing_topic: The topic if it no longer exists; None if it exists.
         arrivals: When the topic last got a record.
         reading_checkpoint: Whether figures of an earlier run are being read.
-        dead_letters_unwritten: Dead letters that Kafka has refused since the process
-            started.
     """
 
     running: bool = False
@@ -191,12 +179,9 @@ class Snapshot:
         clock_ms: Admission time T of the newest batch, event time, Unix ms.
         views: The views of all protocols, by the prefix of their kind, in the order
             of registration.
-        taps: Totals by observer.
         tap_labels: The observers that have a label of their own, as `Views.labels`. An
             observer that is no longer in `taps` keeps its label.
         undecodable: Dead letters by reason.
-        job: The job itself.
-        table: The operator's channel table.
         observer: Settings of the model, those of the checkpoint.
         audit: Findings of the newest audit of the mirror.
     """
@@ -277,7 +262,6 @@ class Snapshot:
         )
 
     def _verdicts(self) -> set[Verdict]:
-        """The verdicts of all views that are not muted."""
         return {
             totals.verdict
             for views in self.views.values()
@@ -304,19 +288,16 @@ class Snapshot:
         return replace(self, job=job)
 
     def with_views(self, views: Mapping[str, Views[Any]]) -> Snapshot:
-        """Return the snapshot with other figures.
-
-        Args:
-            views: All views of the job, by the prefix of their kind.
-        """
+        """Return the snapshot with the job's views, by the prefix of their kind."""
         taps, shared = views[TAPS.prefix], {TAPS.prefix, DEAD_LETTERS.prefix}
         others = {prefix: one for prefix, one in views.items() if prefix not in shared}
+        dead = views[DEAD_LETTERS.prefix].totals.values()
         return replace(
             self,
             views=MappingProxyType(others),
             taps=taps.totals,
             tap_labels=taps.labels,
-            undecodable=_by_reason(views[DEAD_LETTERS.prefix].totals),
+            undecodable=sum_totals(DeadLetterTotals, dead).by_reason,
         )
 
     def with_table(self, table: ChannelTable, wall_ms: int) -> Snapshot:
@@ -334,11 +315,3 @@ class Snapshot:
             for prefix, one in self.views.items()
         }
         return replace(self, table=table, views=MappingProxyType(views))
-
-
-def _by_reason(dead: Mapping[str, DeadLetterTotals]) -> Mapping[str, int]:
-    counts: dict[str, int] = {}
-    for totals in dead.values():
-        for reason, count in totals.by_reason.items():
-            counts[reason] = counts.get(reason, 0) + count
-    return MappingProxyType(counts)

@@ -17,9 +17,7 @@ from sds_core.reason import Reason
 def settings_metrics(kind: AnyKind) -> list[Metric[ChannelSettings]]:
     """Metrics of the settings that each view of a kind has in the channel table.
 
-    Args:
-        kind: A kind to which the channel table applies; its prefix and its word for one
-            view are the prefix of the metrics' names.
+    The kind's prefix and its word for one view are the prefix of the metrics' names.
     """
     one, name = kind.names.one, f"{kind.prefix}_{kind.names.one}"
     objectives: Metric[ChannelSettings] = Metric(
@@ -127,11 +125,7 @@ def _tap_clocks(snapshot: Snapshot) -> Iterable[Sample]:
 
 
 def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
-    """Metrics of the whole snapshot, without a label of a view.
-
-    Args:
-        kinds: The kinds of the snapshot's views.
-    """
+    """Metrics of the whole snapshot and its kinds of view, without a view's label."""
     kinds = list(kinds)
     return [
         Metric(

@@ -28,23 +28,12 @@ Join = Callable[[Sequence[Any]], Any]
 """Combines the values of a field, at least one and never None, into one value."""
 
 
-def greatest(values: Sequence[float]) -> float:
-    """The maximum of the values."""
-    return max(values)
-
-
-def least(values: Sequence[int]) -> int:
-    """The minimum of the values."""
-    return min(values)
+greatest: Join = max
+least: Join = min
 
 
 def sum_totals(kind: type[Totals], views: Iterable[Totals]) -> Totals:
-    """Sum of totals over views; without any view, the totals of a new one.
-
-    Args:
-        kind: Class of the totals.
-        views: Totals of each view; they are not changed.
-    """
+    """Sum of totals over views; without any view, the totals of a new one."""
     found = list(views)
     if not found:
         return kind()
@@ -60,11 +49,7 @@ def sum_totals(kind: type[Totals], views: Iterable[Totals]) -> Totals:
 def counted_part(totals: Totals, gauges: Collection[str]) -> Totals:
     """Return what a view has counted: numbers, histograms, dictionaries of counts.
 
-    All other fields have their default.
-
-    Args:
-        totals: Totals of the view; they are not changed.
-        gauges: Names of whole numbers that are not counts.
+    All other fields, and those in `gauges`, have their default.
     """
     numbers, others = _fields(type(totals))
     counts = [*numbers, *(n for n, join in others.items() if join in _JOINS)]
@@ -106,12 +91,7 @@ def _merged(histograms: Sequence[Histogram]) -> Histogram:
 
 
 def _added_rows(rows: Iterable[Sequence[int]], shape: tuple[int, int]) -> list[int]:
-    """Sums of rows of whole numbers, by column.
-
-    Args:
-        rows: Rows of the same length.
-        shape: Number of rows, and their length.
-    """
+    """Sums of rows of whole numbers by column; the shape is that of the rows."""
     values = np.fromiter(chain.from_iterable(rows), np.int64, shape[0] * shape[1])
     sums: list[int] = values.reshape(shape).sum(axis=0).tolist()
     return sums

@@ -89,10 +89,6 @@ class Table(Generic[Entry]):
     An entry may be changed until `flush` or `packed` is called; look it up again
     afterwards.
 
-    Args:
-        codec: Splits entries.
-        packed: The initial entries.
-
     Raises:
         ValueError: The encoded form is damaged.
     """
@@ -153,7 +149,6 @@ class Table(Generic[Entry]):
             raise ValueError(DAMAGED)
 
     def _hold(self, block: Column) -> None:
-        """Set the rows."""
         self._block = block
         self._cells = view(block)
         self._rows = block.shape[1]
@@ -304,20 +299,17 @@ class Table(Generic[Entry]):
         self._join_rests(dict.fromkeys(rows, b""), [], view(no_rows))
 
     def _row(self, key: int) -> int:
-        """Row of a key in the columns; -1 if it is absent or removed."""
         row: int = self._index.find(key)
         if row < self._first or (self._gone and row in self._gone):
             return -1
         return row
 
     def _rest(self, row: int) -> bytes:
-        """The rest of a row's entry."""
         begin: int = self._cells[self._last, row - 1] if row else 0
         end: int = self._cells[self._last, row]
         return self._rests[begin:end]
 
     def _opened(self, key: int, row: int) -> Entry:
-        """Make the entry of a row."""
         entry = self._codec.load(key, self._cells, row, self._rest(row))
         self._objects[row] = entry
         self._touched.append(row)

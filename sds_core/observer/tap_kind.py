@@ -32,7 +32,7 @@ TAP_FIGURES = FigureTable(
         ),
         Figure(
             "last_hole_ms",
-            "Event time at which the tap's newest hole was found.",
+            "Event time at which the tap's newest capture gap was found.",
             Unit.TIME,
             report=("last_hole",),
         ),

@@ -27,7 +27,6 @@ BLOB_VERSION = 5
 """Version of `TapView.to_blob`; versions 1 to 3 lack the checksum."""
 
 CHECKSUM_SINCE = 4
-"""First version whose blobs have a checksum."""
 
 MAX_HOLE = 100_000
 """Increase of `seq` above which the tap counts as restarted, without losses."""
@@ -56,7 +55,6 @@ class TapTotals(msgspec.Struct, array_like=True):
     Attributes:
         last_seen_ms: Event time of its last record, heartbeats included; 0 if it was
             not seen for the retention window. Such a tap is not published.
-        missing_records: Number of sequence numbers that never arrived.
         last_hole_ms: When the newest capture gap was found: a silence of more than 15 s
             between two records, or numbers missing for that long; None if none was
             found.
@@ -121,24 +119,16 @@ class TapDigester:
     def add_frame(self, clock_ms: int, seq: int, own_ms: int) -> None:
         """Add a record that is not a heartbeat.
 
-        Args:
-            clock_ms: Maximum record time of the partition up to the record, Unix ms.
-            seq: Sequence number of the record; `NO_SEQ` if it has none.
-            own_ms: Time of the record.
+        `clock_ms` is the maximum record time of the partition up to the record, and
+        `own_ms` is the time of the record; both are Unix ms. If the record has no
+        sequence number, `seq` is `NO_SEQ`.
         """
         self._times.append(clock_ms)
         self._seqs.append(seq)
         self._own_times.append(own_ms)
 
     def add_heartbeat(self, clock_ms: int, seq: int, own_ms: int) -> None:
-        """Add a heartbeat.
-
-        Args:
-            clock_ms: See `add_frame`.
-            seq: The last sequence number that the tap gave to a frame; `NO_SEQ` if
-                the heartbeat has none.
-            own_ms: See `add_frame`.
-        """
+        """Add a heartbeat like `add_frame`; `seq` is the last number of a frame."""
         self._heartbeat_times.append(clock_ms)
         self._heartbeat_seqs.append(seq)
         self._heartbeat_own_times.append(own_ms)
@@ -204,9 +194,6 @@ class TapView:
 
     A tap that is silent for the retention window is forgotten; if it returns, it counts
     as new.
-
-    Attributes:
-        totals: The figures, absolute.
     """
 
     totals: TapTotals
@@ -242,12 +229,7 @@ class TapView:
     def apply(self, digests: Iterable[TapDigest], clock_ms: int) -> list[object]:
         """Process the tap's next records, of all partitions, then advance the clock.
 
-        Args:
-            digests: Digests of the tap, in any order.
-            clock_ms: Admission time T, Unix ms.
-
-        Returns:
-            An empty list, because a tap has no events.
+        The order of the digests does not matter. A tap has no events.
 
         Raises:
             DamagedDigest: A chunk of this release did not make a digest.
@@ -331,9 +313,7 @@ class TapView:
     def _seen(self, time_ms: int, own_times: Sequence[int]) -> None:
         """Judge the silence before all records of one time of the topic's clock.
 
-        Args:
-            time_ms: The time, Unix ms.
-            own_times: Their times by the tap's own clock, Unix ms.
+        `own_times` are the times of these records by the tap's own clock, Unix ms.
         """
         totals, state = self.totals, self._state
         hole_ms: int = self._settings.tap_hole_ms
@@ -374,13 +354,11 @@ class TapView:
         totals.last_seen_ms = clock_ms
 
     def _missing(self, hole: Hole, found_ms: int) -> None:
-        """Count the numbers of a sequence gap as missing, at a time."""
         self.totals.missing_records += hole.end - hole.first
         from_ms = hole.since_ms if hole.from_ms is None else hole.from_ms
         self._found(from_ms, found_ms, since_ms=found_ms)
 
     def _await_newest(self, time_ms: int) -> None:
-        """Count the oldest sequence gaps beyond the limit as missing."""
         holes = self._state.holes
         if len(holes) > MAX_HOLES:
             for hole in holes[:-MAX_HOLES]:
@@ -414,7 +392,6 @@ class TapView:
         state.highest, state.highest_ms = seq, time_ms
 
     def _arrived(self, seq: int) -> None:
-        """Record that the frame with this number has arrived."""
         holes = self._state.holes
         if not holes:
             return

@@ -50,7 +50,6 @@ class Subject(NamedTuple):
 
     Attributes:
         channel: Name of its channel or group; empty if unknown so far.
-        message_id: Its id.
     """
 
     channel: str
@@ -142,7 +141,6 @@ class Conclusion(msgspec.Struct, frozen=True):
     Attributes:
         at_ms: Event time of the first note, Unix ms.
         figure, section, text: See `Rule`.
-        names: Participants.
     """
 
     at_ms: int
@@ -156,12 +154,10 @@ class Evidence(msgspec.Struct, frozen=True):
     """Everything that a tracer found about one message.
 
     Attributes:
-        subject: The message.
         facts: Facts of its first copy, by name; what is unknown is absent.
         appeared_ms: When it appeared: its first copy or the first frame that names it.
             None if no record concerned it.
         steps: In order of time, at most about twice `MOST_STEPS`.
-        omitted: Number of further steps.
         people: Participants, in order of appearance, the sender first.
         incidents: Incidents of the message, each in its current form.
         conclusions: In order of time.
@@ -187,11 +183,9 @@ class Tracer(Protocol):
     """Collects what happened to some messages of one channel or group."""
 
     def take(self, digests: Mapping[str, Sequence[Any]], clock_ms: int) -> None:
-        """Process the next digests, by view, then advance the clock.
+        """Process the next digests, by view and in any order, then advance the clock.
 
-        Args:
-            digests: Digests of consecutive records, in any order.
-            clock_ms: Maximum record time so far, Unix ms.
+        The clock is the maximum record time so far, Unix ms.
         """
 
     def evidence(self) -> list[Evidence]:
@@ -226,11 +220,7 @@ class Tracing(Protocol[_FrameIn]):
 
 
 class StepLog:
-    """The steps of one message, and the view's conclusions about it.
-
-    Args:
-        rules: Meaning of each note, the gravest first.
-    """
+    """The steps of one message, and its conclusions; the gravest rule is first."""
 
     def __init__(self, rules: Mapping[str, Rule]) -> None:
         self._rules = rules
@@ -246,12 +236,7 @@ class StepLog:
             self.omitted += 1
 
     def note(self, note: Note, names: tuple[str, ...] = ()) -> None:
-        """Add a conclusion of the view.
-
-        Args:
-            note: The conclusion.
-            names: Participants with which its step ends.
-        """
+        """Add a conclusion of the view; its step ends with the participants `names`."""
         rule = self._rules.get(note.what)
         if rule is None:
             return
@@ -261,8 +246,7 @@ class StepLog:
     def steps(self, more: Sequence[Step] = ()) -> tuple[list[Step], int]:
         """Return all steps in order of time, and the number of omitted ones.
 
-        Args:
-            more: Further steps; at most as many are kept as of the others.
+        At most `MOST_STEPS` of the further steps are kept.
         """
         steps = sorted([*self._steps, *more[:MOST_STEPS]], key=lambda one: one.at_ms)
         return steps, self.omitted + len(more[MOST_STEPS:])
@@ -276,8 +260,7 @@ class StepLog:
     ) -> tuple[list[Conclusion], Conclusion | None]:
         """Return the conclusions in order of time, and the gravest valid one.
 
-        Args:
-            undone: Note that revokes a note, for the same participant.
+        `undone` has, for a note, the notes that revoke it for the same participant.
         """
         by_what = {
             what: self._conclusion(what, notes) for what, notes in self._notes.items()

@@ -46,12 +46,7 @@ class ViewTotals(Protocol):
     def verdict_without(
         self, excused: Excused, settings: ObserverSettings
     ) -> tuple[Verdict, str]:
-        """The verdict and its reason without some of the evidence.
-
-        Args:
-            excused: Whether evidence does not count.
-            settings: Settings of the rules.
-        """
+        """The verdict and its reason without the evidence that does not count."""
 
     @property
     def observers(self) -> Sequence[str]:

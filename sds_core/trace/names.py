@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from sds_core.observer.incidents import Incident
-from sds_core.observer.tracing import Conclusion, Person, Step
+from sds_core.observer.tracing import Conclusion, Step
 from sds_core.trace.trace import Trace
 
 _NAMED_FACTS = frozenset({"sender", "named_sender"})
@@ -23,7 +23,7 @@ class Pseudonyms:
     def replaced(self, trace: Trace) -> Trace:
         """Return the trace with all names replaced."""
         evidence = trace.evidence
-        people = [self._person(one) for one in evidence.people]
+        people = [replace(one, name=self._of(one.name)) for one in evidence.people]
         summary = evidence.summary
         return replace(
             trace,
@@ -50,9 +50,6 @@ class Pseudonyms:
 
     def _all(self, names: Iterable[str]) -> tuple[str, ...]:
         return tuple(map(self._of, names))
-
-    def _person(self, person: Person) -> Person:
-        return replace(person, name=self._of(person.name))
 
     def _step(self, step: Step) -> Step:
         return replace(

@@ -26,11 +26,7 @@ _NO_NUMBER = NO_SEQ.to_bytes(8, "little", signed=True)
 
 
 class Untraceable(ValueError):
-    """A protocol has no tracing.
-
-    Attributes:
-        protocol: Its name.
-    """
+    """A protocol has no tracing."""
 
     def __init__(self, protocol: str) -> None:
         self.protocol = protocol
@@ -41,11 +37,9 @@ class Trace(msgspec.Struct, frozen=True):
     """What happened to one message.
 
     Attributes:
-        protocol: Name of its protocol.
         evidence: Evidence from frames, and conclusions of the view.
         taps: Taps of the records that were read, with the periods in which each may
             have missed records: from, to, Unix ms.
-        settings: Settings of the view.
         in_gaps: Kinds of incidents during which every tap of the channel had a capture
             gap.
         records: Number of records of the channel that were read.
@@ -83,9 +77,7 @@ class TraceReader:
     """Runs views and tracer on the digests of one channel's records.
 
     Args:
-        protocol: Protocol of the channel.
         subjects: Messages to trace, all of the same channel.
-        settings: Settings of the views.
         has_all_numbers: Whether the rows include every record of the taps, so that a
             missing sequence number means a missing record.
         unread: Sentences about records that could not be read.
@@ -116,9 +108,8 @@ class TraceReader:
     def take(self, rows: Iterable[tuple[str, bytes]], clock_ms: int) -> None:
         """Process the rows of the next records, then advance the clock.
 
-        Args:
-            rows: Key of a view and encoded digest; rows of other views are ignored.
-            clock_ms: Maximum record time so far, Unix ms.
+        A row is the key of a view and an encoded digest. Other views are ignored. The
+        clock is the maximum record time so far, Unix ms.
         """
         kind = self._protocol.kind
         digests: defaultdict[str, list[Any]] = defaultdict(list)
@@ -138,13 +129,7 @@ class TraceReader:
     def traces(
         self, records: int, from_ms: int | None, to_ms: int | None
     ) -> list[Trace]:
-        """Return the current state of each message, in the order of the subjects.
-
-        Args:
-            records: See `Trace`.
-            from_ms: See `Trace`.
-            to_ms: See `Trace`.
-        """
+        """Return the current `Trace` of each message, in the order of the subjects."""
         seen = {name: view.totals for name, view in sorted(self._taps.items())}
         known = [name for name, totals in seen.items() if totals.last_seen_ms]
         taps = holes_of(known, seen, self._clock_ms, self._settings)

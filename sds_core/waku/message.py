@@ -64,12 +64,7 @@ def parse_content_topic(topic: str) -> ContentTopic:
 
 
 def shard_of(topic: ContentTopic, shards: int) -> int:
-    """Return the shard of a content topic, in [0, shards).
-
-    Args:
-        topic: The content topic.
-        shards: Number of shards of the cluster, at least 1; 8 in the Waku Network.
-    """
+    """Return the shard of a content topic, in [0, shards)."""
     digest = sha256((topic.application + topic.version).encode()).digest()
     return int.from_bytes(digest[-8:], "big") % shards
 
@@ -82,10 +77,7 @@ def pubsub_topic(cluster: int, shard: int) -> str:
 def autosharded_topic(content_topic: str, cluster: int, shards: int) -> str:
     """Return the pubsub topic that carries a content topic under autosharding.
 
-    Args:
-        content_topic: The content topic.
-        cluster: The cluster; 1 is the Waku Network.
-        shards: Number of shards of the cluster, at least 1; 8 in the Waku Network.
+    Cluster 1 is the Waku Network; it has 8 shards.
 
     Raises:
         BadContentTopic: The content topic has another form.
@@ -107,8 +99,6 @@ class WakuMessage(msgspec.Struct, frozen=True):
     """A message as nodes relay it.
 
     Attributes:
-        payload: Content of the message.
-        content_topic: Topic by which applications select messages.
         timestamp_ns: Time by the sender's clock, Unix ns, in [-2**63, 2**63); 0 if
             absent.
         version: 0, or 1 if the payload is encrypted by 26/WAKU2-PAYLOAD.
@@ -135,12 +125,7 @@ def message_hash(
 ) -> bytes:
     """Return the deterministic hash of a Waku message, 32 bytes (14/WAKU2-MESSAGE).
 
-    Args:
-        pubsub_topic: Topic on which it is relayed.
-        payload: its content.
-        topic: its content topic.
-        meta: its meta attribute, at most 64 bytes.
-        timestamp_ns: its sender's time, Unix ns.
+    `topic` is its content topic; the other attributes are those of `WakuMessage`.
     """
     hashed = sha256(pubsub_topic.encode())
     hashed.update(payload)

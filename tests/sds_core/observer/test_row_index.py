@@ -19,17 +19,17 @@ def test_every_key_is_found_at_its_row_and_no_other_key_is(count: int) -> None:
     keys = np.arange(count, dtype=np.int64) * 7_919 - 10_000
     index = RowIndex(keys)
     for row in (*range(count), *reversed(range(count))):
-        assert index.get(int(keys[row])) == row
-        assert index.get(int(keys[row]) + 1) is None
-    assert index.get(-(2**63)) is None
+        assert index.find(int(keys[row])) == row
+        assert index.find(int(keys[row]) + 1) == -1
+    assert index.find(-(2**63)) == -1
 
 
 def test_single_searches_find_old_keys() -> None:
     """Each in an index that has not been searched before."""
     keys = np.arange(5_000, dtype=np.int64) * -3
     for row in (0, 1, 2_500, 4_743, 4_744, 4_999):
-        assert RowIndex(keys).get(-3 * row) == row
-        assert RowIndex(keys).get(-3 * row - 1) is None
+        assert RowIndex(keys).find(-3 * row) == row
+        assert RowIndex(keys).find(-3 * row - 1) == -1
 
 
 @pytest.mark.parametrize("step", [1, -1, 3, 64, 4_096, 1 << 32, 1 << 52])
@@ -44,7 +44,7 @@ def test_keys_of_equal_distance_are_spread(step: int) -> None:
     spec.loader.exec_module(module)
     for first in (0, 1_000_003):
         index = module.RowIndex(np.arange(2_000, dtype=np.int64) * step + first)
-        assert index.get(first) == 0
+        assert index.find(first) == 0
         runs = (
             len(list(run))
             for used, run in groupby(map(bool, vars(index)["_slots"]))
