@@ -25,11 +25,7 @@ class NoHistory(LookupError):
 
 
 class DamagedHistory(ValueError):
-    """A file of the history cannot be read.
-
-    Attributes:
-        path: The file.
-    """
+    """A file of the history cannot be read."""
 
     def __init__(self, path: Path, cause: Exception) -> None:
         self.path = path

@@ -77,11 +77,8 @@ class ParquetHistory:
         """Merge the files of each day that is due; of each key keep the latest row.
 
         The latest row is that with the highest `told`. A day is due if it has more
-        files than the limit, or at least two files and no new one for an hour. A crash
-        at any moment loses no row.
-
-        Args:
-            now_ms: Wall time, Unix ms.
+        files than the limit, or at least two files and, by the wall time `now_ms`, no
+        new one for an hour. A crash at any moment loses no row.
 
         Raises:
             DamagedHistory: A file cannot be read. Its day stays unchanged; the other

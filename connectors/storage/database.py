@@ -44,7 +44,6 @@ class Format(NamedTuple):
 
     Attributes:
         application_id: Four characters that mark the kind, in the file's head.
-        version: Version of the schema.
         tables: SQL that makes the tables.
     """
 
@@ -60,7 +59,6 @@ class SqliteFile:
 
     Args:
         path: The file; it is created if it is missing.
-        form: Its kind.
         survives_power_loss: Whether to wait for the disk at each change. If False, a
             power failure may lose the last changes, but the end of the process loses
             none.

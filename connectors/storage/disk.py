@@ -40,10 +40,8 @@ _LEAST_FREE_BYTES = 256 * 1024
 def locked(path: Path, *, waits: bool = False) -> Iterator[None]:
     """Hold a lock while the block runs; the system releases it if the process ends.
 
-    Args:
-        path: The lock file; it and its directory are created if missing, for this user
-            alone.
-        waits: Whether to wait for another process that holds the lock.
+    The lock file and its directory are created if missing, for this user alone.
+    `waits` is whether to wait for another process that holds the lock.
 
     Raises:
         BlockingIOError: Another process holds the lock.
@@ -147,11 +145,8 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
 def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
     """Yield a file that replaces another, durably, when the block ends.
 
-    Until then, and if the block fails, a file that was there stays as it was.
-
-    Args:
-        path: The place.
-        unfinished: Where the file is until then, on the same disk.
+    Until then, and if the block fails, the other file stays unchanged, and the new one
+    is at `unfinished`, on the same disk.
 
     Raises:
         OSError: The file cannot be written; nothing is left beside it.
@@ -175,11 +170,8 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
 class NewFiles:
     """Syncs the files that a program without own syncs has added to a directory.
 
-    That program writes each file beside its place, and renames it.
-
-    Args:
-        directory: The directory. Files older than two minutes count as durable.
-        names: Names of the files that the program writes.
+    That program writes each file, with one of the names, beside its place, and renames
+    it. Files older than two minutes count as durable.
     """
 
     def __init__(self, directory: Path, names: Collection[str]) -> None:

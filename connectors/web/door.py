@@ -71,12 +71,7 @@ class TooManyLogins(Exception):
 
 
 class Passwords:
-    """Verifies passwords; called in one event loop.
-
-    Args:
-        failure_s: Time after a wrong password in which its address can try no other,
-            in seconds.
-    """
+    """Verifies passwords; called in one event loop."""
 
     def __init__(self, failure_s: float = _FAILURE_S) -> None:
         self._failure_s = failure_s
@@ -91,11 +86,7 @@ class Passwords:
     ) -> bool:
         """Return whether a password is that of a user.
 
-        Args:
-            users: bcrypt hash by user, at least one.
-            user: Claimed user.
-            password: Password as it was sent.
-            address: Address of the client.
+        `users` has at least one bcrypt hash by user; `address` is that of the client.
 
         Raises:
             TooManyLogins: Verifying it now would cost too much.

@@ -61,12 +61,10 @@ class IncidentWords:
     Attributes:
         summary: Who lacks the message, or who sent it.
         trace_href: The trace of the message; empty if its protocol has none.
-        runbook: Name of the runbook; empty without one.
         runbook_href: Address of the runbook, with the view.
         stands: Whether the incident has not ended, and may still end.
         standing: The same in words, with the time of the end.
         channel_href: The view's page; empty if the view has ended.
-        message_id: Id of the message, unchanged.
         lacked_by: The participants that have lacked the message longest, each with the
             time since when.
         others_lack: Number of further participants that lack it.

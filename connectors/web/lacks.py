@@ -101,12 +101,9 @@ def group_words(
 ) -> Lacks:
     """Group standing incidents by who lacks what.
 
-    Args:
-        snapshot: Has the display names of views, and the clock.
-        kind: Kind of the views.
-        found: Incidents that have not ended, found last first, at most one more than
-            `READ_INCIDENTS`.
-        participant: Id or key of the only participant of interest; empty for all.
+    `found` are incidents that have not ended, found last first, at most one more than
+    `READ_INCIDENTS`. `participant` is the id or key of the only participant of
+    interest; empty for all.
     """
     views = snapshot.views[kind.prefix].totals
     standing = standing_of(found, partial(follows, snapshot, kind=kind))

@@ -44,7 +44,6 @@ class Operation(Route):
         form: Dataclass of the query parameters.
         label: Name of `id` among the query parameters and in the answer.
         answers: Types of the answer's body, which has one of them.
-        media_type: Type of the body.
         refusals: Errors beside those that all operations have.
         is_open: Whether it never needs a login.
     """
@@ -80,13 +79,9 @@ def json_operation(
 ) -> Operation:
     """Return the operation that answers with the result of a function, as JSON.
 
-    Args:
-        path: Its path.
-        call: Returns the answer. Starlette runs it in its thread pool, so it may go
-            through all views and read files.
-        refusals: Errors that it raises, beside those of all operations.
-        label: See `Operation`.
-        answers: Types of the answer; by default the function's return type.
+    Starlette runs `call` in its thread pool, so it may go through all views and read
+    files. The answer has the function's return type, unless `answers` are given. For
+    the others see `Operation`.
     """
     types = get_type_hints(call, include_extras=True)
     form = types["query"]
@@ -119,11 +114,8 @@ def of_views(
 ) -> list[Operation]:
     """Return the operations about views of the kind at the root, and of any kind.
 
-    Args:
-        name: Last part of their paths.
-        call: See `json_operation`.
-        refusals: See `json_operation`.
-        answer_of: Returns the type of the answer about views of a kind, if it differs.
+    `name` is the last part of their paths. `answer_of` returns the type of the answer
+    about views of a kind, if it depends on the kind.
     """
     of_any = () if answer_of is None else [answer_of(kind) for kind in KINDS]
     at_root = of_any and [of_any[KINDS.index(ROOT_KIND)]]

@@ -129,7 +129,6 @@ class Parameter(NamedTuple):
     Attributes:
         name: Its name in an address.
         field: Field of the dataclass that has it.
-        type: Type of its values.
         default: Value without it; `dataclasses.MISSING` if it must be given.
     """
 
@@ -182,11 +181,7 @@ def read_query(
 ) -> Query:
     """Return what the parameters of a request select.
 
-    Args:
-        form: A dataclass.
-        given: Names and values.
-        label: See `parameters_of`.
-        strict: Whether parameters that the dataclass does not have are refused.
+    `strict` refuses parameters that the dataclass does not have.
     """
     known = {one.name: one for one in parameters_of(cast(type, form), label)}
     for name in given:

@@ -29,11 +29,9 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").disable("i
 def runbook_html(text: str, settings: ObserverSettings, channel: str = "") -> Markup:
     """Render a runbook; raw HTML in it is escaped.
 
-    Args:
-        text: Content of the file.
-        settings: Source of the durations that the runbook names.
-        channel: Id that replaces the example in commands, queries and links, quoted for
-            each. If it is empty or needs a key, the example stays.
+    The settings give the durations that the runbook names. The channel's id replaces
+    the example in commands, queries and links, quoted for each. If it is empty or needs
+    a key, the example stays.
     """
     tokens = _MARKDOWN.parse(
         DURATION.sub(

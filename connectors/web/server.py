@@ -37,14 +37,7 @@ _REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, no
 class WebServer:
     """Serves an application over HTTP until it is stopped; a context manager.
 
-    A server that was stopped can be started again.
-
-    Args:
-        app: Application to serve.
-        host: Address or name to listen on.
-        port: Port to listen on, 0 for any free one.
-        access: Who may read it.
-        limits: What clients may take from the server.
+    A server that was stopped can be started again. Port 0 selects any free port.
     """
 
     def __init__(

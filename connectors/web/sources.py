@@ -69,14 +69,11 @@ class StoredViews(Protocol):
 
 
 class TraceQuestion(NamedTuple):
-    """The message to trace.
+    """The message to trace, in a view of the kind with a prefix.
 
     Attributes:
-        prefix: Prefix of the kind of view.
-        channel: Name of its view.
         message_id: Its id, or the Waku hash of a copy.
         since_ms: About when it appeared, Unix ms; None for the last 24 hours.
-        settings: Settings of the model.
     """
 
     prefix: str

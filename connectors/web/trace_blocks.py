@@ -38,9 +38,7 @@ def summary_of(trace: Trace) -> str:
 def blocks_of(trace: Trace, anchor: str) -> list[Block]:
     """Return picture and tables of a trace.
 
-    Args:
-        trace: The trace.
-        anchor: Prefix of the ids of rows, unlike that of other traces of the page.
+    `anchor` begins the ids of rows, unlike that of other traces of the page.
     """
     steps = trace.evidence.steps
     after = [relative_time(step.at_ms - trace.begin_ms) for step in steps]

@@ -125,9 +125,7 @@ class Row:
     """One view in words.
 
     Attributes:
-        key: Identifies it within the page.
         id: The view's own name, shortened, if it has a display name; else empty.
-        href: Address of the view's page, relative to the root of the site.
         since: Begin of a verdict that is a trouble; empty if it is none.
         figures: Figures of the columns; None if they are unknown.
         counted_since: Begin of the figures if it is not that of the page; else empty.
