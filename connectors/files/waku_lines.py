@@ -122,7 +122,6 @@ def _refuse_undecodable(undecodable: Undecodables) -> None:
 def _record(
     message: WakuMessage, pubsub_topic: str | None, message_hash: str | None
 ) -> RawRecord:
-    """Return the record that a tap would have written (docs/records.md)."""
     if message.timestamp_ns <= 0:
         detail = (
             f"a Waku message has timestamp {message.timestamp_ns}: a record needs "

@@ -344,6 +344,5 @@ def tables_of(kind: AnyKind) -> KindTables:
 
 
 CHANNEL_TABLES = tables_of(ROOT_KIND)
-"""The tables of the views at the root; see `Kind.at_root`."""
 
 INCIDENTS, CHANNEL_MINUTES, CHANNEL_VERDICTS = TABLES = CHANNEL_TABLES[1:]

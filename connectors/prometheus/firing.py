@@ -18,10 +18,8 @@ POLL_S = 15.0
 _TIMEOUT_S = 5.0
 
 _OURS = ("Sds", "Mvds")
-"""First letters of the names of our alerts."""
 
 SEVERITIES = ("critical", "warning", "info")
-"""The gravest first."""
 
 
 class FiringAlert(NamedTuple):

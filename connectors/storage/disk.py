@@ -30,7 +30,6 @@ _WRITTEN_AFTER_NS = 120 * 1_000_000_000
 """Age after which the kernel has written data to the disk; usually 30 s."""
 
 _SYNCED_AT_ONCE = 8
-"""Number of files that are synced at the same time, which the disk combines."""
 
 _LEAST_FREE_BYTES = 256 * 1024
 """With less space, SQLite cannot make the file that its readers share."""

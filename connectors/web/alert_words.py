@@ -15,10 +15,8 @@ from sds_core.observer.excused import ExcusedFindings
 from sds_core.observer.snapshot import Snapshot, Views
 
 LISTED_HELD = 5
-"""Alerts in a banner; the page of runbooks has all."""
 
 LISTED_ALERTS = 5
-"""Alerts in the head of each page; the page of runbooks has all."""
 
 _LISTED_VIEWS = 3
 

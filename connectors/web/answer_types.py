@@ -331,4 +331,3 @@ _TYPES: Mapping[Unit, Any] = {
 """Types in reports, which have no floats."""
 
 VIEW_TYPES = {kind.prefix: _view_type(kind) for kind in KINDS}
-"""Types of the objects of views, by the prefix of their kind."""

@@ -331,10 +331,7 @@ def _causes(
 
 
 def _times(query: VerdictsQuery, known_ms: int) -> tuple[int, int]:
-    """Return the requested begin and end, Unix ms, rounded to the minutes around them.
-
-    The minutes after `known_ms`, Unix ms, are unknown.
-    """
+    """Return begin and end, Unix ms, as whole minutes that are known."""
     until_ms = known_ms
     if query.end is not None:
         until_ms = min(-(-query.end // MINUTE_MS) * MINUTE_MS, known_ms)

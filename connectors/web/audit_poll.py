@@ -15,7 +15,6 @@ from sds_core.observer.snapshot import NO_AUDIT, MirrorAudit
 _log = logging.getLogger("sds-monitor")
 
 POLL_S = 15.0
-"""Time between two questions, seconds."""
 
 _TIMEOUT_S = 5.0
 

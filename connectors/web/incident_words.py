@@ -24,7 +24,6 @@ from sds_core.observer.protocols import PROTOCOLS
 from sds_core.observer.snapshot import Snapshot
 
 LISTED_PARTICIPANTS = 20
-"""Maximum number of participants that a page lists for a message."""
 
 _TRACED = {one.kind.prefix for one in PROTOCOLS if one.tracing is not None}
 

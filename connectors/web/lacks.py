@@ -26,7 +26,6 @@ READ_INCIDENTS = 1_000
 """Maximum number of standing incidents that are grouped: those found last."""
 
 LISTED_LACKS = 20
-"""Maximum number of groups on a page."""
 
 
 @dataclass(frozen=True, slots=True)

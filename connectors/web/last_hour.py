@@ -21,11 +21,9 @@ from sds_core.observer.growth import GrowthSince, Recorded
 from sds_core.observer.view_totals import ViewTotals
 
 STEP_MS = 300_000
-"""Length of the steps of a trend."""
 
 _HOUR_MS = 3_600_000
 _STEP, _HEIGHT = 5, 16
-"""Width of a step, and height of a trend, in its picture."""
 
 
 class Lately(NamedTuple):
@@ -43,7 +41,7 @@ class Lately(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A view's growth in each step of the hour: as bars, and in words."""
+    """A view's growth in each step of the hour, as bars and in words."""
 
     picture: Markup
     text: str

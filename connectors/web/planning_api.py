@@ -57,8 +57,6 @@ class ViewHours(TypedDict):
 
 
 class _HourPlace(NamedTuple):
-    """The place of an hour in the list: its last minute, Unix ms."""
-
     minute: int
 
 

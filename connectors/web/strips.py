@@ -32,7 +32,6 @@ _STEPS_MS = (60_000, 300_000, 900_000)
 bars are enough."""
 
 _WIDTH, _HEIGHT = 10, 16
-"""Width of a bar, and height of a strip, in its picture."""
 
 _PIECES = {
     Verdict.FAILING.value: ((0, 16),),

@@ -21,7 +21,6 @@ _MINUTE_MS = 60_000
 _HOUR_MS = 60 * _MINUTE_MS
 
 Hours = Literal[1, 3, 6, 24]
-"""Hours that a trend can cover."""
 
 HOURS: Mapping[Hours, int] = MappingProxyType(
     {1: _MINUTE_MS, 3: 3 * _MINUTE_MS, 6: 5 * _MINUTE_MS, 24: 15 * _MINUTE_MS}
@@ -29,7 +28,6 @@ HOURS: Mapping[Hours, int] = MappingProxyType(
 """The length of the intervals of such a trend, milliseconds."""
 
 DEFAULT_HOURS: Hours = 3
-"""Hours that a trend covers by default."""
 
 FindMinutes = Callable[[str, int, int, Collection[str]], Sequence[Row]]
 

@@ -48,7 +48,6 @@ noticeable delay. It is also the default label limit."""
 _TROUBLE, _NAME = "trouble", "name"
 
 _HOUR, _ALL = "hour", "all"
-"""Values of the parameter `window`: the last hour, or since the first record."""
 
 _TROUBLED = (Verdict.FAILING, Verdict.BLIND, Verdict.DEGRADED)
 
@@ -152,10 +151,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     """Return the page of all views of a kind."""
 
     def page(request: Request) -> Response:
-        """Query parameters: `sort`, see `Order`; `find`, part of a name or id.
-
-        `window=all` selects figures since the first record, instead of the last hour.
-        """
+        """Query parameters: `sort`, see `Order`; `find`, part of a name; `window`."""
         given = request.query_params
         snapshot = sources.current()
         views = views_of(request, snapshot)

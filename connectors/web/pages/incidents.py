@@ -26,29 +26,18 @@ from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQ
 from sds_core.observer.snapshot import Snapshot, Views
 
 LISTED_INCIDENTS = 50
-"""Incidents on a page of the list."""
 
 _POLL_S = 10
 """Longer than on other pages, because an answer may read a month of history."""
 
 
 class _Place(NamedTuple):
-    """The place of an incident on the pages, which list unresolved incidents first."""
-
     resolved: bool
     incident: ListedIncident
 
 
 @dataclass(frozen=True, slots=True)
 class _List:
-    """One page of the list.
-
-    Attributes:
-        lacks: Groups of all incidents that stand; None on later pages.
-        next: The parameter `after` of the next page; empty on the last page.
-        problem: Why incidents cannot be listed; empty if they can.
-    """
-
     lacks: Lacks | None = None
     incidents: Sequence[IncidentWords] = ()
     next: str = ""
@@ -59,10 +48,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
     """Return the list of incidents of the views of a kind."""
 
     def page(request: Request) -> Response:
-        """Query parameters: as in the API, without `limit`; empty ones are ignored.
-
-        And `participant`, an id or its key, for messages that it lacks.
-        """
+        """Query parameters: as in the API without `limit`; also `participant`, id or key."""
         given = {name: text for name, text in request.query_params.items() if text}
         snapshot = sources.current()
         views = views_of(request, snapshot)

@@ -38,7 +38,6 @@ _HEADERS = {
 }
 
 POLL_S = 2
-"""Time between two updates of an open page, in seconds."""
 
 
 def page_environment() -> Environment:

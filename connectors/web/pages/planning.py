@@ -21,7 +21,6 @@ from sds_core.observer.kinds import AnyKind
 from sds_core.planning.plan import Plan
 
 LISTED = 100
-"""Rows of each table."""
 
 _POLL_S = 60
 """Forecasts change once an hour."""

@@ -58,7 +58,6 @@ class Tap:
 
 
 _WRONG_CLOCK, _INCOMPLETE = "Wrong clock", "Incomplete"
-"""Badges of taps that may have shown all records."""
 
 _RANK = (Verdict.BLIND, Verdict.DEGRADED, Verdict.OK)
 

@@ -43,7 +43,6 @@ from sds_core.observer.kinds import AnyKind
 from sds_core.observer.snapshot import Snapshot, Views
 
 LISTED_INCIDENTS = 5
-"""Maximum number of single incidents of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
