@@ -48,7 +48,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
     """Return the list of incidents of the views of a kind."""
 
     def page(request: Request) -> Response:
-        """Query parameters: as in the API without `limit`; also `participant`, id or key."""
+        """Query parameters: as in the API without `limit`; also `participant`."""
         given = {name: text for name, text in request.query_params.items() if text}
         snapshot = sources.current()
         views = views_of(request, snapshot)
