@@ -17,13 +17,13 @@ from sds_core.text import did_you_mean, shown
 _LIST = "channel"
 
 _MAX_NAME_LENGTH = 200
-"""Maximum length of a name in characters, because names are metric labels."""
+"""Names are metric labels."""
 
 _Ratio = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 
 class BadChannelTable(ValueError):
-    """The file is not a valid channel table; the message says where, and what to do."""
+    """The file is no valid channel table; the message gives place and remedy."""
 
     def __init__(self, file: Path, problem: str) -> None:
         super().__init__(f"{file}: {problem}")
@@ -130,5 +130,4 @@ def _channel_entry(entry: _Entry) -> ChannelEntry:
 
 
 def _is_printable_name(name: str) -> bool:
-    """Whether a name is printable in one line, not blank and not too long."""
     return name.isprintable() and bool(name.strip()) and len(name) <= _MAX_NAME_LENGTH

@@ -21,7 +21,6 @@ class Survey:
     """Summary of a file of records.
 
     Attributes:
-        records: Number of records.
         partitions: Highest partition of a record plus 1; 0 without records.
         first_ms, last_ms: Least and greatest record time, Unix ms; 0 without records.
     """
@@ -102,7 +101,6 @@ def import_file(
 
 
 def _check_times(path: Path, survey: Survey, speed: float, now_ms: int) -> None:
-    """Refuse records that the broker would refuse in the middle of the import."""
     ahead_ms = -_shift_ms(survey, speed, now_ms)
     if ahead_ms > _MAX_AHEAD_MS:
         detail = (
@@ -115,11 +113,8 @@ def _check_times(path: Path, survey: Survey, speed: float, now_ms: int) -> None:
 
 
 def _shift_ms(survey: Survey, speed: float, now_ms: int) -> int:
-    """Return how far to move all times, ms, so that none is later than its writing.
-
-    The last record is then stamped when it is written; if the import runs slower than
-    real time (`speed` between 0 and 1), the first record is.
-    """
+    # No time may be later than its writing. The last record is stamped when it is
+    # written; if the import runs slower than real time, the first one is.
     recorded_ms = survey.last_ms - survey.first_ms
     import_ms = round(recorded_ms / speed) if speed else 0
     return now_ms - max(0, recorded_ms - import_ms) - survey.first_ms

@@ -16,18 +16,18 @@ from connectors.storage.disk import replacing
 from sds_core.observer.record import RawRecord
 
 _MAX_LINE_BYTES = 80 * 1024 * 1024
-"""Holds the largest record of a topic, 32 MiB, in hexadecimal digits, and more."""
+"""More than the largest record of a topic, 32 MiB, in hexadecimal digits."""
 
 _XZ_PRESET = 3
 _GZ_LEVEL = 6
-"""Compression levels. For frames with filters they are over ten times as fast as the
-defaults, and files are nearly as small: consecutive filters differ in a few bits."""
+"""For frames with filters, these levels are over ten times as fast as the defaults, and
+files are nearly as small: consecutive filters differ in a few bits."""
 
 _BROKEN_FILE = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
 class UnreadableFile(ValueError):
-    """A file of records cannot be read; line 0 is no particular line."""
+    """A file of records cannot be read; line 0 means no particular line."""
 
     def __init__(self, path: Path, line: int, detail: str) -> None:
         where = f"{path}, line {line}" if line else f"{path}"
@@ -35,9 +35,9 @@ class UnreadableFile(ValueError):
 
 
 def read_records(path: Path) -> Iterator[RawRecord]:
-    """Read a file's records in file order; `.xz` and `.gz` are unpacked.
+    """Read a file's records in file order; `.xz` and `.gz` are decompressed.
 
-    Holds at most one line in memory.
+    At most one line is in memory.
 
     Raises:
         UnreadableFile: A line holds no record or cannot be read; records of the lines

@@ -1,8 +1,7 @@
 """Kafka records as lines of JSON, one record per line (docs/files.md).
 
-The way to a file and back changes no byte. Keys, and names and values of headers, are
-written as text, so that a person can read them, or as ``{"hex": "…"}`` if they are not
-UTF-8.
+Reading a written line changes no byte. Keys, and names and values of headers, are
+written as text or, if they are not UTF-8, as ``{"hex": "…"}``.
 """
 
 from __future__ import annotations
@@ -16,9 +15,7 @@ from sds_core.observer.record import RawRecord, header_name, header_name_bytes
 from sds_core.text import printable, shorten
 
 NO_OFFSET = -1
-"""Offset of a record whose line gives none."""
-
-
+"""Offset of a record whose line gives none, as those of recordings."""
 _LONGEST_REASON = 160
 
 
@@ -34,8 +31,6 @@ _Bytes = str | _Hex | None
 
 
 class _Line(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One line of a file; recordings have no `offset`."""
-
     partition: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
     offset: Annotated[int, msgspec.Meta(ge=NO_OFFSET, le=2**63 - 1)] = NO_OFFSET
     timestamp_ms: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]

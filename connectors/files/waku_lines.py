@@ -1,4 +1,4 @@
-"""Turns JSON of a Waku node's REST API into records (docs/files.md).
+"""Converts JSON of a Waku node's REST API to records (docs/files.md).
 
 Accepts one message of relay or filter, one message of the store, a whole answer of the
 store, and a page (JSON array) of relay or filter.
@@ -40,11 +40,6 @@ class NotWaku(ValueError):
 
 
 class _Shape(msgspec.Struct, rename="camel"):
-    """The fields that decide which form a JSON object has.
-
-    It also holds the hash and topic, which a relay message itself does not have.
-    """
-
     payload: msgspec.Raw = _ABSENT
     message: msgspec.Raw = _ABSENT
     messages: msgspec.Raw = _ABSENT
@@ -58,8 +53,8 @@ _SHAPE = msgspec.json.Decoder(_Shape)
 def read_waku(text: bytes) -> Iterator[RawRecord]:
     """Read the Waku messages of a JSON text, in its order, as records.
 
-    A record's key is the channel inside the frame, or None if the payload is no frame.
-    Its time is the sender's. Its partition is 0, because Waku has no partitions.
+    A record's key is the channel inside the frame; None if the payload is no frame. Its
+    time is the sender's. Its partition is 0, because Waku has no partitions.
 
     Raises:
         NotWaku: The text holds no Waku message, or one of them cannot be used.
@@ -127,7 +122,6 @@ def _refuse_undecodable(undecodable: Undecodables) -> None:
 def _record(
     message: WakuMessage, pubsub_topic: str | None, message_hash: str | None
 ) -> RawRecord:
-    """Return the record that a tap would have written (docs/records.md)."""
     if message.timestamp_ns <= 0:
         detail = (
             f"a Waku message has timestamp {message.timestamp_ns}: a record needs "

@@ -10,8 +10,7 @@ class NoHistory(LookupError):
 
     Attributes:
         path: The directory.
-        other: A directory with a history that may be the right one; None if none
-            exists.
+        other: Another directory that has a history; None if none exists.
     """
 
     def __init__(self, path: Path, other: Path | None = None) -> None:
@@ -26,11 +25,7 @@ class NoHistory(LookupError):
 
 
 class DamagedHistory(ValueError):
-    """A file of the history cannot be read.
-
-    Attributes:
-        path: The file.
-    """
+    """A file of the history cannot be read."""
 
     def __init__(self, path: Path, cause: Exception) -> None:
         self.path = path

@@ -1,8 +1,8 @@
 """Writes the history as Parquet files, partitioned by day (docs/history.md).
 
 One process writes. Others may read at any time: a file appears complete and is never
-changed. While a day is compacted, a reader may find rows twice; rows with equal key and
-equal ``told`` are equal.
+changed. While a day is compacted, a reader may find a row twice: with equal key and
+equal ``told``.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ from connectors.history.schema import TABLES, HistoryTable, Row
 from connectors.storage.disk import make_directory, replacing
 
 FILE_LIMIT = 48
-"""Default for `ParquetHistory`: files of one day and table before it is compacted."""
 QUIET_MS = 3_600_000
-"""A day is considered complete if it got no new file for this time."""
 _GROUP_ROWS = 16_384
 _FORMAT = ds.ParquetFileFormat(
     default_fragment_scan_options=ds.ParquetFragmentScanOptions(
@@ -61,8 +59,7 @@ class ParquetHistory:
     def write(self, table: HistoryTable, rows: Sequence[Row]) -> None:
         """Add rows, one file per day; all are durable when this returns.
 
-        After a crash or an error some days may have their rows and others not: write
-        all rows again.
+        After a crash or an error some days may lack their rows: write all rows again.
 
         Raises:
             OSError: A file cannot be written.
@@ -80,11 +77,8 @@ class ParquetHistory:
         """Merge the files of each day that is due; of each key keep the latest row.
 
         The latest row is that with the highest `told`. A day is due if it has more
-        files than the limit, or at least two files and no new one for an hour. A crash
-        at any moment loses no row.
-
-        Args:
-            now_ms: Wall time, Unix ms.
+        files than the limit, or at least two files and, by the wall time `now_ms`, no
+        new one for an hour. A crash at any moment loses no row.
 
         Raises:
             DamagedHistory: A file cannot be read. Its day stays unchanged; the other
@@ -125,7 +119,7 @@ class ParquetHistory:
         return len(found) > self._file_limit or quiet_ms > QUIET_MS
 
     def _remove_leftovers(self, table: HistoryTable) -> None:
-        """Remove half expired days and unfinished files that a crash left."""
+        # A crash left them.
         directory = self._directory / table.name
         for expired in directory.glob(".day=*"):
             shutil.rmtree(expired)
@@ -144,11 +138,7 @@ def dataset_of(table: HistoryTable, paths: Iterable[Path]) -> ds.Dataset:
 
 
 def check(paths: Iterable[Path]) -> None:
-    """Check that files can be read.
-
-    Raises:
-        DamagedHistory: One of them cannot be read.
-    """
+    """Raise `DamagedHistory` if a file cannot be read."""
     for path in paths:
         try:
             pq.read_table(path, page_checksum_verification=True, partitioning=None)
@@ -194,7 +184,6 @@ def _filtered(dataset: ds.Dataset, mask: np.ndarray) -> Iterator[pa.RecordBatch]
 
 
 def _in_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield row groups of about `_GROUP_ROWS` rows, so that memory stays small."""
     group: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
@@ -209,7 +198,6 @@ def _in_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 @contextmanager
 def _new_file(directory: Path, table: HistoryTable) -> Iterator[pq.ParquetWriter]:
-    """Open a new file; it appears, complete and durable, when the block ends."""
     found = files(directory)
     # A number is used only once per day: a reader with an old list finds a file
     # unchanged or not at all.

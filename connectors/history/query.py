@@ -1,12 +1,13 @@
-"""Queries a history in Parquet files with DuckDB.
+"""Queries a history in Parquet files with DuckDB, while the writer may write.
 
-The writer may write at the same time. DuckDB may not open files by itself: it gets a
-dataset of the files that we list. Untrusted text is passed only as query parameters.
+DuckDB may not open files by itself: it gets a dataset of the files that we list.
+Untrusted text is passed only as query parameters.
 
 Functions take the directory of a history and the tables of a kind of view. A channel is
 its id, or the name of a view or group of another kind. A range of time [since_ms,
-until_ms) is in Unix ms. All raise `NoHistory` if the directory holds no history, and
-`DamagedHistory` if a file cannot be read.
+until_ms) is in Unix ms. `config` has settings of DuckDB, such as `SPARING`. All raise
+`NoHistory` if the directory has no history, and `DamagedHistory` if a file cannot be
+read.
 """
 
 from __future__ import annotations
@@ -48,7 +49,6 @@ SPARING: _Config = {"threads": 1, "memory_limit": "512MB"}
 """Settings of DuckDB for a query beside a job, which needs cores and memory."""
 
 # A parameter that is NULL sets no condition.
-# Names of tables and of the field with a view's name are those of a protocol.
 _FIND = """
 WITH latest AS (
     SELECT * FROM {table}
@@ -93,7 +93,7 @@ QUALIFY row_number() OVER (PARTITION BY minute ORDER BY told DESC) = 1
 ORDER BY minute
 """
 
-# DuckDB leaves null out of both aggregates: fields are younger than old rows.
+# Both aggregates ignore null: fields are younger than old rows.
 _ROWS_BY_HOUR = """
 SELECT {fields}
 FROM {table}
@@ -131,7 +131,7 @@ def incident_rows(
 
 
 def channels(directory: Path, tables: KindTables = CHANNEL_TABLES) -> list[str]:
-    """Return the channels of which the history has a row, sorted."""
+    """Return the channels of the history, sorted."""
     found: set[str] = set()
     label = tables.label
     for table in (tables.incidents, tables.minutes):
@@ -172,7 +172,6 @@ def hourly_rows(
 
     Its ``minute`` is the last one of the hour that has a row. A row has the last value
     of each counter in its hour, and the greatest of each gauge. `channels` None: all.
-    `config` has settings of DuckDB, such as `SPARING`.
     """
     table = _narrowed(tables.minutes, [*counters, *gauges])
     greatest = {"minute", "told", *gauges}
@@ -202,10 +201,7 @@ def newest_minute_ms(
     tables: KindTables = CHANNEL_TABLES,
     config: _Config = _SETTINGS,
 ) -> int | None:
-    """Return the newest minute that has a row up to a time; None without any.
-
-    `config` has settings of DuckDB, such as `SPARING`.
-    """
+    """Return the newest minute that has a row up to a time; None without any."""
     table = tables.minutes
     only = replace(table, schema=pa.schema([table.schema.field("minute")]))
     sql = _sql(_NEWEST, table, tables)
@@ -220,7 +216,7 @@ def channel_verdicts(
     until_ms: int,
     tables: KindTables = CHANNEL_TABLES,
 ) -> list[Row]:
-    """Return a channel's rows of shown verdicts in a range, by minute, in order."""
+    """Return a channel's rows of shown verdicts in a range, in order."""
     return _by_minute(directory, tables.verdicts, channel, since_ms, until_ms, tables)
 
 
@@ -242,8 +238,6 @@ def _by_minute(
 
 
 def _days_between(since_ms: int, until_ms: int) -> Callable[[_Days], _Days]:
-    """Return a function that selects the days of a range, Unix ms."""
-
     def select(listed: _Days) -> _Days:
         spans = {day: span_of(day) for day in listed}
         return {
@@ -256,12 +250,11 @@ def _days_between(since_ms: int, until_ms: int) -> Callable[[_Days], _Days]:
 
 
 def _sql(template: str, table: HistoryTable, tables: KindTables) -> str:
-    """Return SQL for a table; its names are ours, and are quoted as any word may be."""
+    # Names are ours; they are quoted because a word of SQL may be one.
     return template.format(table=f'"{table.name}"', label=f'"{tables.label}"')
 
 
 def _narrowed(table: HistoryTable, fields: Collection[str]) -> HistoryTable:
-    """Return the table with a schema of key, `told` and the given fields."""
     wanted = {*table.key, "told", *fields}
     schema = pa.schema([field for field in table.schema if field.name in wanted])
     return replace(table, schema=schema)
@@ -306,11 +299,8 @@ def _all(listed: _Days) -> list[Path]:
 
 
 def _relevant(listed: _Days, since_ms: int | None) -> _Days:
-    """Drop the oldest days as long as they end by `since_ms` and have no open incident.
-
-    All later days stay: a later row of an incident is in the same day or, if it was
-    found again, in a later day.
-    """
+    # A later row of an incident is in the same day or, if it was found again, in a
+    # later day.
     if since_ms is None:
         return listed
     return dict(
@@ -322,7 +312,6 @@ def _relevant(listed: _Days, since_ms: int | None) -> _Days:
 
 
 def _has_open(paths: Sequence[Path]) -> bool:
-    """Whether the files' metadata count an open incident (`ended` is null)."""
     return any(_has_null(pq.read_metadata(path), "ended") for path in paths)
 
 

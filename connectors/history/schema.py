@@ -1,9 +1,9 @@
 """The three tables that the history has of each kind of view, and their rows.
 
-A row is a dictionary of JSON values, with times in Unix ms. It is written to Kafka
-unchanged, and to Parquet with the types of the table's schema. Every row has ``told``,
-its sequence number in the outbox. If several rows have the same key, the one with the
-greatest ``told`` is valid.
+A row is a dictionary of JSON values, with times in Unix ms. Kafka gets it unchanged,
+and Parquet with the types of the table's schema. Every row has ``told``, its sequence
+number in the outbox. If several rows have the same key, the one with the greatest
+``told`` is valid.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ class HistoryTable:
     """One table of the history.
 
     Attributes:
-        name: Name of the table.
         schema: Fields of the table; the metadata of each has a ``description``.
         key: Names of the fields that identify the subject of a row.
         time: Name of the field by whose day, in UTC, the table is partitioned.
@@ -47,13 +46,13 @@ class HistoryTable:
     time: str
 
     def arrow(self, rows: Sequence[Row]) -> pa.Table:
-        """Converts rows to the types of the schema."""
+        """Convert rows to the types of the schema."""
         maps = [f.name for f in self.schema if pa.types.is_map(f.type)]
         typed = [row | {name: list(row[name].items()) for name in maps} for row in rows]
         return pa.Table.from_pylist(typed, schema=self.schema)
 
     def rows(self, table: pa.Table) -> list[Row]:
-        """Converts back a table that has the fields of the schema."""
+        """Convert back a table that has the fields of the schema."""
         # DuckDB returns times in microseconds.
         plain = table.cast(self.schema).cast(_with_unix_ms(self.schema))
         rows: list[Row] = plain.to_pylist(maps_as_pydicts="strict")
@@ -80,7 +79,7 @@ class NumberedMinute(NamedTuple):
 
 
 class NumberedVerdict(NamedTuple):
-    """What was shown of a view from a minute on, and its number in the outbox."""
+    """The verdict shown of a view from a minute on, and its number in the outbox."""
 
     sequence: int
     channel: str
@@ -121,8 +120,8 @@ def minute_row(
 ) -> Row:
     """Return a minute as a row of the table that `minutes_schema` describes.
 
-    Histograms have their buckets in place of percentiles, because buckets of two
-    minutes can be subtracted.
+    Histograms have buckets in place of percentiles, because buckets of two minutes can
+    be subtracted.
     """
     return {
         table.names.label: numbered.channel,
@@ -144,12 +143,12 @@ def verdict_row(numbered: NumberedVerdict, table: FigureTable[Any]) -> Row:
 
 
 def shown_verdict(row: Mapping[str, Any]) -> ShownVerdict:
-    """Return the values of a row of a table of verdicts."""
+    """Return the verdict that a row describes."""
     return ShownVerdict(row["minute"], row["verdict"], row["reason"])
 
 
 def description(field: pa.Field) -> str:
-    """Return the description of a field of a schema."""
+    """Return the description of a field."""
     return str(field.metadata[b"description"].decode())
 
 
@@ -169,7 +168,6 @@ def _key(name: str, type_: pa.DataType, text: str) -> pa.Field:
 
 
 def _with_unix_ms(schema: pa.Schema) -> pa.Schema:
-    """The schema with times as whole numbers of milliseconds."""
     plain = {_TIME: pa.int64(), _TIMES: pa.map_(pa.string(), pa.int64())}
     return pa.schema([f.with_type(plain.get(f.type, f.type)) for f in schema])
 
@@ -182,7 +180,6 @@ _TOLD = _key(
 
 
 def _incidents_schema(names: Names) -> pa.Schema:
-    """Fields of a table that has a row each time an incident of a view changed."""
     return pa.schema(
         [
             _key(names.label, pa.string(), f"{names.one.capitalize()} id."),
@@ -253,7 +250,7 @@ _TYPES = {
 
 
 def minutes_schema(table: FigureTable[Any]) -> pa.Schema:
-    """Fields of a table that has the figures of each view at the end of each minute."""
+    """Return the fields of a table with the figures at the end of each minute."""
     names = table.names
     return pa.schema(
         [
@@ -273,7 +270,6 @@ def minutes_schema(table: FigureTable[Any]) -> pa.Schema:
 
 
 def _verdicts_schema(names: Names) -> pa.Schema:
-    """Fields of a table that has the verdict shown of each view when it changed."""
     return pa.schema(
         [
             _key(names.label, pa.string(), f"{names.one.capitalize()} id."),
@@ -320,7 +316,7 @@ def tables_of(kind: AnyKind) -> KindTables:
     """Return the tables of a kind.
 
     Raises:
-        ValueError: Its views have no figures, so that nothing of it is in a history.
+        ValueError: Its views have no figures.
     """
     names = kind.names
     label, one = names.label, names.one
@@ -348,6 +344,5 @@ def tables_of(kind: AnyKind) -> KindTables:
 
 
 CHANNEL_TABLES = tables_of(ROOT_KIND)
-"""The tables of the views at the root; see `Kind.at_root`."""
 
 INCIDENTS, CHANNEL_MINUTES, CHANNEL_VERDICTS = TABLES = CHANNEL_TABLES[1:]

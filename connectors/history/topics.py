@@ -26,7 +26,6 @@ from connectors.kafka.settings import (
 from connectors.kafka.topics import ensure_topic
 
 RETENTION_MS = 30 * 86_400_000
-"""Default retention time of topics that are created."""
 _BATCH_BYTES = 1024 * 1024
 
 
@@ -35,7 +34,7 @@ class HistoryTopics:
 
     A record's key is a JSON array of the row's key fields, and its value the row as a
     JSON object. Its timestamp is the time of writing, because the broker deletes by
-    timestamp; event times are in the value. The retention time is for topics that are
+    timestamp; event times are in the value. `retention_ms` is for topics that are
     created.
     """
 

@@ -1,8 +1,8 @@
 """Converts a snapshot to Prometheus metric families.
 
-The collector stores nothing between scrapes: each scrape reads the snapshot once and
-builds new families from the declared metrics. So a series ends when the snapshot no
-longer has it, and all samples of a scrape belong to one moment.
+The collector stores nothing between scrapes: each scrape reads the snapshot once. So a
+series ends when the snapshot no longer has it, and all samples of a scrape belong to
+one moment.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class SnapshotCollector(Collector):
         self._current = current
 
     def describe(self) -> Iterable[Family]:
-        """Returns nothing: the registry must not read a snapshot when registering."""
+        """Return nothing: the registry must not read a snapshot when registering."""
         return ()
 
     def collect(self) -> Iterator[Family]:
-        """Yield all declared families; before priming only some of the job's."""
+        """Yield all declared families; before priming, only some of the job's."""
         snapshot = self._current()
         views = [*snapshot.views.values()]
         overall = snapshot_metrics(one.kind for one in views)
@@ -89,12 +89,7 @@ class SnapshotCollector(Collector):
 
 
 class PlanCollector(Collector):
-    """Exports the newest forecasts through a registry.
-
-    Args:
-        current: Returns the figures; only views with a label are exported.
-        plans: Returns the forecasts.
-    """
+    """Exports the newest forecasts of views with a label through a registry."""
 
     def __init__(
         self, current: Callable[[], Snapshot], plans: Callable[[], Plans]
@@ -102,7 +97,7 @@ class PlanCollector(Collector):
         self._current, self._plans = current, plans
 
     def describe(self) -> Iterable[Family]:
-        """Returns nothing; see `SnapshotCollector.describe`."""
+        """Return nothing; see `SnapshotCollector.describe`."""
         return ()
 
     def collect(self) -> Iterator[Family]:
@@ -147,7 +142,6 @@ class FiguresCollector(Collector, Generic[Source]):
 
 
 def _families_of(views: Views[Any], table: ChannelTable) -> Iterator[Family]:
-    """Yield the families of the views of a protocol."""
     own, rest = _split_views(views)
     yield from _view_families(views.figures, own, rest)
     if not views.kind.in_channel_table:
@@ -167,10 +161,7 @@ def _families_of(views: Views[Any], table: ChannelTable) -> Iterator[Family]:
 def _view_families(
     table: FigureTable[Totals], own: Labelled[Totals], rest: Sequence[Totals]
 ) -> Iterator[Family]:
-    """Yield the families of a kind of view.
-
-    `own` have a label of their own; the rest, which may be empty, are exported as one.
-    """
+    # The rest are exported as one.
     other: Labelled[Totals] = [((OTHER,), table.sum(rest))] if rest else []
     for metric in table.metrics:
         sources = own + other if metric.summable else own
@@ -178,11 +169,6 @@ def _view_families(
 
 
 def _split_views(views: Views[Source]) -> tuple[Labelled[Source], list[Source]]:
-    """The views with a label of their own, and the rest.
-
-    The rest contains what forgotten views of the rest had counted, so that no counter
-    of ``other`` falls.
-    """
     own, rest = _split(views.totals, views.labels)
     if views.remainder is not None and views.remainder.other is not None:
         rest.append(views.remainder.other)
@@ -192,11 +178,8 @@ def _split_views(views: Views[Source]) -> tuple[Labelled[Source], list[Source]]:
 def _split(
     sources: Mapping[str, Source], labels: Iterable[str]
 ) -> tuple[Labelled[Source], list[Source]]:
-    """The sources with a label of their own, in the order of the labels, and the rest.
-
-    A source that is itself called "other" belongs to the rest: Prometheus refuses a
-    scrape in which two series have the same labels.
-    """
+    # A source that is itself called "other" belongs to the rest: Prometheus refuses a
+    # scrape in which two series have the same labels.
     labelled = {
         name: sources[name] for name in labels if name in sources and name != OTHER
     }

@@ -1,9 +1,9 @@
 """Writes metrics in Prometheus' formats, as prometheus_client does, but faster.
 
-prometheus_client escapes every name and label of every sample again, most of it
-character by character: with 200 labelled channels, that takes longer than the rest of a
-scrape. Here the labels that samples share are written once. Names are not escaped,
-because the code declares them.
+prometheus_client escapes every name and label of every sample character by character:
+with 200 labelled channels, that takes longer than the rest of a scrape. This module
+writes the labels that samples share once. It does not escape names, because the code
+declares them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Registry(Protocol):
-    """What `CollectorRegistry` and its restriction to some names have in common."""
+    """The common part of `CollectorRegistry` and its restriction to some names."""
 
     def collect(self) -> Iterable[Metric]:
         """Return all families."""
@@ -31,7 +31,7 @@ Encoder = Callable[[Registry], bytes]
 
 
 def encoder(accept: str) -> tuple[Encoder, str]:
-    """Return what writes the format that header ``Accept`` prefers, and its type."""
+    """Return a function that writes the format of header ``Accept``, and its type."""
     library, content_type = choose_encoder(accept)
     _, _, escaping = content_type.partition("escaping=")
     if escaping not in ("", "underscores", "allow-utf-8"):

@@ -18,17 +18,15 @@ POLL_S = 15.0
 _TIMEOUT_S = 5.0
 
 _OURS = ("Sds", "Mvds")
-"""First letters of the names of our alerts."""
 
 SEVERITIES = ("critical", "warning", "info")
-"""Severities of our alerts, the gravest first."""
 
 
 class FiringAlert(NamedTuple):
     """One alert that fires.
 
     Attributes:
-        name: Its name; also the name of its runbook.
+        name: Its name, and that of its runbook.
         channel: Channel id; empty if it is of no channel.
         since: When it began, as Prometheus writes it: RFC 3339.
     """
@@ -55,7 +53,6 @@ class FiringAlerts(NamedTuple):
 
 
 NOT_ASKED = FiringAlerts()
-"""Without a Prometheus to ask."""
 
 
 class _Alert(msgspec.Struct):
@@ -114,7 +111,7 @@ def ask(url: str) -> FiringAlerts:
 
 
 class FiringPoll(Poll[FiringAlerts]):
-    """Asks a Prometheus again and again while the block runs; none without a URL."""
+    """Asks a Prometheus repeatedly while the block runs; none without a URL."""
 
     def __init__(self, url: str | None, poll_s: float = POLL_S) -> None:
         first = FiringAlerts(asked=url is not None)

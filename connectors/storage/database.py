@@ -1,11 +1,8 @@
 """SQLite files of ours, each for one process at a time.
 
-    StorageError (attribute path)
-    ├── StorageInUse        another process has it open
-    └── StorageUnreadable   it is no such file, or damaged
-
-`SnapshotError` of `sds_core.message_channel` is raised as it is: it says that the
-stored state does not fit the profile.
+StorageError (attribute path)
+├── StorageInUse        another process has it open
+└── StorageUnreadable   it is no such file, or damaged
 """
 
 from __future__ import annotations
@@ -47,7 +44,6 @@ class Format(NamedTuple):
 
     Attributes:
         application_id: Four characters that mark the kind, in the file's head.
-        version: Version of the schema.
         tables: SQL that makes the tables.
     """
 
@@ -62,8 +58,7 @@ class SqliteFile:
     Methods that write raise `StorageError`, those that read `StorageUnreadable`.
 
     Args:
-        path: The file; it is made if it is missing. One process may have it open.
-        form: Its kind.
+        path: The file; it is created if it is missing.
         survives_power_loss: Whether to wait for the disk at each change. If False, a
             power failure may lose the last changes, but the end of the process loses
             none.
@@ -90,12 +85,11 @@ class SqliteFile:
         self.close()
 
     def close(self) -> None:
-        """Close the file, and let other processes use it."""
+        """Close the file, so that other processes can use it."""
         self._database.close()
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection for queries; a damaged file is `StorageUnreadable`."""
         try:
             yield self._database
         except sqlite3.DatabaseError as error:
@@ -103,7 +97,6 @@ class SqliteFile:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Run a transaction; `StorageError` if it cannot be written."""
         try:
             with self._database:
                 yield self._database

@@ -23,19 +23,13 @@ _MORE_SPACE = "free space on this disk"
 _SOUND_DISK = "check this disk and its connection, of which the kernel's log has more"
 
 REMEDIES: Mapping[int, str] = MappingProxyType(
-    {
-        errno.ENOSPC: _MORE_SPACE,
-        errno.EDQUOT: _MORE_SPACE,
-        errno.EIO: _SOUND_DISK,
-    }
+    {errno.ENOSPC: _MORE_SPACE, errno.EDQUOT: _MORE_SPACE, errno.EIO: _SOUND_DISK}
 )
-"""Remedies for disk errors, by number of the error."""
 
 _WRITTEN_AFTER_NS = 120 * 1_000_000_000
 """Age after which the kernel has written data to the disk; usually 30 s."""
 
 _SYNCED_AT_ONCE = 8
-"""Number of files that are synced at the same time, which the disk combines."""
 
 _LEAST_FREE_BYTES = 256 * 1024
 """With less space, SQLite cannot make the file that its readers share."""
@@ -45,10 +39,8 @@ _LEAST_FREE_BYTES = 256 * 1024
 def locked(path: Path, *, waits: bool = False) -> Iterator[None]:
     """Hold a lock while the block runs; the system releases it if the process ends.
 
-    Args:
-        path: The lock file; it and its directory are created if missing, for this user
-            alone.
-        waits: Whether to wait for another process that holds the lock.
+    The lock file and its directory are created if missing, for this user alone.
+    `waits` is whether to wait for another process that holds the lock.
 
     Raises:
         BlockingIOError: Another process holds the lock.
@@ -77,7 +69,7 @@ def error_of_disk(error: sqlite3.Error, path: Path) -> OSError | None:
     elif code == sqlite3.SQLITE_IOERR or (
         code == sqlite3.SQLITE_CANTOPEN and is_writable(path) and not path.is_dir()
     ):
-        # It has a word for a full disk as it writes to a file, and no other one.
+        # SQLite reports a full disk only when it writes to a file.
         number = _refusal_of(path.parent) or errno.EIO
     else:
         return None
@@ -88,10 +80,8 @@ def error_of_disk(error: sqlite3.Error, path: Path) -> OSError | None:
 
 
 def _refusal_of(directory: Path) -> int | None:
-    """Return the error number with which a full disk refuses a file; None for room.
-
-    Only writing a file shows how much a quota, or a reserve of the file system, allows.
-    """
+    # Only writing a file shows how much a quota, or a reserve of the file system,
+    # allows.
     try:
         with tempfile.TemporaryFile(dir=directory) as file:
             file.write(bytes(_LEAST_FREE_BYTES))
@@ -103,7 +93,7 @@ def _refusal_of(directory: Path) -> int | None:
 
 
 def is_writable(path: Path) -> bool:
-    """Whether this process has the right to write a file, and others beside it."""
+    """Whether this process may write a file, and others beside it."""
     places = (path, path.parent) if path.exists() else (path.parent,)
     return all(os.access(place, os.W_OK) for place in places)
 
@@ -118,7 +108,7 @@ def sync(path: Path) -> None:
     """Make a file, or the names in a directory, durable.
 
     Raises:
-        OSError: It cannot be.
+        OSError: The system refuses.
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -133,19 +123,19 @@ def sync(path: Path) -> None:
 
 
 def make_directory(path: Path, mode: int = 0o777) -> None:
-    """Make a directory durably, with its parents, unless it is there.
+    """Create a directory durably, with its parents, unless it exists.
 
     The mode is that of the directory alone.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: It cannot be created.
     """
     if not path.is_dir():
         if not path.parent.is_file():
             make_directory(path.parent)
         path.mkdir(mode, exist_ok=True)
-    # Also if it was there: the process that made it may have ended before this. One
-    # that may not list the parent has found it made.
+    # Also if it existed: the process that created it may have ended before this. A
+    # process that may not list the parent has not created it.
     with suppress(PermissionError):
         sync(path.parent)
 
@@ -154,11 +144,8 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
 def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
     """Yield a file that replaces another, durably, when the block ends.
 
-    Until then, and if the block fails, a file that was there stays as it was.
-
-    Args:
-        path: The place.
-        unfinished: Where the file is until then, on the same disk.
+    Until then, and if the block fails, the other file stays unchanged, and the new one
+    is at `unfinished`, on the same disk.
 
     Raises:
         OSError: The file cannot be written; nothing is left beside it.
@@ -173,20 +160,17 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
         sync(path.parent)
     except BaseException as error:
         unfinished.unlink(missing_ok=True)
-        # A write knows no name.
+        # The error of a write has no name.
         if isinstance(error, OSError) and error.filename in (None, str(unfinished)):
             error.filename = str(path)
         raise
 
 
 class NewFiles:
-    """Makes durable what a program without own syncs has added to a directory.
+    """Syncs the files that a program without own syncs has added to a directory.
 
-    That program writes each file beside its place, and renames it.
-
-    Args:
-        directory: The directory. Files older than two minutes count as durable.
-        names: Names of the files that the program writes.
+    That program writes each file, with one of the names, beside its place, and renames
+    it. Files older than two minutes count as durable.
     """
 
     def __init__(self, directory: Path, names: Collection[str]) -> None:
@@ -219,7 +203,6 @@ class NewFiles:
 
 
 def _below(entry: os.DirEntry[str]) -> Iterator[tuple[str, int]]:
-    """Yield path and inode of a file, or of a directory and all in it."""
     yield entry.path, entry.inode()
     if entry.is_dir(follow_symlinks=False):
         for inner in os.scandir(entry.path):

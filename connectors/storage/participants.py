@@ -40,11 +40,7 @@ CREATE INDEX change_of_participant ON change (participant, id);
 
 
 class _Stored(NamedTuple):
-    """Stored values of a participant: its row, and the length of its snapshot.
-
-    `change_bytes` is the length of all changes after it; so long that a snapshot is due
-    if a change could not be stored.
-    """
+    """Row of a participant, and lengths of its snapshot and of the changes after it."""
 
     row: int
     snapshot_bytes: int
@@ -74,7 +70,7 @@ class ParticipantStore(SqliteFile):
     ) -> MessageChannel:
         """Return the stored participant, or a new one; it records its changes.
 
-        The time is in Unix ms. Times and ids of sync messages are random.
+        The time is in Unix ms. `random` decides times and ids of sync messages.
 
         Raises:
             SnapshotError: The stored state does not fit the profile, or is damaged.
@@ -130,6 +126,7 @@ class ParticipantStore(SqliteFile):
         if change_bytes > max(_LEAST_CHANGE_BYTES, stored.snapshot_bytes):
             self._take_snapshot(channel)
             return
+        # If storing the changes fails, a snapshot is due.
         self._stored[key] = stored._replace(change_bytes=sys.maxsize)
         with self._writing() as database:
             database.executemany(
@@ -139,7 +136,6 @@ class ParticipantStore(SqliteFile):
         self._stored[key] = stored._replace(change_bytes=change_bytes)
 
     def _take_snapshot(self, channel: MessageChannel) -> None:
-        """Replace the stored values of a participant by a snapshot."""
         snapshot = channel.snapshot()
         with self._writing() as database:
             (row,) = database.execute(

@@ -53,7 +53,7 @@ class SqliteTree(SqliteFile):
     """A tree on disk, of one fan-out; arguments and errors are those of `SqliteFile`.
 
     Raises:
-        OtherFanOutStored: Its tree has another one.
+        OtherFanOutStored: The stored tree has another fan-out.
 
     Attributes:
         tree: The tree as it is on disk.
@@ -77,8 +77,7 @@ class SqliteTree(SqliteFile):
     ) -> None:
         """Replace the tree on disk by one that was made of it; all or nothing.
 
-        A new message may have a value. Notes are named values that change with the
-        tree.
+        A new message may have a value. Notes are named values that change with it.
         """
         with self._writing() as database:
             self._write_tree(tree)
@@ -107,7 +106,7 @@ class SqliteTree(SqliteFile):
         self.tree = tree
 
     def values(self, message_hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return message hash -> value; those that have one."""
+        """Return the value of each message hash that has one."""
         query = "SELECT value FROM value WHERE substr(key, 9) = ?"
         values = {key: self._bytes(query, key) for key in message_hashes}
         return {key: value for key, value in values.items() if value is not None}
@@ -128,7 +127,6 @@ class SqliteTree(SqliteFile):
         return row[0]
 
     def _write_tree(self, tree: ProllyTree) -> None:
-        """Write the changed buckets; within a transaction."""
         changes = changed_buckets(self.tree, tree)
         database = self._database
         database.execute("UPDATE tree SET root = ?", (tree.root.merkle,))

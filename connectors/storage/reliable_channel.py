@@ -37,7 +37,7 @@ class SqliteChannelStorage(SqliteFile):
     def load(self) -> Stored | None:
         """Return the stored content; None if nothing is stored.
 
-        A file may also prove damaged while the journal is read.
+        Reading the journal may also raise `StorageUnreadable`.
         """
         with self._reading() as database:
             row = database.execute("SELECT state FROM state").fetchone()

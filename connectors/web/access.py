@@ -86,10 +86,7 @@ class Access:
 
     @property
     def tls(self) -> Callable[[], ssl.SSLContext] | None:
-        """Returns the TLS context for a new connection; None without TLS.
-
-        A server has it or not as long as it runs.
-        """
+        """The function that returns the newest TLS context; None without TLS."""
         return None if self.config().tls is None else self._newest
 
     def _newest(self) -> ssl.SSLContext:

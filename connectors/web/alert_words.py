@@ -15,10 +15,8 @@ from sds_core.observer.excused import ExcusedFindings
 from sds_core.observer.snapshot import Snapshot, Views
 
 LISTED_HELD = 5
-"""Alerts in a banner; the page of runbooks has all."""
 
 LISTED_ALERTS = 5
-"""Alerts in the head of each page; the page of runbooks has all."""
 
 _LISTED_VIEWS = 3
 
@@ -43,15 +41,14 @@ class FiringHead:
 def firing_words(firing: FiringAlerts) -> FiringHead:
     """Describe the alerts that fire in words."""
     groups: dict[tuple[str, str], list[FiringAlert]] = {}
-    for one in firing.alerts:
-        groups.setdefault((one.name, one.severity), []).append(one)
+    by_name: dict[str, str] = {}
+    for alert in firing.alerts:
+        groups.setdefault((alert.name, alert.severity), []).append(alert)
+        by_name.setdefault(alert.name, alert.severity)
     entries = [
         (words.short(name), words.short(severity), _channels(some))
         for (name, severity), some in groups.items()
     ]
-    by_name: dict[str, str] = {}
-    for one in firing.alerts:
-        by_name.setdefault(one.name, one.severity)
     return FiringHead(
         entries[:LISTED_ALERTS],
         max(0, len(entries) - LISTED_ALERTS),
@@ -103,10 +100,9 @@ def held_words(
     name: str | None = None,
     most: int | None = LISTED_HELD,
 ) -> HeldHead:
-    """Describe the alerts that are held back.
+    """Describe the alerts that are held back: at most `most`, or all if it is None.
 
-    `name` selects one view, and None all views; `most` is the number of alerts that are
-    described, and None means all.
+    `name` selects one view; None selects all.
     """
     found = [
         (views.kind, view, one)
@@ -159,11 +155,8 @@ def held_object(channel: str, one: ExcusedFindings) -> HeldObject:
 
 def _why(one: ExcusedFindings, clock_ms: int) -> str:
     reason, from_ms, to_ms = one.excuse
-    begin, end = (_time(ms, clock_ms) for ms in (from_ms, to_ms))
+    begin = words.since(from_ms, clock_ms).removesuffix(" UTC")
+    end = words.since(to_ms, clock_ms).removesuffix(" UTC")
     if begin == end:
         return f"blind at {begin} ({reason})"
     return f"blind {begin} to {end} ({reason})"
-
-
-def _time(unix_ms: int, clock_ms: int) -> str:
-    return words.since(unix_ms, clock_ms).removesuffix(" UTC")

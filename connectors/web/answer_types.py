@@ -1,4 +1,4 @@
-"""Types of the API's answers: the descriptions of what `api` makes."""
+"""Types of the API's answers, from which their descriptions are made."""
 
 from __future__ import annotations
 
@@ -283,10 +283,7 @@ def taps_type() -> type:
 
 
 def _report_types(table: FigureTable[Any], prefix: str) -> dict[str, Any]:
-    """Return the types of the figures in the report, by key.
-
-    `prefix` is that of the names of types for parts of the report.
-    """
+    # `prefix` begins the names of types for parts of the report.
     nested: dict[str, Any] = {}
     for figure in table.figures:
         for path in figure.report:
@@ -334,4 +331,3 @@ _TYPES: Mapping[Unit, Any] = {
 """Types in reports, which have no floats."""
 
 VIEW_TYPES = {kind.prefix: _view_type(kind) for kind in KINDS}
-"""Types of the objects of views, by the prefix of their kind."""

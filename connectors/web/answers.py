@@ -23,10 +23,7 @@ HEADERS: Mapping[str, str] = {
 
 
 def answer(content: Mapping[str, Any], status: int = 200) -> Response:
-    """Return an object as JSON, which no cache stores.
-
-    Times stand in it as numbers and as RFC 3339, see `sds_core.times`.
-    """
+    """Return an object as JSON, with each time also as text (`sds_core.times`)."""
     return JSONResponse(with_utc(content), status_code=status, headers=HEADERS)
 
 

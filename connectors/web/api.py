@@ -4,8 +4,8 @@ A view is its object of the report with its `id`, its name and whether it is mut
 Paths under `/api/v1/views/<prefix>` name the kind of the views; the same without it,
 with `/api/v1/channels` for the list, are about the kind that is at the root.
 Times are Unix milliseconds; durations are milliseconds if the name ends in `_ms`.
-Lists come in pages (`connectors.web.paging`): an answer with more entries after it has
-a `next`, which is the parameter `after` of the request for these.
+Lists come in pages (`connectors.web.paging`): if more entries follow, an answer has a
+`next`, which is the parameter `after` of the next request.
 """
 
 from __future__ import annotations
@@ -70,17 +70,14 @@ from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.tap_kind import TAP_FIGURES
 
 
+# Places in lists.
 class _ViewPlace(NamedTuple):
-    """The place of a view in the list, see `summary.Trouble`."""
-
     muted: bool
     rank: int
     view: Reference
 
 
 class _SpanPlace(NamedTuple):
-    """The place of a span in the list: its begin, Unix ms."""
-
     begin_ms: int
 
 
@@ -108,8 +105,7 @@ class VerdictsQuery(ViewQuery, PageQuery):
 
 
 class _AnyText(PathConvertor):
-    """Any text: Starlette's own `path` stops at a line end, in the middle of an id."""
-
+    # Starlette's own `path` stops at a line end, which an id may contain.
     regex = r"[\s\S]*"
 
 
@@ -117,7 +113,7 @@ register_url_convertor("anytext", _AnyText())
 
 
 def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
-    """The routes of the API; a request that cannot be answered raises a `Refusal`."""
+    """Return the routes of the API."""
 
     def all_views(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
         """Return a page of the views of a kind, or one of them.
@@ -323,10 +319,7 @@ def _name(snapshot: Snapshot, views: Views[Any], name: str) -> str | None:
 def _causes(
     snapshot: Snapshot, views: Views[Any], listed: Iterable[ChannelIncident]
 ) -> dict[str, list[CauseObject]]:
-    """Return the likely causes of the views that have these incidents, by name.
-
-    Views without a likely cause are omitted, and those that have ended.
-    """
+    # Some views may have ended.
     names = {one.channel for one in listed} & views.totals.keys()
     causes = {
         name: causes_of(snapshot, views.totals[name], views.kind)
@@ -338,10 +331,7 @@ def _causes(
 
 
 def _times(query: VerdictsQuery, known_ms: int) -> tuple[int, int]:
-    """Return the requested begin and end, Unix ms, rounded to the minutes around them.
-
-    The minutes after `known_ms`, Unix ms, are unknown.
-    """
+    """Return begin and end, Unix ms, as whole minutes that are known."""
     until_ms = known_ms
     if query.end is not None:
         until_ms = min(-(-query.end // MINUTE_MS) * MINUTE_MS, known_ms)

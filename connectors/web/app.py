@@ -39,14 +39,10 @@ _UNFORESEEN = "the monitor failed to answer: its log has the error"
 
 
 def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
-    """The application with `/metrics`, the status page, the API and the probes.
-
-    `/metrics` is Prometheus text or OpenMetrics, by the request's Accept header.
-    """
+    """Return the application: `/metrics`, the status page, the API and the probes."""
     layout, lookups = Layout(sources.firing), Lookups(sources)
 
     def refuse(request: Request, error: Exception) -> Response:
-        """Return a page, or JSON, that says in one line why the request failed."""
         match error:
             case Refusal():
                 status, why, values = error.status, str(error), error.values
@@ -65,7 +61,6 @@ def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
         return answer
 
     def fail(request: Request, _: Exception) -> Response:
-        """Return a page, or JSON, for an unexpected error, which the server logs."""
         if is_api(request):
             answer = refusal(500, _UNFORESEEN, {})
         else:

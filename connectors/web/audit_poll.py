@@ -1,7 +1,4 @@
-"""Reads the newest result of `sds-monitor audit --every` (connectors/web/side_apps.py).
-
-While the audit does not answer, its last result counts.
-"""
+"""Reads the newest result of an audit from the process `sds-monitor audit --every`."""
 
 from __future__ import annotations
 
@@ -18,7 +15,6 @@ from sds_core.observer.snapshot import NO_AUDIT, MirrorAudit
 _log = logging.getLogger("sds-monitor")
 
 POLL_S = 15.0
-"""Time between two questions, seconds."""
 
 _TIMEOUT_S = 5.0
 
@@ -40,7 +36,7 @@ class AuditPoll(Poll[MirrorAudit]):
 
 
 class _Asking:
-    """Asks once, and returns the last answer if no new one arrives."""
+    """Asks once; returns the last answer if no new one arrives."""
 
     def __init__(self, url: str) -> None:
         self._url = url.rstrip("/") + NEWEST

@@ -1,4 +1,4 @@
-"""What reports and the page of forecasts consist of beside charts; of plain values.
+"""Blocks of reports and of the page of forecasts: tables, ranges and heat maps.
 
 Each block is a table for a screen reader, and a picture where a picture says more.
 """
@@ -26,10 +26,10 @@ class Table:
     """A table; the first cell of each row names it.
 
     Attributes:
-        words: Number of the first columns that have words, not figures.
-        bars: A share in [0, 1] for each row, drawn as a bar at its end; empty without.
-        links: An address for each row, of its first cell; empty without.
-        anchor: Prefix of the id of each row, before its number; empty without ids.
+        words: Number of the first columns that contain words instead of figures.
+        bars: For each row a share in [0, 1], which its last cell shows as a bar.
+        links: Address to which the first cell of each row links.
+        anchor: Prefix of the row ids, which end in the row number; empty without ids.
     """
 
     title: str
@@ -45,7 +45,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A value with its interval, of a variant or another thing that is compared.
+    """A value with its interval.
 
     Attributes:
         low, high: Ends of the interval; the value itself without one.
@@ -62,7 +62,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Ranges:
-    """One figure of several variants, on one scale from 0: a table that is a chart."""
+    """One figure of several variants on one scale from 0."""
 
     title: str
     ranges: Sequence[Range]
@@ -91,12 +91,12 @@ class Ranges:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Values of a grid: a table whose cells are the darker, the greater the value is.
+    """A table whose cells are darker the greater their value is.
 
     Attributes:
         corner: What the rows and the columns are, such as "loss, by participants".
-        rows: Name of each row, and its values; None for none.
-        texts: The values with their unit, shape as the values.
+        rows: Name of each row and its values; None for a missing value.
+        texts: The values with their unit, in the same shape.
     """
 
     title: str
@@ -144,15 +144,14 @@ class HeatMap:
 
 
 Block = Chart | Table | Ranges | HeatMap | Lanes
-"""Names need not be escaped: the templates do that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report: blocks, beside each other on wide screens.
+    """A part of a report: blocks, which wide screens show beside each other.
 
     Attributes:
-        small: Whether the blocks are small multiples: many beside each other.
+        small: Whether the blocks are small multiples.
     """
 
     title: str
@@ -163,10 +162,10 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report, of plain values: names need not be escaped.
+    """A report; the templates escape its texts.
 
     Attributes:
-        lead: What matters most, a sentence each.
+        lead: The most important sentences.
         foot: Where the figures come from.
     """
 
@@ -177,7 +176,7 @@ class Report:
 
 
 def pictured(blocks: Sequence[Block]) -> list[tuple[Block, Markup | None]]:
-    """Return the blocks, charts with their picture; an empty chart has none."""
+    """Return each block with its picture; only a chart that is not empty has one."""
     return [
         (
             block,

@@ -10,14 +10,7 @@ from connectors.web import words
 from connectors.web.trends import Growth, Trend
 from sds_core.observer.channel_table import ChannelSettings
 from sds_core.observer.figure_table import FigureTable
-from sds_core.observer.figures import (
-    ChartShape,
-    Figure,
-    Limit,
-    Scale,
-    Share,
-    Unit,
-)
+from sds_core.observer.figures import ChartShape, Figure, Limit, Scale, Share, Unit
 from sds_core.observer.histogram import BUCKETS_MS
 from sds_core.observer.settings import ObserverSettings
 from sds_core.text import byte_size
@@ -41,7 +34,7 @@ class Series:
 
     @classmethod
     def limit(cls, name: str, value: float, number: int) -> Series:
-        """Return a straight line over so many intervals."""
+        """Return a straight line over `number` intervals."""
         return cls(name, [value] * number, [name] * number, is_limit=True)
 
 
@@ -51,13 +44,13 @@ class Chart:
 
     Attributes:
         key: Name of the chart within the page.
-        note: How to read the chart, in one sentence or two.
-        times: Start of each interval, hours and minutes in UTC, or another name of it.
+        note: Explanation of how to read the chart.
+        times: Name of each interval: by default, its start in UTC.
         ticks: Times that get a label.
         unit: Returns the label of a value on the axis of counts.
-        forecast_from: Number of the first bars that are a forecast; None if none are.
-        heading: Heading of the intervals in the table, which has them in their order;
-            empty for times, the newest of which is first.
+        forecast_from: Number of bars before the forecast; None without a forecast.
+        heading: Heading of the intervals in the table, which lists them in order; if it
+            is empty, intervals are times, and the table begins with the newest.
     """
 
     key: str
@@ -84,10 +77,7 @@ class Chart:
 
     @property
     def table(self) -> list[tuple[str, list[str]]]:
-        """Rows of the table: time, then a text for each series.
-
-        The newest is first, unless `heading` names other intervals.
-        """
+        """Rows of the table: name of the interval, then a text for each series."""
         columns = [series.texts for series in self.series if not series.is_limit]
         rows = zip(self.times, zip(*columns, strict=True), strict=True)
         return [(time, list(texts)) for time, texts in rows][
@@ -106,7 +96,7 @@ def charts_of(
     settings: ChannelSettings,
     observer: ObserverSettings,
 ) -> list[Chart]:
-    """The charts of a view's page, with its objectives and the limits."""
+    """Return the charts of a view's page, with its objectives and limits."""
     times = [words.time_of_day(begin_ms) for begin_ms in trend.begins_ms]
     ticks = [words.time_of_day(begin_ms) for begin_ms in _ticks_ms(trend)]
     return [
@@ -131,7 +121,6 @@ def _notes(
     trend: Trend,
     observer: ObserverSettings,
 ) -> Iterator[str]:
-    """Yield the sentences that explain how to read a chart."""
     yield shape.note
     if shape.scale is Scale.SECONDS:
         yield "Each percentile is the upper bound of its bucket."
@@ -166,7 +155,6 @@ def _all_series(
     settings: ChannelSettings,
     observer: ObserverSettings,
 ) -> Iterator[Series]:
-    """Return the lines or bars of a chart, limits and objectives last."""
     for entry in entries:
         if isinstance(entry, Share):
             yield _share(trend, entry)
@@ -199,7 +187,7 @@ def _limit_ms(limit: Limit, observer: ObserverSettings) -> int:
 
 
 def _ticks_ms(trend: Trend) -> list[int]:
-    """Return at most seven round times."""
+    # At most seven round times.
     begins_ms = trend.begins_ms
     apart_ms = next(
         minutes * 60_000

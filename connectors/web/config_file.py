@@ -27,7 +27,6 @@ _UNSUPPORTED = (
     *("cert", "key", "client_ca", "cipher_suites"),
     *("prefer_server_cipher_suites", "curve_preferences", "rate_limit"),
 )
-"""Options of the format that this program does not have."""
 
 _BCRYPT = re.compile(
     r"\$2[aby]\$(0[4-9]|1[0-5])\$[./A-Za-z0-9]{21}[.Oeu][./A-Za-z0-9]{31}"
@@ -36,6 +35,7 @@ _BCRYPT = re.compile(
 character of the 16 bytes of salt has two bits."""
 _PRINTABLE = re.compile("[ -~]*")
 _SHA256 = re.compile("[0-9a-f]{64}")
+_SHA256_RULE = "a SHA-256 hash in lower-case hexadecimal digits: `sha256sum` prints one"
 
 _VERIFY_MODES = {
     "NoClientCert": ssl.CERT_NONE,
@@ -111,11 +111,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
             ("bearer_tokens", self.bearer_tokens),
             ("peer_tokens", self.peer_tokens),
         ):
-            rule = (
-                "a SHA-256 hash in lower-case hexadecimal digits: `sha256sum` prints "
-                "one"
-            )
-            _check(name, tokens, _SHA256, rule)
+            _check(name, tokens, _SHA256, _SHA256_RULE)
 
 
 class WebConfigFile:
@@ -125,7 +121,7 @@ class WebConfigFile:
     log says so once.
 
     Args:
-        path: Path of the file; names in it are relative to its directory.
+        path: The file; paths in it are relative to its directory.
 
     Raises:
         BadWebConfig: The file cannot be used.
@@ -158,11 +154,7 @@ class WebConfigFile:
         return config
 
     def _check_change(self, new: WebConfig) -> None:
-        """Check that a change opens nothing: an editor may empty a file for a moment.
-
-        Raises:
-            BadWebConfig: It needs a restart, which checks who can read.
-        """
+        """Check that a change removes no protection: an editor may empty a file."""
         old = self._config
         if (new.tls is None) != (old.tls is None):
             message = f"{self._path}: TLS can only begin or end with a restart"
@@ -247,7 +239,6 @@ class WebConfigFile:
 
 
 def _contents(files: Iterable[Path]) -> dict[Path, bytes | None]:
-    """Return the content of each file; None if it cannot be read."""
     return {file: _content(file) for file in files}
 
 
@@ -259,11 +250,6 @@ def _content(file: Path) -> bytes | None:
 
 
 def _decoded(content: bytes) -> _File:
-    """Return a file's content.
-
-    Raises:
-        ValueError: It is not of the format.
-    """
     try:
         raw = msgspec.yaml.decode(content) or {}
         if isinstance(raw, dict):

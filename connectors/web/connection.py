@@ -28,19 +28,17 @@ class ClientLimits:
     """What clients may take from the server.
 
     Attributes:
-        connections: Open connections. One more closes the connection that has waited
-            longest for its client, so idle clients do not exclude others. A page needs
-            one connection for a moment every two seconds.
-        watching: Connections, of these, for `/metrics` and `/readyz`, which those for
-            pages cannot end.
-        request_s: Time from a connection's start, or from a request's first byte, to
-            the request's end, in seconds. All requests fit into one packet.
+        connections: Maximum number of open connections. One more closes the connection
+            that has waited longest for its client, so idle clients exclude no others.
+        watching: How many of these connections for `/metrics` and `/readyz` the other
+            connections cannot close.
+        request_s: Maximum time until a request is complete, in seconds: from the start
+            of the connection or the first byte of the request.
         unread_s: Time in which a client need not read, in seconds. Slow networks take
             seconds for a part, since the system buffers much.
         read_bytes_s: Bytes that a client must read in each further second.
-        idle_s: Time after which an idle connection is closed, in seconds. It is longer
-            than intervals of scrapes and polls, so that no request meets a connection
-            that is being closed.
+        idle_s: Time after which an idle connection is closed, in seconds: longer than
+            intervals of scrapes and polls, which then never meet a closing connection.
     """
 
     connections: int = 100
@@ -52,7 +50,7 @@ class ClientLimits:
 
     @property
     def look_s(self) -> float:
-        """Time between two looks at a connection, in seconds."""
+        """Time between two checks of a connection, in seconds."""
         return min(self.request_s, self.unread_s) / 2
 
 
@@ -60,7 +58,7 @@ DEFAULT_LIMITS = ClientLimits()
 
 
 class LimitedConnection(H11Protocol):
-    """A connection of a client, which is ended if it violates the limits.
+    """A connection that is closed if its client violates the limits.
 
     Attributes:
         is_aborted: Whether `abort` was called.
@@ -121,7 +119,7 @@ class LimitedConnection(H11Protocol):
         super().pause_writing()
 
     def _measure(self) -> None:
-        """Note what was written since the client had read everything."""
+        """Measure what was written since the client had read everything."""
         if self._unread_bytes == 0:
             self._unread_since, self._written_bytes = self.loop.time(), 0
         unread = _unread_bytes(self.transport)
@@ -135,7 +133,6 @@ class LimitedConnection(H11Protocol):
         return self._unread_bytes > 0 and read <= self._limits.read_bytes_s * late_s
 
     def _look(self) -> None:
-        """End the connection if its client is late; else look again later."""
         now = self.loop.time()
         self._measure()
         is_late = (
@@ -148,7 +145,6 @@ class LimitedConnection(H11Protocol):
         self._next_look = self.loop.call_later(self._limits.look_s, self._look)
 
     def _make_room(self) -> None:
-        """End connections beyond the limit."""
         present = [
             one
             for one in self.connections
@@ -166,7 +162,7 @@ class LimitedConnection(H11Protocol):
 
     @property
     def is_watching(self) -> bool:
-        """Whether its last request was for figures or the state of the process."""
+        """Whether its last request was for `/metrics` or `/readyz`."""
         return self.scope is not None and self.scope["path"] in WATCHING
 
     @property
@@ -189,7 +185,6 @@ class LimitedConnection(H11Protocol):
 
 
 def _unread_bytes(transport: Any) -> int:
-    """Return how many bytes wait in this process until the client has read others."""
     size: int = transport.get_write_buffer_size()
     # TLS hands all that it has encrypted to the transport below, which it hides.
     tls = getattr(transport, "_ssl_protocol", None)

@@ -15,23 +15,22 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from connectors.web.answers import plain_refusal
 
 MOST_REQUESTS = 50
-"""Requests for pages under way at once: half of the connections that a server keeps, so
-that a new connection never finds all others busy (`connectors.web.connection`)."""
+"""Maximum number of concurrent requests for pages: half of the connections of a server,
+so that a new connection never finds all others busy (`connectors.web.connection`)."""
 
 MOST_SCRAPES = 10
-"""Requests under way at once for each path that watches the process: these share
-nothing with pages, so that a crowd before the pages blinds no Prometheus."""
+"""Maximum number of concurrent requests for each path in `WATCHING`: requests for pages
+never exclude Prometheus."""
 
 THREADS = 6
-"""Threads that make pages and answers. With the 40 of Starlette, which all compute, the
-event loop would get its turn at the processor too seldom to answer even the probe."""
+"""Threads that make pages and answers. Starlette's 40, which all compute, would leave
+the event loop too little CPU time to answer even the probe."""
 
 PROBE = "/healthz"
-"""Always answered, because a supervisor ends a process that does not answer it. It
-costs next to nothing."""
+"""Always answered, because a supervisor ends a process that does not answer it."""
 
 WATCHING = frozenset({"/metrics", "/readyz"})
-"""Paths with shares of their own."""
+"""Paths with a limit of their own."""
 
 _CROWDED = "too many requests at once: ask again in a few seconds"
 

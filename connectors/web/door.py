@@ -1,12 +1,12 @@
-"""What every request passes first: Host, login, and headers of the configuration.
+"""Checks each request: Host and login; adds the headers of the configuration.
 
 A page of another site cannot read the monitor through the browser of a user with
 access: its name in the header Host is refused (DNS rebinding).
 
 Strangers cannot choose what a login costs. A bcrypt hash takes a good part of a second
-of one processor. So it is computed outside the event loop, once for a pair of user and
-password that is right, one at a time, and of each address at most once a second. Few
-requests wait for it, since each of them keeps its connection.
+of CPU time. So a thread computes one at a time, once for each correct pair of user and
+password, and at most once a second for each address. Few requests wait for it, since
+each of them keeps its connection.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from connectors.web.crowding import PROBE
 from sds_core.text import printable, shorten
 
 MOST_CHECKS = 8
-"""Passwords that are verified, or wait for it, at once."""
+"""Maximum number of passwords that are verified, or wait for it, at once."""
 
 MOST_WAITING = 20
-"""Requests that wait for a password at once. With those under way
-(`connectors.web.crowding`), they are fewer than the connections that a server keeps."""
+"""Maximum number of requests that wait for a password. With those in
+`connectors.web.crowding`, they are fewer than the connections of a server."""
 
 MOST_WAITING_OF_ADDRESS = 8
 """Those of one address: a browser sends six."""
@@ -71,12 +71,7 @@ class TooManyLogins(Exception):
 
 
 class Passwords:
-    """Verifies passwords; called in one event loop.
-
-    Args:
-        failure_s: Time after a wrong password in which its address can try no other,
-            in seconds.
-    """
+    """Verifies passwords; called in one event loop."""
 
     def __init__(self, failure_s: float = _FAILURE_S) -> None:
         self._failure_s = failure_s
@@ -89,16 +84,12 @@ class Passwords:
     async def verify(
         self, users: Mapping[str, str], user: str, password: str, address: str
     ) -> bool:
-        """Return whether a user has a password.
+        """Return whether a password is that of a user.
 
-        Args:
-            users: bcrypt hash by user, at least one.
-            user: Who asks.
-            password: As it was sent.
-            address: From where.
+        `users` has at least one bcrypt hash by user; `address` is that of the client.
 
         Raises:
-            TooManyLogins: It would cost too much now.
+            TooManyLogins: Verifying it now would cost too much.
         """
         # An unknown user takes as long as a known one.
         hashed = users.get(user) or next(iter(users.values()))

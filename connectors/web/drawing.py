@@ -31,10 +31,8 @@ _LABELLED_SECONDS = [0.25, 1, 5, 20, 120, 600]
 
 
 class _Lines(pygal.Line):  # type: ignore[misc]
-    """Lines, each above the band of its intervals."""
-
     def line(self, series: Any, rescale: bool = False) -> None:
-        """Draw one line; its band joins the points that have an interval."""
+        """Draw one line above the band of its intervals."""
         spans = [
             (x, series.metadata[at]["span"])
             for at, (x, _) in enumerate(series.points)
@@ -51,10 +49,7 @@ class _Lines(pygal.Line):  # type: ignore[misc]
 
 
 def draw(chart: Chart) -> Markup:
-    """Draw a chart as an `svg` element: one picture with a name.
-
-    A tooltip has the value of each point; the chart's table has all values.
-    """
+    """Draw a chart as an `svg` element with a tooltip for each point."""
     kind = pygal.StackedBar if chart.scale is Scale.PARTS else _Lines
     picture = kind(
         css=[],
@@ -89,7 +84,6 @@ def draw(chart: Chart) -> Markup:
 
 
 def _points(series: Series) -> list[Any]:
-    """Return the values, those with an interval with what pygal calls metadata."""
     spans = series.spans or [None] * len(series.values)
     return [
         value if span is None else {"value": value, "span": span}

@@ -1,4 +1,4 @@
-"""What only the views of one protocol have on pages and in the API."""
+"""The parts of pages and API that only the views of one protocol have."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Extras:
             totals of a view; empty without counts.
         section: Template of a further section of a view's page; empty without one.
         values: Returns the values of the section, from the totals of a view.
-        json: Path in the API and name of what the section shows.
+        json: Path in the API and name of the section's content.
         no_incident: Sentence of a view's page without an incident.
-        lacks: Returns groups of lacked messages with the figures of now, from the
+        lacks: Returns groups of lacked messages with the newest figures, from the
             totals of all views by name.
-        missed: Returns what each tap missed in the last hour.
+        missed: Returns the messages that each tap missed in the last hour.
         routes: Further routes of the API.
     """
 
@@ -65,7 +65,7 @@ EXTRAS: Mapping[str, Extras] = MappingProxyType(
         )
     }
 )
-"""Extras by the prefix of their kind: the one place where they are registered."""
+"""Extras by the prefix of their kind."""
 
 _NONE = Extras()
 

@@ -23,7 +23,7 @@ class PageFigure:
         value: Returns the number by which views are sorted, from the totals of a view;
             None if nothing was measured.
         grave: Whether any value but zero is a fault.
-        column: Place in the table of all views; 0 if it has no column.
+        column: Position in the table of all views; 0 if it has no column.
     """
 
     key: str
@@ -44,7 +44,7 @@ class Group(NamedTuple):
 
 
 def page_groups(table: FigureTable[Any]) -> list[Group]:
-    """All figures of a view's own page."""
+    """Return all figures of a view's own page."""
     return [
         Group(title, [_page_figure(one) for one in table.page_entries(title)])
         for title in table.groups
@@ -52,7 +52,7 @@ def page_groups(table: FigureTable[Any]) -> list[Group]:
 
 
 def column_groups(table: FigureTable[Any]) -> list[Group]:
-    """The figures that are columns in the table of all views, in order."""
+    """Return the figures that are columns in the table of all views, in order."""
     groups = []
     for title, figures in page_groups(table):
         columns = sorted((f for f in figures if f.column), key=lambda f: f.column)

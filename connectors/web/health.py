@@ -1,4 +1,4 @@
-"""Probes, of the monitor and of each other process that has metrics."""
+"""Probes of the monitor and of each other process that has metrics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sds_core.text import one_line
 
 
 def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
-    """`/healthz` and `/readyz`; `obstacle` says why it is not ready, or nothing."""
+    """Return `/healthz` and `/readyz`; `obstacle` returns why figures are not ready."""
 
     async def healthz(request: Request) -> Response:
         """Answer as long as the process can: 200."""
@@ -53,7 +53,7 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
 def metrics_app(
     registry: CollectorRegistry, obstacle: Callable[[], str], *routes: BaseRoute
 ) -> Starlette:
-    """An application with `/metrics`, probes, further routes, and their description."""
+    """Return an application with `/metrics`, probes and further routes."""
     every = [Metrics(registry).route, *probes(obstacle), *routes]
     return Starlette(
         routes=[*every, description(every)],

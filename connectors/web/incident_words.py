@@ -17,18 +17,13 @@ from connectors.web.naming import (
     short_key,
     trace_href,
 )
-from sds_core.observer.incidents import (
-    ChannelIncident,
-    Incident,
-    IncidentKind,
-)
+from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.lacking import is_followed
 from sds_core.observer.protocols import PROTOCOLS
 from sds_core.observer.snapshot import Snapshot
 
 LISTED_PARTICIPANTS = 20
-"""Most participants listed as lacking or naming a message; the API lists all."""
 
 _TRACED = {one.kind.prefix for one in PROTOCOLS if one.tracing is not None}
 
@@ -60,20 +55,17 @@ _TAP_HOLE = (
 
 @dataclass(frozen=True, slots=True)
 class IncidentWords:
-    """An incident as a page shows it.
+    """An incident as a page shows it; addresses are relative to the root of the site.
 
     Attributes:
         summary: Who lacks the message, or who sent it.
         trace_href: The trace of the message; empty if its protocol has none.
-        runbook: Name of the runbook that says what to do; empty without one.
-        runbook_href: Its address with the view, relative to the root of the site.
+        runbook_href: Address of the runbook, with the view.
         stands: Whether the incident has not ended, and may still end.
         standing: The same in words, with the time of the end.
-        channel_href: The view's page, relative to the root of the site; empty if
-            the view has ended.
-        message_id: Id of the message, unchanged.
-        lacked_by: Participants that lack the message, each with the time since when;
-            those that have lacked it longest.
+        channel_href: The view's page; empty if the view has ended.
+        lacked_by: The participants that have lacked the message longest, each with the
+            time since when.
         others_lack: Number of further participants that lack it.
         hash: Hash of the Waku message in hexadecimal digits; empty if unknown.
         hint: Retrieval hint in hexadecimal digits; empty if unknown.
@@ -168,7 +160,6 @@ def incident_words(
 
 
 def _standing(incident: Incident, followed: bool) -> str:
-    """Return how an incident stands, in a few words."""
     if incident.ended_ms is not None:
         return f"{_ENDED[incident.kind]}: {words.utc(incident.ended_ms)}"
     return "Unresolved" if followed else _NEVER_ENDED[incident.kind]
@@ -188,7 +179,6 @@ def _trace_href(found: ChannelIncident, kind: AnyKind) -> str:
 
 
 def _until(snapshot: Snapshot, found: ChannelIncident, kind: AnyKind) -> str:
-    """Return until when an incident was followed that did not end."""
     horizon_ms = snapshot.observer.horizon_ms
     until_ms = found.incident.since_ms + horizon_ms
     if snapshot.clock_ms <= until_ms:
@@ -200,7 +190,6 @@ def _until(snapshot: Snapshot, found: ChannelIncident, kind: AnyKind) -> str:
 
 
 def _summary(incident: Incident) -> str:
-    """Return who lacks the message of a shortened incident, in a few words."""
     sender = words.short(incident.sender) if incident.sender else "an unknown sender"
     if incident.kind is not IncidentKind.UNDELIVERED or not incident.lacking:
         return f"from {sender}"
@@ -212,7 +201,6 @@ def _summary(incident: Incident) -> str:
 
 
 def _some(names: Sequence[str]) -> list[str]:
-    """Return the first names, and the number of the others."""
     listed = [words.bounded(name) for name in names[:LISTED_PARTICIPANTS]]
     others = len(names) - len(listed)
     return [*listed, words.counted(others, "other")] if others else listed

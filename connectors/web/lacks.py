@@ -1,4 +1,4 @@
-"""Who lacks how many messages since when, in one sentence for each group."""
+"""Groups of lacked messages: who lacks how many, and since when."""
 
 from __future__ import annotations
 
@@ -23,24 +23,20 @@ from sds_core.observer.lacking import Lack, lacks_of, standing_of
 from sds_core.observer.snapshot import Snapshot
 
 READ_INCIDENTS = 1_000
-"""Standing incidents that are grouped, at most; those found last."""
+"""Maximum number of standing incidents that are grouped: those found last."""
 
 LISTED_LACKS = 20
-"""Groups on a page; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class LackWords:
-    """Messages with the same problem, and for whom, as a page shows them.
+    """A group of messages with one problem; addresses are relative to the site's root.
 
     Attributes:
         doubt: How many of them the taps may have missed; empty if none.
-        channel_href: The view's page, relative to the root of the site; empty if
-            the view has ended.
-        href: The list of these messages, relative to the root of the site; empty if
-            the view has ended and has a long id.
-        runbook_href: Address of the runbook that says what to do, relative to the root
-            of the site; empty without one.
+        channel_href: The view's page; empty if the view has ended.
+        href: The list of these messages; empty if the view has ended and has a long id.
+        runbook_href: The runbook; empty without one.
     """
 
     key: str
@@ -60,10 +56,9 @@ class LackGroups:
     Attributes:
         groups: At most `LISTED_LACKS`, the gravest first.
         hidden: Number of further groups.
-        messages: Number of messages in all groups; one with several problems counts
-            once.
-        more: Whether more exist than these.
-        overlap: Whether a message is in several groups, so that these add up to more.
+        messages: Number of messages in all groups; a message counts once.
+        more: Whether more messages exist than these.
+        overlap: Whether a message is in several groups.
     """
 
     groups: list[LackWords]
@@ -88,7 +83,7 @@ class Lacks:
         now: Messages that may still be seen to arrive.
         past: Messages that the monitor follows no longer.
         read: Number of incidents that were grouped.
-        more: Whether more exist incidents than `READ_INCIDENTS`.
+        more: Whether more than `READ_INCIDENTS` incidents exist.
     """
 
     now: LackGroups
@@ -105,12 +100,9 @@ def group_words(
 ) -> Lacks:
     """Group standing incidents by who lacks what.
 
-    Args:
-        snapshot: Has the display names of views, and the clock.
-        kind: Kind of the views.
-        found: Incidents that have not ended, found last first, at most one more than
-            `READ_INCIDENTS`.
-        participant: Id or key of the only participant of interest; empty for all.
+    `found` are incidents that have not ended, found last first, at most one more than
+    `READ_INCIDENTS`. `participant` is the id or key of the only participant of
+    interest; empty for all.
     """
     views = snapshot.views[kind.prefix].totals
     standing = standing_of(found, partial(follows, snapshot, kind=kind))

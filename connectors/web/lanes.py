@@ -23,11 +23,11 @@ class LaneEvent(NamedTuple):
     """An event that is drawn.
 
     Attributes:
-        at_ms: When it was, Unix ms.
+        at_ms: Its time, Unix ms.
         lanes: Numbers of its lanes; its mark is on the first one.
         tone: Class of the mark.
-        is_square: Whether it is a conclusion, and no frame.
-        text: What it says, for a tooltip.
+        is_square: Whether it is a conclusion instead of a frame.
+        text: Text of its tooltip.
     """
 
     at_ms: int
@@ -42,7 +42,7 @@ class Lanes:
     """A picture of events, which links to the rows of a table.
 
     Attributes:
-        names: What each lane is, from the top.
+        names: Label of each lane, from the top.
         events: In order of time.
         ticks: Text of the time of each event.
         anchor: Prefix of the ids of the rows, which have numbers from 1 on.
@@ -75,10 +75,7 @@ class Lanes:
 
     @property
     def labels(self) -> Iterator[tuple[float, str, int]]:
-        """Place and text of labels of time, and the zoom from which on each is shown.
-
-        None stands closer to another than `_TICK_APART` at that zoom.
-        """
+        """Place and text of each label of time, and the first zoom that shows it."""
         shown: list[float] = []
         ticks = list(zip(self.places, self.ticks, strict=True))
         for zoom in self.ZOOMS:

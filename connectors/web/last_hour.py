@@ -1,7 +1,7 @@
 """The figures of views in the last hour, and a small trend of each.
 
-The hour begins up to five minutes earlier, at a round time: so figures do not change
-for the only reason that time passes, and trends of all views have the same steps.
+The hour begins up to five minutes earlier, at a round time: so figures change only with
+new records, and the trends of all views have the same steps.
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ from sds_core.observer.growth import GrowthSince, Recorded
 from sds_core.observer.view_totals import ViewTotals
 
 STEP_MS = 300_000
-"""Length of the steps of a trend."""
 
 _HOUR_MS = 3_600_000
 _STEP, _HEIGHT = 5, 16
-"""Width of a step, and height of a trend, in its picture."""
 
 
 class Lately(NamedTuple):
@@ -41,15 +39,9 @@ class Lately(NamedTuple):
     since_ms: int | None
 
 
-def since_the_first_record(name: str, totals: ViewTotals) -> Lately:
-    """Return the figures of a view since its first record."""
-    del name
-    return Lately(totals, totals.first_event_ms)
-
-
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """What a view did in each step of the hour: as bars, and in words."""
+    """A view's growth in each step of the hour, as bars and in words."""
 
     picture: Markup
     text: str
@@ -57,8 +49,6 @@ class Trend:
 
 class LastHour:
     """Finds the figures of views in the hour before a clock, for one page.
-
-    The clock is event time now, Unix ms. Without anything stored, nothing is found.
 
     Attributes:
         begin_ms: Begin of the hour, Unix ms of event time.
@@ -74,7 +64,6 @@ class LastHour:
 
     @cached_property
     def _before(self) -> Mapping[str, Recorded]:
-        """The figures at the begin of the hour, by name."""
         return {} if self._stored is None else self._stored.find_recent(self.begin_ms)
 
     def trends(self, views: Mapping[str, ViewTotals]) -> dict[str, Trend]:
@@ -102,7 +91,6 @@ class LastHour:
         }
 
     def _is_new(self, totals: ViewTotals) -> bool:
-        """Whether a view began within the hour, so that it has no earlier figures."""
         first_ms = totals.first_event_ms
         return first_ms is None or first_ms >= self.begin_ms
 
@@ -148,7 +136,6 @@ class LastHour:
 
 
 def _bars(values: Sequence[int]) -> Markup:
-    """Draw a bar for each value; the highest has the height of the picture."""
     most = max(values, default=0)
     heights = [-(-value * _HEIGHT // most) if value else 0 for value in values]
     path = "".join(

@@ -1,4 +1,4 @@
-"""Finds incidents and minutes, which the snapshot does not have; some are in files."""
+"""Finds incidents and minutes, which may be in files of the history."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ from sds_core.observer.shown_verdicts import Span, spans_of
 from sds_core.observer.snapshot import Snapshot, Views
 
 _CONCURRENT = 2
-"""Greatest number of concurrent queries: each uses a whole processor and some ten
-megabytes."""
+"""Maximum number of concurrent queries: each uses a core and some ten megabytes."""
 
 _PATIENCE_S = 8.0
 """Shorter than the time that an open page waits for its answer."""
 
 
 class Lookups:
-    """Queries the sources for data that may be in files; limits concurrent queries.
+    """Queries the stored data; limits concurrent queries.
 
     A request waits `patience_s` seconds for its turn. Every method raises `HistoryBusy`
     if too many other requests wait, and `HistoryUnreadable` if the history is missing
@@ -43,7 +42,7 @@ class Lookups:
         self._turns = BoundedSemaphore(_CONCURRENT)
 
     def incidents(self, prefix: str, query: IncidentQuery) -> Sequence[ChannelIncident]:
-        """Incidents of the kind with a prefix, found last first."""
+        """Return incidents of the kind with a prefix, found last first."""
         stored = self._sources.of(prefix)
         if stored is None:
             return ()
@@ -53,11 +52,10 @@ class Lookups:
     def trend(
         self, snapshot: Snapshot, views: Views[Any], name: str, hours: Hours
     ) -> Trend:
-        """Growth of a view's figures in the last hours.
+        """Return the growth of a view's figures in the last hours.
 
         Raises:
-            NoRecord: The monitor has not read any record yet, or stores nothing of this
-                kind.
+            NoRecord: No record has been read yet, or nothing of this kind is stored.
         """
         stored = self._sources.of(views.kind.prefix)
         if not snapshot.clock_ms or stored is None:
@@ -75,7 +73,7 @@ class Lookups:
     def verdicts(
         self, prefix: str, name: str, since_ms: int, until_ms: int
     ) -> list[Span]:
-        """What was shown of a view between two times; nothing where it is not known.
+        """Return what was shown of a view between two times.
 
         Times are wall time, Unix ms; `until_ms` is not after `shown_until_ms`.
         """
@@ -94,7 +92,7 @@ class Lookups:
         until_ms: int,
         fields: Collection[str],
     ) -> Sequence[Row]:
-        """Minutes of a view that began in [since_ms, until_ms), in order.
+        """Return the minutes of a view that began in [since_ms, until_ms), in order.
 
         Times are event time, Unix ms. Rows have the fields.
         """

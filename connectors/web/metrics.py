@@ -36,28 +36,25 @@ class MetricsQuery:
 
 
 class _Wanted(NamedTuple):
-    """What a scrape asks for; no names mean all metrics."""
-
     accept: str
     names: tuple[str, ...]
     is_compressed: bool
 
 
 class _Made(NamedTuple):
-    """An answer, and when its making began: seconds of the monotonic clock."""
-
     wanted: _Wanted
+    # Monotonic seconds.
     begun_s: float
     body: bytes
     content_type: str
 
 
 class Metrics:
-    """Answers scrapes, one after the other in a thread of its own.
+    """Answers scrapes, one after the other in a separate thread.
 
-    With thousands of channels an answer takes a good part of a second, in which the
-    event loop must answer other requests. Scrapes that came while one was made share
-    the next answer, so that many clients cost no more than few.
+    With thousands of channels, an answer takes a good part of a second, in which the
+    event loop must answer other requests. Scrapes that arrive in this time share the
+    next answer, so that many clients cost no more than few.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -107,10 +104,8 @@ class Metrics:
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """Stop the garbage collector: samples have no cycles.
-
-    It would search all channels in vain, which takes as long as the answer itself.
-    """
+    # Samples have no cycles. The garbage collector would search all channels in vain,
+    # which takes as long as the answer itself.
     was_enabled = gc.isenabled()
     gc.disable()
     try:

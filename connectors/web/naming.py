@@ -1,4 +1,7 @@
-"""Names of views on the pages, and addresses of their pages and of their JSON."""
+"""Names of views on the pages, and addresses of their pages and of their JSON.
+
+Addresses are relative to the root of the site.
+"""
 
 from __future__ import annotations
 
@@ -30,18 +33,15 @@ def settings_of(snapshot: Snapshot, name: str, kind: AnyKind) -> ChannelSettings
 
 
 def path_of(kind: AnyKind, page: str = "") -> str:
-    """Return the path of a page about views of a kind, relative to the site's root.
-
-    Without the name of a page it is that of the list of all views.
-    """
+    """Return the path of a page about views of a kind; by default, of their list."""
     parts = ("views", kind.prefix, page)
     return page if kind.at_root else "/".join(filter(None, parts))
 
 
 def json_href(kind: AnyKind, name: str | None = None, what: str = "") -> str:
-    """Return the address of JSON about views of a kind, relative to the site's root.
+    """Return the address of JSON about a view; without a name, about all of a kind.
 
-    It is about all views if no name is given, and has the figures if `what` is empty.
+    If `what` is empty, it has the figures.
     """
     path = path_of(kind, what)
     if kind.at_root and not what:
@@ -65,8 +65,7 @@ def unresolved_href(
 ) -> str:
     """Return the address of the list of a view's unresolved incidents.
 
-    Further conditions are the kind of incident, and the participant that lacks a
-    message.
+    They can be limited to a kind, and to those that a participant lacks.
     """
     chosen = {"standing": "true"}
     if problem is not None:
@@ -90,7 +89,7 @@ def label_of(kind: AnyKind) -> str:
 
 
 def view_href(kind: AnyKind, name: str) -> str:
-    """Return the address of the page of a view, relative to the root of the site."""
+    """Return the address of the page of a view."""
     page = path_of(kind, kind.names.one if kind.at_root else "one")
     return f"{page}?{view_query(name)}"
 
@@ -102,10 +101,7 @@ def href_if_known(snapshot: Snapshot, name: str, kind: AnyKind) -> str:
 
 
 def view_query(view: str, label: str = "id") -> str:
-    """Return a view as a parameter of an address, by its own name or its key.
-
-    `label` is the name of the parameter for an own name.
-    """
+    """Return a view as a parameter of an address: `label` and its name, or its key."""
     return f"key={short_key(view)}" if needs_key(view) else f"{label}={_quoted(view)}"
 
 
@@ -116,9 +112,9 @@ def runbook_href(alert: str, view: str = "") -> str:
 
 
 def needs_key(text: str) -> bool:
-    """Whether untrusted text is no part of an address or a form, but its key is.
+    """Whether an address or a form has the key of an untrusted text in its place.
 
-    It is too long, or has hidden characters: a form would send their escapes.
+    It is too long, or has hidden characters, whose escapes a form would send.
     """
     # Most long texts are recognised without quoting them.
     return (
@@ -129,7 +125,7 @@ def needs_key(text: str) -> bool:
 
 
 def short_key(text: str) -> str:
-    """Return the text itself, or 16 hexadecimal digits instead of a long text."""
+    """Return the text itself or, if it needs a key, 16 hexadecimal digits."""
     if not needs_key(text):
         return text
     return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()

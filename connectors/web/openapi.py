@@ -1,4 +1,4 @@
-"""The description of the API in OpenAPI 3.1, made of the routes themselves."""
+"""The description of the API in OpenAPI 3.1, made of the routes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ERRORS: Mapping[str, str] = {
     "500": "The monitor failed to answer.",
     "503": "The monitor is starting, or too many requests are under way.",
 }
-"""Errors of all operations, by status; of those with plain text without 400."""
+"""Errors of all operations, by status; 400 only for those that answer with JSON."""
 
 _UNKNOWN = "No kind of view has this prefix."
 
@@ -85,7 +85,7 @@ def renamed(schema: Schema, schemas: Mapping[str, Schema], label: str) -> Schema
 
 
 def explained(schema: Schema) -> Schema:
-    """Return the schema of a type with what its docstring says of each key.
+    """Return the schema of a type with the texts that its docstring has for each key.
 
     Beside each time stands its text, see `sds_core.times.with_utc`.
     """
@@ -109,7 +109,7 @@ def explained(schema: Schema) -> Schema:
 
 
 def _as_text(schema: Any) -> Any:
-    """Return the schema of times as RFC 3339 where another one has numbers."""
+    # Times as RFC 3339 in place of numbers.
     if isinstance(schema, list):
         return [_as_text(one) for one in schema]
     if not isinstance(schema, dict):
@@ -122,7 +122,7 @@ def _as_text(schema: Any) -> Any:
 
 
 def attributes_of(form: type) -> dict[str, str]:
-    """Return what the docstrings of a class and its bases say of each attribute."""
+    """Return the description of each attribute in the docstrings of a class."""
     found: dict[str, str] = {}
     for base in reversed(form.__mro__):
         found |= _attributes_in(base.__doc__ or "")
@@ -130,7 +130,6 @@ def attributes_of(form: type) -> dict[str, str]:
 
 
 def _attributes_in(docstring: str) -> dict[str, str]:
-    """Return what a docstring says of each attribute."""
     _, _, listed = inspect.cleandoc(docstring).partition("Attributes:\n")
     entries = re.findall(r"^    (\w+(?:, \w+)*): (.*(?:\n {8}.*)*)", listed, re.M)
     return {
@@ -151,7 +150,7 @@ class ErrorObject(TypedDict):
 
 
 def description(routes: Iterable[BaseRoute]) -> Operation:
-    """Return the operation that describes those routes that are operations."""
+    """Return the operation that describes all operations among the routes."""
     described = [one for one in routes if isinstance(one, Operation)]
 
     # Most processes never need it.
@@ -208,14 +207,7 @@ def _operation(
     schemas: Mapping[str, Schema],
     error: Schema,
 ) -> Schema:
-    """Return the description of an operation.
-
-    Args:
-        operation: The operation.
-        found: Schemas of its answers, then of its parameters.
-        schemas: Schemas by name.
-        error: Schema of an error.
-    """
+    # `found` yields the schemas of the answers, then of the parameters.
     summary, _, more = operation.text.partition("\n\n")
     answers = [next(found) for _ in operation.answers]
     if operation.label != "id":
@@ -263,7 +255,6 @@ def _operation(
 
 
 def _errors(operation: Operation) -> dict[str, str]:
-    """Return what each status of an error means."""
     found = dict(ERRORS)
     if operation.media_type != JSON:
         del found["400"]

@@ -1,8 +1,8 @@
-"""Routes of the API with what their descriptions are made of.
+"""Routes of the API, and the parts of their descriptions.
 
-The function that answers is the one source: its first parameter is the request, its
+The function that answers is the only source: its first parameter is the request, its
 second one the query parameters, its return type describes the answer, and its
-docstring says what the answer is.
+docstring describes the operation.
 """
 
 from __future__ import annotations
@@ -40,11 +40,10 @@ class Operation(Route):
     """A route with its description.
 
     Attributes:
-        text: What the answer is; by default the docstring of the endpoint.
+        text: Description of the answer; by default the docstring of the endpoint.
         form: Dataclass of the query parameters.
         label: Name of `id` among the query parameters and in the answer.
-        answers: Types of the answer's body, which is one of them.
-        media_type: Type of the body.
+        answers: Types of the answer's body, which has one of them.
         refusals: Errors beside those that all operations have.
         is_open: Whether it never needs a login.
     """
@@ -78,15 +77,11 @@ def json_operation(
     label: str = "id",
     answers: Sequence[Any] = (),
 ) -> Operation:
-    """Return the operation that answers with what a function returns, as JSON.
+    """Return the operation that answers with the result of a function, as JSON.
 
-    Args:
-        path: Its path.
-        call: Returns the answer. Starlette runs it in its thread pool, so it may go
-            through all views and read files.
-        refusals: What it raises, beside what all operations do.
-        label: See `Operation`.
-        answers: Types of the answer if the function's return type does not say them.
+    Starlette runs `call` in its thread pool, so it may go through all views and read
+    files. The answer has the function's return type, unless `answers` are given. For
+    the others see `Operation`.
     """
     types = get_type_hints(call, include_extras=True)
     form = types["query"]
@@ -119,11 +114,8 @@ def of_views(
 ) -> list[Operation]:
     """Return the operations about views of the kind at the root, and of any kind.
 
-    Args:
-        name: Last part of their paths.
-        call: See `json_operation`.
-        refusals: See `json_operation`.
-        answer_of: Returns the type of the answer about views of a kind, if it differs.
+    `name` is the last part of their paths. `answer_of` returns the type of the answer
+    about views of a kind, if it depends on the kind.
     """
     of_any = () if answer_of is None else [answer_of(kind) for kind in KINDS]
     at_root = of_any and [of_any[KINDS.index(ROOT_KIND)]]

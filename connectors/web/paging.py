@@ -1,7 +1,7 @@
-"""Pages of the API's lists: at most so many entries, and where the next page begins.
+"""Pages of the API's lists, and where the next page begins.
 
-A page begins after an entry, not at a number of entries: so entries that come, go or
-change their place between two requests neither hide nor repeat others.
+A page begins after an entry, not at a number of entries. So no entry is hidden or
+repeated if others change between two requests.
 """
 
 from __future__ import annotations
@@ -56,8 +56,6 @@ class PageQuery:
     def place(self, form: type[Place]) -> Place | None:
         """Return the place after which the page begins; None for the first page.
 
-        `form` is the type of the place that `next_after` got.
-
         Raises:
             WrongParameter: `after` was not returned by this list.
         """
@@ -87,7 +85,7 @@ class PageQuery:
 
 
 def next_page(place: Sequence[object]) -> str:
-    """Return the value of `next`: text for an address, of values that JSON has."""
+    """Return a place as the value of `next`, for an address."""
     packed = json.dumps(place, separators=(",", ":")).encode()
     return base64.urlsafe_b64encode(packed).rstrip(b"=").decode()
 
@@ -100,7 +98,7 @@ def next_after(
 
 
 class Reference(NamedTuple):
-    """An id, or a key of 16 digits in its place if it is too long for an address."""
+    """An id or, if it is too long for an address, its key of 16 digits."""
 
     text: str
     is_key: bool
@@ -129,8 +127,8 @@ class ListedIncident(NamedTuple):
     """The place of an incident in the list, in a form for addresses.
 
     Attributes:
-        message_id: Id of the message. A long id is not sent completely: others with the
-            same beginning may then be omitted.
+        message_id: Id of the message; of a long id only the begin, so that the next
+            page may omit others with this begin.
         begin: Begin of a long channel id, in case that the channel ends meanwhile.
     """
 
@@ -167,5 +165,5 @@ class ListedIncident(NamedTuple):
 
 
 def _begin(long_id: str) -> str:
-    """Return what comes after all ids with the same begin."""
+    # After all ids with the same begin.
     return long_id[:_LONG_ID_CHARS] + chr(sys.maxunicode)

@@ -1,4 +1,4 @@
-"""Query parameters of pages and API: dataclasses, whose fields they are.
+"""Query parameters of pages and API: the fields of dataclasses.
 
 The types of the fields define the allowed values, also in the API's description. A
 value that is not allowed is a `WrongParameter`, and an unknown name an
@@ -129,7 +129,6 @@ class Parameter(NamedTuple):
     Attributes:
         name: Its name in an address.
         field: Field of the dataclass that has it.
-        type: Type of its values.
         default: Value without it; `dataclasses.MISSING` if it must be given.
     """
 
@@ -158,8 +157,8 @@ Query = TypeVar("Query")
 def parameters_of(form: type, label: str = "id") -> Sequence[Parameter]:
     """Return the parameters that a dataclass describes.
 
-    `label` is the name in addresses of the field `id`. A name in the metadata of a
-    field is that of its parameter.
+    `label` is the name of the field `id` in addresses; the metadata of another field
+    may give its name.
     """
     types = get_type_hints(form, include_extras=True)
     return [
@@ -182,11 +181,7 @@ def read_query(
 ) -> Query:
     """Return what the parameters of a request select.
 
-    Args:
-        form: A dataclass.
-        given: Names and values.
-        label: See `parameters_of`.
-        strict: Whether parameters that the dataclass does not have are refused.
+    `strict` refuses parameters that the dataclass does not have.
     """
     known = {one.name: one for one in parameters_of(cast(type, form), label)}
     for name in given:
@@ -205,14 +200,14 @@ def read_query(
 
 
 def query_of(form: type, given: Mapping[str, str], label: str) -> str:
-    """Return those of some parameters that a dataclass has, as part of an address."""
+    """Return those parameters that a dataclass has, as part of an address."""
     known = [one.name for one in parameters_of(form, label)]
     chosen = {name: text for name, text in given.items() if name in known}
     return urlencode(chosen, errors="surrogatepass")
 
 
 def one_of(given: Mapping[str, str], name: str, allowed: Sequence[str]) -> str | None:
-    """Return one of some words; None if the parameter is missing."""
+    """Return one of the allowed words; None if the parameter is missing."""
     text = given.get(name)
     if text is not None and text not in allowed:
         raise WrongParameter(name, _listed(allowed), text)
@@ -220,7 +215,7 @@ def one_of(given: Mapping[str, str], name: str, allowed: Sequence[str]) -> str |
 
 
 def views_of(request: Request, snapshot: Snapshot) -> Views[Any]:
-    """Return the views of the kind that a path names; if it names none, those at root.
+    """Return the views of the kind that a path names; by default those at the root.
 
     Raises:
         HTTPException: No such kind exists.
@@ -233,13 +228,12 @@ def views_of(request: Request, snapshot: Snapshot) -> Views[Any]:
 
 
 def _given(kind: Any) -> Any:
-    """Return the type of the values of a parameter that may be missing."""
+    # The type without None, which stands for a missing parameter.
     options = [one for one in get_args(kind) if one is not type(None)]
     return options[0] if type(None) in get_args(kind) else kind
 
 
 def _allowed(kind: Any) -> str:
-    """Return which values a type allows, in words."""
     if kind is bool:
         return _listed(["true", "false"])
     if get_origin(kind) is Literal:

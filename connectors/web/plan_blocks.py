@@ -18,10 +18,10 @@ _EXAMPLES = 5
 
 
 class PlanBlocks(NamedTuple):
-    """What pages show of forecasts.
+    """The blocks that pages show of forecasts.
 
     Attributes:
-        called: Returns the name of a view as it is shown, in one line.
+        called: Returns the display name of a view, in one line.
         link: Returns the address of a view; None without links.
     """
 

@@ -1,4 +1,4 @@
-"""Charts of forecasts: what was, what is expected, and the limit."""
+"""Charts of forecasts: the past, the expected future, and the limit."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def figure_chart(
 
 
 def parts_chart(forecast: Forecast) -> list[Chart]:
-    """Return the bytes of each day by part, in a list; an empty one without parts."""
+    """Return a list with the chart of bytes by part; empty without parts."""
     parts = {name: one for name, one in forecast.figures.items() if part_of(name)}
     if not parts:
         return []
@@ -102,7 +102,6 @@ def parts_chart(forecast: Forecast) -> list[Chart]:
 
 
 def _days_shown(forecast: Forecast, outlook: Outlook, limit: Reached | None) -> int:
-    """Return how many days ahead a chart shows: up to its limit, if that is reached."""
     if limit is None or limit.at_ms is None:
         return AHEAD_DAYS
     until = (limit.latest_ms or limit.at_ms) - forecast.begin_ms
@@ -110,7 +109,6 @@ def _days_shown(forecast: Forecast, outlook: Outlook, limit: Reached | None) -> 
 
 
 def _times(forecast: Forecast, before: int, ahead: int) -> list[str]:
-    """Return the names of days: the time at which each begins, as day and month."""
     return [
         day_and_month(forecast.begin_ms + day * DAY_MS) for day in range(-before, ahead)
     ]

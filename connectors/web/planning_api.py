@@ -57,13 +57,11 @@ class ViewHours(TypedDict):
 
 
 class _HourPlace(NamedTuple):
-    """The place of an hour in the list: its last minute, Unix ms."""
-
     minute: int
 
 
 def hours_routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
-    """The route of hours; a request that cannot be answered raises a `Refusal`."""
+    """Return the route of hours."""
 
     def hours(request: Request, query: DaysQuery) -> Mapping[str, Any]:
         """Return a page of the hours in which a figure of a view changed, oldest first.
@@ -173,11 +171,7 @@ class Planning(TypedDict):
 
 
 def routes(sources: Sources) -> list[BaseRoute]:
-    """The routes; a request that cannot be answered raises a `Refusal`.
-
-    Args:
-        sources: Source of the forecasts.
-    """
+    """Return the routes of forecasts."""
 
     def planning(request: Request, query: PlanningQuery) -> Mapping[str, Any]:
         """Return a page of the newest forecasts of a kind, by name.

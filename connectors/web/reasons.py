@@ -1,7 +1,7 @@
 """Why a view has its verdict, in one sentence with the figures behind it.
 
-A verdict covers a window, other figures of a page an hour or everything: so each
-sentence names its window.
+Each sentence names the window of its verdict: other figures of a page cover an hour, or
+everything.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def reason_of(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> str:
 def likely_causes(
     snapshot: Snapshot, totals: ViewTotals, kind: AnyKind
 ) -> Sequence[str]:
-    """Return the likely causes of a view's verdict, a sentence each; often none."""
+    """Return the likely causes of a view's verdict, a sentence each."""
     return [one.sentence(words.short) for one in causes_of(snapshot, totals, kind)]
 
 

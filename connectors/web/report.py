@@ -1,8 +1,4 @@
-"""Reports as one HTML file: it loads nothing, and has no script.
-
-pygal draws the charts, as on the status page: one way to draw, no further dependency,
-and stylesheets colour it for light, dark and print.
-"""
+"""Reports as one HTML file, which loads nothing and has no script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A runbook as the monitor shows it: with a channel, and the configured durations."""
+"""Runbooks as the monitor shows them: with a channel and the configured durations."""
 
 from __future__ import annotations
 
@@ -29,11 +29,9 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").disable("i
 def runbook_html(text: str, settings: ObserverSettings, channel: str = "") -> Markup:
     """Render a runbook; raw HTML in it is escaped.
 
-    Args:
-        text: Content of the file.
-        settings: They give the durations that the runbook names.
-        channel: Id that replaces the example in commands, queries and links, quoted for
-            each; without one, and for one that needs a key, the example stays.
+    The settings give the durations that the runbook names. The channel's id replaces
+    the example in commands, queries and links, quoted for each. If it is empty or needs
+    a key, the example stays.
     """
     tokens = _MARKDOWN.parse(
         DURATION.sub(
@@ -65,10 +63,6 @@ def _name_channel(tokens: Iterable[Token], channel: str) -> None:
 
 
 def _mend_links(tokens: Iterable[Token], channel: str) -> None:
-    """Change links to runbooks into page addresses; remove other relative links.
-
-    The server does not have the rest of the documentation.
-    """
     for token in tokens:
         _mend_links(token.children or (), channel)
         if token.type != "link_open":
@@ -79,5 +73,6 @@ def _mend_links(tokens: Iterable[Token], channel: str) -> None:
             address = runbook_href(sibling[1], channel).removeprefix("runbooks/")
             token.attrs["href"] = address + (sibling[2] or "")
         elif not _ABSOLUTE.match(target):
+            # The server does not have the rest of the documentation.
             del token.attrs["href"]
             token.attrs["title"] = target

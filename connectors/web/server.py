@@ -16,11 +16,7 @@ from starlette.types import ASGIApp
 from connectors.sockets.listener import listen
 from connectors.sockets.tls import NewestContext
 from connectors.web.access import OPEN, Access
-from connectors.web.connection import (
-    DEFAULT_LIMITS,
-    ClientLimits,
-    LimitedConnection,
-)
+from connectors.web.connection import DEFAULT_LIMITS, ClientLimits, LimitedConnection
 from connectors.web.door import Door
 
 _STOP_SECONDS = 2
@@ -39,16 +35,9 @@ _REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, no
 
 
 class WebServer:
-    """Serves an application over HTTP until it is stopped.
+    """Serves an application over HTTP until it is stopped; a context manager.
 
-    Usable as a context manager. A server that was stopped can be started again.
-
-    Args:
-        app: Application to serve.
-        host: Address or name to listen on.
-        port: Port to listen on, 0 for any free one.
-        access: Who may read it.
-        limits: What clients may take from the server.
+    A server that was stopped can be started again. Port 0 selects any free port.
     """
 
     def __init__(
@@ -78,11 +67,8 @@ class WebServer:
         _, _, port = self._running
         host = _REACHED_AT.get(self._host, self._host)
         scheme = "http" if self._access.tls is None else "https"
-        return (
-            f"{scheme}://[{host}]:{port}"
-            if ":" in host
-            else f"{scheme}://{host}:{port}"
-        )
+        place = f"[{host}]" if ":" in host else host
+        return f"{scheme}://{place}:{port}"
 
     def start(self) -> None:
         """Start to serve; requests are answered when this returns.
@@ -98,9 +84,7 @@ class WebServer:
         listener = listen(self._host, self._port, self._limits.connections)
         # Uvicorn only calls it, as it would call the class.
         connection: Any = partial(
-            LimitedConnection,
-            limits=self._limits,
-            made=listener.made,
+            LimitedConnection, limits=self._limits, made=listener.made
         )
         tls = self._access.tls
         # The main program handles signals and calls stop(): outside the main thread,
@@ -156,6 +140,6 @@ class WebServer:
 
 
 def _is_no_cancellation(record: logging.LogRecord) -> bool:
-    """Whether a log record is about anything but a request that `stop` cancelled."""
+    # `stop` cancels requests that do not end in time.
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, asyncio.CancelledError)

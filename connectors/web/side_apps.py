@@ -1,4 +1,4 @@
-"""All HTTP that a mirror, a repeated audit and a served one offer."""
+"""The web applications of a mirror, a repeated audit and a served one."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class AuditAnswer(TypedDict):
 
 
 def create_mirror_app(figures: MirrorFigures) -> Starlette:
-    """The application of a mirror: ready while a node answers, with spool left."""
+    """Return the application of a mirror: ready if a node answers and spool is left."""
 
     def obstacle() -> str:
         if figures.is_paused:
@@ -70,7 +70,7 @@ def create_mirror_app(figures: MirrorFigures) -> Starlette:
 
 
 def create_serving_app(figures: ServingFigures) -> Starlette:
-    """The application of a server of synchronisations: ready once it serves."""
+    """Return the application of a server of synchronisations: ready once it serves."""
     registry = CollectorRegistry()
     registry.register(FiguresCollector(SERVING_METRICS, figures))
     return metrics_app(
@@ -80,7 +80,7 @@ def create_serving_app(figures: ServingFigures) -> Starlette:
 
 
 def create_audit_app(figures: AuditFigures) -> Starlette:
-    """The application of an audit: ready once one has ended, and did not fail."""
+    """Return the application of an audit: ready if the newest one succeeded."""
 
     def obstacle() -> str:
         if figures.result is None or figures.error:

@@ -21,10 +21,10 @@ from sds_core.trace.trace import Trace
 
 
 class StoredViews(Protocol):
-    """What is stored of the views of one kind; called in the server's threads.
+    """The stored data of the views of one kind; called in the server's threads.
 
-    Of incidents, minutes and verdicts a part may be in files of the history: then
-    `DamagedHistory` or `NoHistory` of `connectors.history.errors` may be raised.
+    Incidents, minutes and verdicts may be in files of the history: then their methods
+    may raise `DamagedHistory` or `NoHistory` of `connectors.history.errors`.
     """
 
     def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
@@ -42,8 +42,8 @@ class StoredViews(Protocol):
         """Return the figures of each view at a moment of the last hour, Unix ms.
 
         They are `FigureTable.counted` at the end of the last minute that ended at the
-        moment or before, in event time; of a view that is known since a later start
-        only, those of then.
+        moment or before, in event time; if a view is known only since a later start,
+        those at this start.
         """
 
     def find_steps(
@@ -51,35 +51,29 @@ class StoredViews(Protocol):
     ) -> Mapping[str, Sequence[Recorded]]:
         """Return the figures at the end of the last minute in each step, in order.
 
-        Steps without a minute are missing: nothing changed. Both times are of the last
-        hour, Unix ms of event time.
+        A step in which nothing changed is missing. Both times are of the last hour,
+        Unix ms of event time.
         """
 
     def find_verdicts(
         self, channels: Collection[str], since_ms: int, until_ms: int
     ) -> Mapping[str, Sequence[ShownVerdict]]:
-        """Return the rows that say which verdicts were shown, of each view in order.
+        """Return the rows of shown verdicts of each view, in order, for `spans_of`.
 
         Times are Unix ms of wall time. Rows of the last 24 hours are found without
-        reading the history's files; see `sds_core.observer.shown_verdicts.spans_of`.
+        reading the history's files.
         """
 
     def verdicts_until_ms(self) -> int | None:
-        """Return the wall time up to which it is known what was shown, Unix ms.
-
-        None if nothing was shown yet.
-        """
+        """Return until when verdicts are known, Unix ms of wall time; None if never."""
 
 
 class TraceQuestion(NamedTuple):
-    """The message to trace.
+    """The message to trace, in a view of the kind with a prefix.
 
     Attributes:
-        prefix: That of the kind of view.
-        channel: Name of its view.
         message_id: Its id, or the Waku hash of a copy.
         since_ms: About when it appeared, Unix ms; None for the last 24 hours.
-        settings: Settings of the model.
     """
 
     prefix: str
@@ -95,19 +89,17 @@ def _no_trace(question: TraceQuestion) -> Trace:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Functions that return the data of pages and API.
+    """Functions that return the data of pages and API; called in the server's threads.
 
     Attributes:
-        current: Returns the newest snapshot; called in the server's threads. Before the
-            job has started, the snapshot is not primed.
+        current: Returns the newest snapshot; not primed before the job has started.
         stored: Returns what is stored of each kind of view, by prefix; empty before the
             job has started.
         runbooks: Directory of the files `<Alert>.md`.
-        firing: Returns the alerts that fire; called like `current`.
-        plans: Returns the newest forecasts by prefix of their kind; called like
-            `current`.
+        firing: Returns the alerts that fire.
+        plans: Returns the newest forecasts by prefix of their kind.
         trace: Makes the trace of a message, which takes seconds, or raises a
-            `connectors.web.refusals.Refusal`; called in the server's threads.
+            `connectors.web.refusals.Refusal`.
     """
 
     current: Callable[[], Snapshot]
@@ -127,6 +119,6 @@ class Sources:
 
 
 def shown_until_ms(stored: StoredViews | None) -> int | None:
-    """Return the end of the minute up to which it is known what was shown, Unix ms."""
+    """Return the end of the last minute whose shown verdicts are known, Unix ms."""
     known_ms = None if stored is None else stored.verdicts_until_ms()
     return None if known_ms is None else words.next_minute_ms(known_ms)

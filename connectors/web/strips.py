@@ -1,4 +1,4 @@
-"""Which verdicts were shown when: a strip of bars, a sentence, and rows of a table."""
+"""Verdicts that were shown, as a strip of bars, a sentence, and rows of a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sds_core.observer.shown_verdicts import (
 from sds_core.observer.verdict import Verdict
 
 LISTED_SPANS = 100
-"""Most rows of the table of a view's page: an open page asks for it again and again."""
+"""Maximum number of rows of a table: an open page asks for it again and again."""
 
 _HOUR_MS = 3_600_000
 _MOST_BARS = 96
@@ -32,7 +32,6 @@ _STEPS_MS = (60_000, 300_000, 900_000)
 bars are enough."""
 
 _WIDTH, _HEIGHT = 10, 16
-"""Width of a bar, and height of a strip, in its picture."""
 
 _PIECES = {
     Verdict.FAILING.value: ((0, 16),),
@@ -51,7 +50,7 @@ _FINE = (Verdict.OK.value, Verdict.QUIET.value)
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """What was shown of a view: a bar for each step, and the times at its ends, UTC."""
+    """The shown verdicts of a view as bars, and the times at both ends, UTC."""
 
     picture: Markup
     begin: str
@@ -144,7 +143,6 @@ def _sentence(spans: Sequence[Span], time: str) -> str:
 
 
 def _strip(spans: Sequence[Span], since_ms: int, until_ms: int, step_ms: int) -> Strip:
-    """Draw a bar for each step, as the worst in it; nothing where nothing is known."""
     count = (until_ms - since_ms) // step_ms
     label = ", ".join(
         f"{words.SHOWN[verdict]} {words.number(minutes)} min"
@@ -169,17 +167,13 @@ def _strip(spans: Sequence[Span], since_ms: int, until_ms: int, step_ms: int) ->
 
 
 class _Bar(NamedTuple):
-    """One bar, or several that are alike: its first step, and the number of steps.
-
-    `spans` is what was shown in them, at least one.
-    """
+    """One bar for consecutive steps that show the same."""
 
     first: int
     steps: int
     spans: Sequence[Span]
 
     def continues_in(self, found: Sequence[Span]) -> bool:
-        """Whether only the same is shown in the next step as in this bar."""
         return (
             len(self.spans) == len(found) == 1
             and self.spans[0].end_ms == found[0].begin_ms
@@ -187,12 +181,10 @@ class _Bar(NamedTuple):
         )
 
     def longer(self, found: Sequence[Span]) -> _Bar:
-        """Return the bar with one step more."""
         span = self.spans[0]._replace(end_ms=found[0].end_ms)
         return _Bar(self.first, self.steps + 1, [span])
 
     def drawn(self, until_ms: int) -> Markup:
-        """Return the bar as an element of SVG, whose title says what was shown."""
         verdict = worst(self.spans).verdict
         left, width = _WIDTH * self.first, _WIDTH * self.steps
         path = "".join(
@@ -201,13 +193,10 @@ class _Bar(NamedTuple):
         )
         begin = words.since(self.spans[0].begin_ms, until_ms)
         end = words.since(self.spans[-1].end_ms, until_ms)
-        if len(self.spans) == 1:
-            what = _named(self.spans[0])
-        else:
-            what = "; ".join(
-                f"{_named(span)} {words.number(_minutes(span))} min"
-                for span in self.spans
-            )
+        parts = [
+            f"{_named(one)} {words.number(_minutes(one))} min" for one in self.spans
+        ]
+        what = "; ".join(parts) if len(parts) > 1 else _named(self.spans[0])
         return Markup(
             '<path class="{}" d="{}"><title>{} to {}: {}</title></path>'
         ).format(verdict, path, begin, end, what)
@@ -231,7 +220,6 @@ def _bars(spans: Sequence[Span], since_ms: int, step_ms: int, count: int) -> lis
 
 
 def _within(spans: Sequence[Span], begin_ms: int, step_ms: int) -> list[Span]:
-    """Return what was shown in a step, in order."""
     end_ms = begin_ms + step_ms
     return [
         span._replace(

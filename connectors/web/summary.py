@@ -1,4 +1,4 @@
-"""The verdict on all channels and the job in one sentence: the head of every page."""
+"""The verdict on all views and the job in one sentence: the head of every page."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Level(enum.StrEnum):
 
 
 Trouble = tuple[bool, int, str]
-"""The place of a view in the order by trouble: whether it is muted, the number of its
+"""The place of a view in the order by trouble: whether it is muted, the rank of its
 verdict, from 0 for the worst, and its own name."""
 
 
 class Piece(NamedTuple):
-    """A part of the sentence, and where it links to; no address: it is no link."""
+    """A part of the sentence, and its address; empty if it is no link."""
 
     text: str
     href: str = ""
@@ -131,7 +131,7 @@ def summarise(snapshot: Snapshot) -> Summary:
 
 
 def stopped(job: JobFigures) -> str:
-    """Return in words that a query failed, and what comes next."""
+    """Return in words that a query failed, and whether it is started again."""
     return "Query stopped, and is started again" if job.retrying else "Query stopped"
 
 
@@ -173,13 +173,12 @@ def views_by_tap(views: Views[Any]) -> Counter[str]:
 
 
 def _views_with(snapshot: Snapshot, verdict: Verdict) -> list[list[Piece]]:
-    """Return texts such as "2 of 5 channels failing: a, b", one for each kind."""
     parts = [_part(snapshot, views, verdict) for views in snapshot.views.values()]
     return [part for part in parts if part]
 
 
 def _part(snapshot: Snapshot, views: Views[Any], verdict: Verdict) -> list[Piece]:
-    """Return this text for the views of one kind; empty if no view has the verdict."""
+    # For example "2 of 5 channels failing: a, b".
     kind, muted = views.kind, views.muted
     found = sorted(
         name
@@ -203,6 +202,5 @@ def _part(snapshot: Snapshot, views: Views[Any], verdict: Verdict) -> list[Piece
 
 
 def _joined(parts: Sequence[Sequence[Piece]], between: str = "; ") -> list[Piece]:
-    """Return the pieces of all parts, with a text between two parts."""
     first, *rest = parts
     return [*first, *(one for part in rest for one in (Piece(between), *part))]

@@ -1,4 +1,4 @@
-"""A trace as a picture and tables: for the file of `trace --html`, and for the page."""
+"""A trace as a picture and tables, for the file of `trace --html` and for the page."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ def summary_of(trace: Trace) -> str:
 def blocks_of(trace: Trace, anchor: str) -> list[Block]:
     """Return picture and tables of a trace.
 
-    Args:
-        trace: The trace.
-        anchor: Prefix of the ids of rows, unlike that of other traces of the page.
+    `anchor` begins the ids of rows, unlike that of other traces of the page.
     """
     steps = trace.evidence.steps
     after = [relative_time(step.at_ms - trace.begin_ms) for step in steps]
@@ -94,7 +92,6 @@ def _who(step: Step) -> str:
 
 
 def _lanes(trace: Trace, after: Sequence[str], anchor: str) -> Lanes:
-    """Return the picture: participants, then taps, then the monitor."""
     steps = trace.evidence.steps
     people, people_names = _places(lane_names(trace), 0)
     shown_by = dict.fromkeys((*trace.taps, *(one.tap for one in steps if one.tap)))
@@ -123,7 +120,7 @@ def _lanes(trace: Trace, after: Sequence[str], anchor: str) -> Lanes:
 
 
 def _places(names: Sequence[str], first: int) -> tuple[dict[str, int], list[str]]:
-    """Return the lane of each name, and what each lane is: the last has the others."""
+    # The last lane has all further names.
     labels = [words.short(name) for name in names[:MOST_LANES]]
     if len(names) > MOST_LANES:
         labels.append(words.counted(len(names) - MOST_LANES, "other"))

@@ -21,7 +21,6 @@ _MINUTE_MS = 60_000
 _HOUR_MS = 60 * _MINUTE_MS
 
 Hours = Literal[1, 3, 6, 24]
-"""Hours that a trend can cover."""
 
 HOURS: Mapping[Hours, int] = MappingProxyType(
     {1: _MINUTE_MS, 3: 3 * _MINUTE_MS, 6: 5 * _MINUTE_MS, 24: 15 * _MINUTE_MS}
@@ -29,7 +28,6 @@ HOURS: Mapping[Hours, int] = MappingProxyType(
 """The length of the intervals of such a trend, milliseconds."""
 
 DEFAULT_HOURS: Hours = 3
-"""Hours that a trend covers by default."""
 
 FindMinutes = Callable[[str, int, int, Collection[str]], Sequence[Row]]
 
@@ -37,16 +35,14 @@ FindMinutes = Callable[[str, int, int, Collection[str]], Sequence[Row]]
 class Growth(Counter[str | tuple[str, int]]):
     """Growth of figures in an interval.
 
-    Keys are fields of the totals; of durations, field and number of the bucket. What
-    is missing did not grow.
+    A key is a field of the totals; for durations, field and number of the bucket.
     """
 
     @classmethod
     def of_row(cls, table: FigureTable[Any], row: Mapping[str, Any]) -> Growth:
         """Return the figures of a row of the history, as growth from zero.
 
-        A figure that the row lacks, or that is null, is zero: rows may be older than
-        the figure.
+        A figure that the row lacks is zero: rows may be older than the figure.
         """
         growth = cls()
         for figure in table.grown:
@@ -89,7 +85,7 @@ class Trend:
 
     @property
     def total(self) -> Growth:
-        """Return the sum of the known growth."""
+        """The sum of the known growth."""
         total = Growth()
         for one in self.growth:
             total.update(one)
@@ -141,7 +137,7 @@ def recent_trend(
 
 
 def _span(known_ms: int, clock_ms: int, hours: int) -> tuple[int, int, int]:
-    """Return begin, end and length of intervals since a time in the last hours, ms."""
+    # Begin, end and length of intervals, ms.
     step_ms = next(
         step_ms
         for longest, step_ms in HOURS.items()
@@ -162,8 +158,8 @@ def trend(
 ) -> Trend:
     """Return the trend of rows whose minutes begin in [begin_ms, end_ms), Unix ms.
 
-    Rows are in order of time. Figures before the first row are None if they are
-    unknown. The number of intervals is whole.
+    Rows are in order of time, and the number of intervals is whole. `before` has the
+    figures before the first row; None if they are unknown.
     """
     growth: list[Growth | None] = [Growth() for _ in range(begin_ms, end_ms, step_ms)]
     for row in rows:

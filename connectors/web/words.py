@@ -1,8 +1,7 @@
 """Figures in the words of the status page.
 
 Templates get this module as `words`. Ids are untrusted text: `short`, `bounded` and
-`whole` make them safe to print in a line; escaping for HTML is left to the template and
-the script.
+`whole` make them safe to print in a line. Templates and the script escape HTML.
 """
 
 from __future__ import annotations
@@ -30,12 +29,11 @@ VERDICTS = {
     Verdict.QUIET: "Quiet",
     Verdict.OK: "OK",
 }
-"""Verdict -> its word on the page, in the order of the page: worst first."""
+"""Verdict -> its word on the page, worst first."""
 
 SHOWN = {NOT_WATCHED: "Not watched"} | {
     verdict.value: word for verdict, word in VERDICTS.items()
 }
-"""What may have been shown of a view in a minute -> its word on the page."""
 
 _REASONS = {
     "warming_up": "only just started",
@@ -62,7 +60,7 @@ _REASONS = {
 """Reason of a verdict -> its words; a figure of the window names the window."""
 
 LONGEST = 1_000
-"""Most characters of an untrusted text on a page."""
+"""Maximum number of characters of an untrusted text on a page."""
 
 _NAME = 40
 
@@ -72,7 +70,7 @@ _DAY_MS = 86_400_000
 def reason(code: str, window_ms: int) -> str:
     """Return the reason of a verdict in words; an unknown code without underscores.
 
-    `window_ms` is the length of the window that the verdict covers, milliseconds.
+    `window_ms` is the length of the window that the verdict covers.
     """
     text = _REASONS.get(code)
     if text is None:
@@ -81,13 +79,13 @@ def reason(code: str, window_ms: int) -> str:
 
 
 def past_reason(code: str) -> str:
-    """Return the reason of a verdict of an earlier time: it names no last minutes."""
+    """Return the reason of an earlier verdict in words, without its window."""
     text = _REASONS.get(code, code.replace("_", " "))
     return re.sub(r" (in|of) \{window\}", "", text)
 
 
 def lately(window_ms: int) -> str:
-    """Return the time before the clock that a figure covers, such as a verdict's."""
+    """Return the time before the clock that a figure covers."""
     return f"the last {duration(window_ms)}"
 
 
@@ -155,7 +153,7 @@ def percentile(histogram: Histogram, percent: int) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Return seconds with one decimal; a dash for None."""
+    """Return seconds with one decimal."""
     return NOTHING if value is None else f"{value:,.1f} s"
 
 
@@ -168,10 +166,7 @@ def age(milliseconds: int) -> str:
 
 
 def more_than(value: float) -> str:
-    """Return seconds rounded down to tens.
-
-    A screen reader reads the sentence aloud: it must not change at each poll.
-    """
+    """Return seconds rounded down to tens, so that it does not change at each poll."""
     return f"over {int(value // 10) * 10:,} s"
 
 
@@ -191,7 +186,6 @@ TOPIC_REMEDY = (
     "create it again: the job then continues as --on-lost-records says "
     "(docs/topics.md, A recreated topic)"
 )
-"""What to do about a missing topic, without a full stop."""
 
 
 def next_minute_ms(unix_ms: int) -> int:

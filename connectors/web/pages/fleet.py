@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Route
 from connectors.web import words
 from connectors.web.alert_words import held_words
 from connectors.web.figures import Group, PageFigure, column_groups
-from connectors.web.last_hour import LastHour, Lately, Trend, since_the_first_record
+from connectors.web.last_hour import LastHour, Lately, Trend
 from connectors.web.naming import (
     called,
     display_name,
@@ -42,13 +42,12 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
 
 LISTED_VIEWS = 200
-"""Greatest number of rows: a browser updates so many every two seconds without a
-noticeable delay. It is also the default label budget."""
+"""Maximum number of rows: a browser updates so many every two seconds without a
+noticeable delay. It is also the default label limit."""
 
 _TROUBLE, _NAME = "trouble", "name"
 
 _HOUR, _ALL = "hour", "all"
-"""Values of the parameter `window`: the last hour, or since the first record."""
 
 _TROUBLED = (Verdict.FAILING, Verdict.BLIND, Verdict.DEGRADED)
 
@@ -59,7 +58,7 @@ class Order:
 
     Attributes:
         columns: Columns of figures by key.
-        key: Key of the column to sort by; of a figure, `trouble` or `name`.
+        key: Key of the column to sort by: of a figure, `trouble` or `name`.
         reverse: Whether rows are in the opposite of the usual order of that column.
     """
 
@@ -125,12 +124,10 @@ class Row:
     """One view in words.
 
     Attributes:
-        key: Identifies it within the page.
         id: The view's own name, shortened, if it has a display name; else empty.
-        href: Address of the view's page, relative to the root of the site.
         since: Begin of a verdict that is a trouble; empty if it is none.
         figures: Figures of the columns; None if they are unknown.
-        counted_since: Begin of the figures if that is not the one of all; else empty.
+        counted_since: Begin of the figures if it is not that of the page; else empty.
         trend: The last hour, step by step; None if the page has no trends.
         strip: The verdicts shown in the last hour; None if nothing was shown yet.
     """
@@ -151,14 +148,10 @@ class Row:
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
-    """The page of all views of a kind."""
+    """Return the page of all views of a kind."""
 
-    # Synchronous, so Starlette runs it in its thread pool: it reads all views.
     def page(request: Request) -> Response:
-        """Query parameters: `sort`, see `Order`; `find`, part of a name or id.
-
-        `window=all` selects figures since the first record, instead of the last hour.
-        """
+        """Query parameters: `sort`, see `Order`; `find`, part of a name; `window`."""
         given = request.query_params
         snapshot = sources.current()
         views = views_of(request, snapshot)
@@ -180,10 +173,12 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             for name in names_by_trouble(views)
             if not wanted or _has(snapshot, kind, name, wanted)
         ]
-        find_lately = since_the_first_record if hour is None else hour.lately
 
         def lately(name: str) -> Lately:
-            return find_lately(name, views.totals[name])
+            totals = views.totals[name]
+            if hour is None:
+                return Lately(totals, totals.first_event_ms)
+            return hour.lately(name, totals)
 
         found = order.sort(snapshot, kind, found, lately)
         listed = {name: views.totals[name] for name in found[:LISTED_VIEWS]}
@@ -237,7 +232,6 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 
 
 def _windows(order: Order, find: str) -> list[tuple[str, str, bool]]:
-    """Return name and address of each choice, and whether it is that of the hour."""
     kept = {"find": find, "sort": "" if str(order) == _TROUBLE else str(order)}
 
     def address(window: str) -> str:
@@ -251,7 +245,6 @@ def _windows(order: Order, find: str) -> list[tuple[str, str, bool]]:
 
 
 def _since(snapshot: Snapshot, hour: LastHour | None) -> str:
-    """Return from when on the figures of the page count."""
     if hour is None:
         return "Counts and times since the first record of the checkpoint."
     if not snapshot.clock_ms:
@@ -288,7 +281,6 @@ def _row(
     strip: Strip | None,
     begin_ms: int | None,
 ) -> Row:
-    """Return a view in words; `begin_ms` is None for figures since the first record."""
     kind, totals = views.kind, views.totals[name]
     has_name = display_name(snapshot, name, kind)
     muted = ""
@@ -329,14 +321,13 @@ def _counted_since(snapshot: Snapshot, lately: Lately, begin_ms: int | None) -> 
 
 
 def _empty(names: Names, has_views: bool) -> str:
-    """Return the text of the page if it lists no view."""
     if has_views:
         return f"No {names.one} has this in its name or id."
     return f"No {names.one} has been seen yet."
 
 
 def _by_verdict(views: Iterable[ViewTotals]) -> str:
-    """Number of views, in all and by verdict: "3: 2 quiet, 1 OK"."""
+    # For example "3: 2 quiet, 1 OK".
     verdicts = [totals.verdict for totals in views]
     parts = [
         f"{words.number(count)} {word if verdict is Verdict.OK else word.lower()}"

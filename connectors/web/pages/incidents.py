@@ -13,51 +13,31 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from connectors.web.incident_words import (
-    KINDS,
-    IncidentWords,
-    incident_words,
-)
+from connectors.web.incident_words import KINDS, IncidentWords, incident_words
 from connectors.web.lacks import READ_INCIDENTS, Lacks, group_words, is_participant
 from connectors.web.lookups import Lookups
 from connectors.web.naming import is_key, json_href, label_of
 from connectors.web.pages.layout import Layout
 from connectors.web.paging import ListedIncident, PageQuery, next_after
-from connectors.web.parameters import (
-    IncidentSelection,
-    query_of,
-    read_query,
-    views_of,
-)
+from connectors.web.parameters import IncidentSelection, query_of, read_query, views_of
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable
 from connectors.web.sources import Sources
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
 from sds_core.observer.snapshot import Snapshot, Views
 
 LISTED_INCIDENTS = 50
-"""Incidents on a page of the list."""
 
 _POLL_S = 10
 """Longer than on other pages, because an answer may read a month of history."""
 
 
 class _Place(NamedTuple):
-    """The place of an incident on the pages: those that stand come first."""
-
     resolved: bool
     incident: ListedIncident
 
 
 @dataclass(frozen=True, slots=True)
 class _List:
-    """What a page of the list has.
-
-    Attributes:
-        lacks: Groups of all incidents that stand; None on later pages.
-        next: The parameter `after` of the next page; empty if this is the last one.
-        problem: Why incidents cannot be listed; empty if they can.
-    """
-
     lacks: Lacks | None = None
     incidents: Sequence[IncidentWords] = ()
     next: str = ""
@@ -65,14 +45,10 @@ class _List:
 
 
 def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute]:
-    """The list of incidents of the views of a kind."""
+    """Return the list of incidents of the views of a kind."""
 
-    # Synchronous, so Starlette runs it in its thread pool: it reads files.
     def page(request: Request) -> Response:
-        """Query parameters: as in the API, without `limit`; empty ones are ignored.
-
-        And `participant`, an id or its key, for messages that it lacks.
-        """
+        """Query parameters: as in the API without `limit`; also `participant`."""
         given = {name: text for name, text in request.query_params.items() if text}
         snapshot = sources.current()
         views = views_of(request, snapshot)
@@ -119,11 +95,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
 
 
 def _address(chosen: dict[str, str]) -> str:
-    return f"incidents?{_query(chosen)}"
-
-
-def _query(chosen: dict[str, str]) -> str:
-    return urlencode(chosen, errors="surrogatepass")
+    return f"incidents?{urlencode(chosen, errors='surrogatepass')}"
 
 
 def _read(
@@ -134,10 +106,6 @@ def _read(
     participant: str,
     place: _Place | None,
 ) -> _List:
-    """Read one page of the list, which begins after a place; the first without one.
-
-    `participant` is the id or the key of the only one whose messages are selected.
-    """
     kind = views.kind
     find = partial(lookups.incidents, kind.prefix)
     shown: list[ChannelIncident] = []
@@ -177,11 +145,7 @@ def _named(
     query: IncidentQuery,
     participant: str,
 ) -> str:
-    """Return the id of a participant, given this or its key.
-
-    Only long ids have keys, and addresses have these instead. The id is looked for in
-    the incidents of the query.
-    """
+    # Only a long id has a key, which addresses have in its place.
     if not is_key(participant):
         return participant
     for one in find(query):

@@ -1,4 +1,4 @@
-"""The parts that all pages share: head, navigation, the fleet's verdict, headers."""
+"""The parts that all pages share: head, navigation, overall verdict, headers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from sds_core.observer.snapshot import Snapshot
 from sds_core.text import visible
 
 _PAGES = ("Incidents", "Planning", "Taps", "Monitor", "Runbooks")
-"""Names of the pages in the navigation after the lists of views."""
 
 _HERE = Path(__file__).parent.parent
 
@@ -39,7 +38,6 @@ _HEADERS = {
 }
 
 POLL_S = 2
-"""Time between two updates of an open page, in seconds."""
 
 
 def page_environment() -> Environment:
@@ -125,12 +123,11 @@ class Layout:
         return HTMLResponse(visible(html), 500, headers=_HEADERS)
 
     def assets(self) -> BaseRoute:
-        """Stylesheets, scripts and the icon under `/static`."""
+        """Return the route of stylesheets, scripts and the icon."""
         return Mount("/static", StaticFiles(directory=_HERE / "static"))
 
 
 def _navigation(snapshot: Snapshot) -> list[tuple[str, str]]:
-    """Return path and name of each link: lists of views, then the other pages."""
     lists = [
         (path_of(views.kind), views.kind.names.many.capitalize())
         for views in snapshot.views.values()
@@ -139,5 +136,4 @@ def _navigation(snapshot: Snapshot) -> list[tuple[str, str]]:
 
 
 def _root(request: Request) -> str:
-    """Return the root of the site, relative to the page of a request."""
     return "../" * (request.url.path.count("/") - 1)

@@ -23,11 +23,9 @@ _Facts = list[tuple[str, str]]
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
-    """The view of the job."""
+    """Return the page of the job."""
 
-    # Synchronous, so Starlette runs it in its thread pool: it reads all channels.
     def page(request: Request) -> Response:
-        """Facts about the job, and dead letters by reason."""
         snapshot = sources.current()
         return layout.page(
             request,
@@ -118,7 +116,6 @@ def _storage(snapshot: Snapshot, views: Views[Any]) -> _Facts:
 
 
 def _settings(snapshot: Snapshot) -> _Facts:
-    """Return the settings that are not the defaults."""
     others = changed(snapshot.observer)
     if not others:
         return [("All", "the defaults")]
@@ -140,7 +137,6 @@ def _seconds(milliseconds: int | None) -> str:
 
 
 def _silence(job: JobFigures) -> str:
-    """Return sentences if Kafka does not answer, or has no topic; else nothing."""
     kafka = job.kafka
     if not kafka.is_stale:
         if job.missing_topic is None:
@@ -156,7 +152,6 @@ def _silence(job: JobFigures) -> str:
 
 
 def _clock_trouble(clock: ClockFigures) -> str:
-    """Return a sentence if the clock differs notably; else nothing."""
     if clock.level() is ClockLevel.AGREES:
         return ""
     return f"{clock.sentence[0].upper()}{clock.sentence[1:]}."

@@ -21,21 +21,14 @@ from sds_core.observer.kinds import AnyKind
 from sds_core.planning.plan import Plan
 
 LISTED = 100
-"""Rows of each table."""
 
 _POLL_S = 60
 """Forecasts change once an hour."""
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
-    """The page of forecasts of the views of a kind.
+    """Return the page of forecasts of the views of a kind."""
 
-    Args:
-        layout: Makes the pages.
-        sources: Source of the forecasts.
-    """
-
-    # Synchronous, so Starlette runs it in its thread pool: it draws charts.
     def page(request: Request) -> Response:
         """Query parameter: a view, or its `key`, whose charts are shown."""
         snapshot = sources.current()
@@ -85,7 +78,6 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 
 
 def _status(plan: Plan) -> Iterator[str]:
-    """Yield when the forecasts were computed, what is missing, and why."""
     if plan.problem:
         yield f"{plan.problem[0].upper()}{plan.problem[1:]}."
     if plan.computed_ms is not None:

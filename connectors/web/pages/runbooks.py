@@ -26,19 +26,15 @@ _SEVERITY = re.compile(r"^\*\*Severity:\*\* ([a-z, ]+)\. (.+)$", re.MULTILINE)
 
 
 class _Entry(NamedTuple):
-    """A runbook in the list; its severities are the gravest first."""
-
     alert: str
     severities: str
     meaning: str
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
-    """The list of runbooks, and each by the name of its alert."""
+    """Return the list of runbooks, and each runbook by the name of its alert."""
 
-    # Synchronous, so Starlette runs them in its thread pool: they read files.
     def listed(request: Request) -> Response:
-        """All runbooks, those of the gravest alerts first."""
         snapshot = sources.current()
         return layout.page(
             request,
@@ -51,7 +47,6 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
         )
 
     def one(request: Request) -> Response:
-        """The runbook of one alert, with the channel of the query in its commands."""
         alert = request.path_params["alert"]
         if alert not in _alerts(sources.runbooks):
             return layout.problem(
@@ -95,6 +90,7 @@ def _entries(runbooks: Traversable) -> list[_Entry]:
 
 
 def _rank(severities: str) -> int:
+    # A runbook names the gravest severity first.
     worst = severities.partition(",")[0]
     return SEVERITIES.index(worst) if worst in SEVERITIES else len(SEVERITIES)
 

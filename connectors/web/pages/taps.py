@@ -27,7 +27,7 @@ from sds_core.observer.verdict import Verdict
 _LISTED_HOLES = 10
 
 LISTED_TAPS = 200
-"""Greatest number of rows: whoever may write to the topic can invent taps."""
+"""Maximum number of rows: any writer of the topic can invent taps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,12 @@ class Tap:
     """One tap in words.
 
     Attributes:
-        verdict: The verdict of channels whose colour the state has.
+        verdict: The verdict whose colour the state has.
         last_seen: Event time of the last record, and how long before the clock it is.
         missed: Messages that it missed in the last hour, and of how many.
         missing: Number of sequence numbers that never arrived.
-        holes: Spans in which it may have missed records, newest first.
-        hidden: Number of older holes.
+        holes: Capture gaps, newest first.
+        hidden: Number of older capture gaps.
     """
 
     key: str
@@ -58,17 +58,14 @@ class Tap:
 
 
 _WRONG_CLOCK, _INCOMPLETE = "Wrong clock", "Incomplete"
-"""Badges of taps that may have shown all records."""
 
 _RANK = (Verdict.BLIND, Verdict.DEGRADED, Verdict.OK)
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
-    """The list of taps, with what each missed by the figures of the kind at root."""
+    """Return the list of taps."""
 
-    # Synchronous, so Starlette runs it in its thread pool: it reads all channels.
     def page(request: Request) -> Response:
-        """Taps, those in trouble first."""
         snapshot = sources.current()
         if not snapshot.primed:
             return layout.unread(request, snapshot, "Taps")
@@ -138,7 +135,6 @@ def _tap(
 
 
 def _refused(observer: str, offset_ms: int) -> Tap:
-    """Return a tap of which no record was taken, because its clock is wrong."""
     return Tap(
         short_key(observer),
         name=words.short(observer),
@@ -150,7 +146,6 @@ def _refused(observer: str, offset_ms: int) -> Tap:
 
 
 def _clock(offset_ms: int | None) -> str:
-    """Return how far a tap's clock is off; nothing that a delay may explain."""
     if offset_ms is None:
         return words.NOTHING
     if abs(offset_ms) <= NOTABLE_MS:
@@ -160,7 +155,6 @@ def _clock(offset_ms: int | None) -> str:
 
 
 def _trouble(tap: TapTotals, snapshot: Snapshot) -> str:
-    """Return why the tap may miss records; empty if it does not."""
     clock_ms, settings = snapshot.clock_ms, snapshot.observer
     silent_ms = clock_ms - tap.last_seen_ms
     if silent_ms > settings.tap_hole_ms:
@@ -182,7 +176,6 @@ def _span(from_ms: int, to_ms: int) -> str:
 
 
 def _weak(taps: list[Tap]) -> str:
-    """Return what to do about a tap that misses messages; empty if none does."""
     if not any(tap.badge == _INCOMPLETE for tap in taps):
         return ""
     return (
@@ -193,7 +186,6 @@ def _weak(taps: list[Tap]) -> str:
 
 
 def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> str:
-    """Return what the table says in all."""
     if not taps:
         return (
             "No tap has shown a record within the last hour. Check whether the mirror "

@@ -1,7 +1,7 @@
 """`/trace` and `/api/v1/trace`: what happened to one message.
 
-A trace reads Kafka and takes seconds in a process of its own. So only few are made at a
-time, none is kept, and clients that ask for more are refused.
+A trace reads Kafka, and takes seconds in a process of its own. The server makes only
+few at a time, stores none, and refuses clients that ask for more.
 """
 
 from __future__ import annotations
@@ -21,12 +21,7 @@ from connectors.web.naming import label_of, path_of, view_href
 from connectors.web.operations import of_views
 from connectors.web.pages.layout import Layout
 from connectors.web.parameters import TraceQuery, query_of, read_query, views_of
-from connectors.web.refusals import (
-    NoChannel,
-    NoTrace,
-    TraceFailed,
-    TracesBusy,
-)
+from connectors.web.refusals import NoChannel, NoTrace, TraceFailed, TracesBusy
 from connectors.web.sources import Sources, TraceQuestion
 from connectors.web.trace_blocks import blocks_of, summary_of
 from sds_core.trace.document import TraceObject, trace_object
@@ -36,11 +31,11 @@ MOST_AT_ONCE = 2
 """Traces under way, of all clients: each takes one of the threads of requests."""
 
 POLL_S = 86_400
-"""A page that asked for its trace again would use up the budget of its address."""
+"""An open page must not ask for its trace again: each address has one at a time."""
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
-    """Page and JSON of a trace."""
+    """Return page and JSON of a trace."""
     turns = _Turns()
 
     def made(request: Request, query: TraceQuery) -> Trace:
@@ -55,9 +50,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
         with turns.turn(request.client.host if request.client else ""):
             return sources.trace(question)
 
-    # Synchronous, so Starlette runs it in its thread pool: it waits for a process.
     def page(request: Request) -> Response:
-        """Query parameters: those of `TraceQuery`."""
         given, snapshot = request.query_params, read_figures(sources)
         kind = views_of(request, snapshot).kind
         label = label_of(kind)
@@ -94,19 +87,13 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 
 
 class _Turns:
-    """One turn at a time for each address, and `MOST_AT_ONCE` in all."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._addresses: set[str] = set()
 
     @contextmanager
     def turn(self, address: str) -> Iterator[None]:
-        """Take a turn while the block runs.
-
-        Raises:
-            TracesBusy: There is none.
-        """
+        # One for each address, and `MOST_AT_ONCE` in all.
         with self._lock:
             known = self._addresses
             if address in known or len(known) >= MOST_AT_ONCE:

@@ -43,7 +43,6 @@ from sds_core.observer.kinds import AnyKind
 from sds_core.observer.snapshot import Snapshot, Views
 
 LISTED_INCIDENTS = 5
-"""Single incidents of each kind, those that stand first; `/incidents` has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +51,10 @@ class History:
 
     Attributes:
         intervals: Length of their intervals, and what is not known.
-        charts: Charts, each with its picture, which is empty without values; none if
-            they cannot be drawn.
+        charts: Each chart with its picture, which is empty without values.
         no_charts: Why charts cannot be drawn; empty if they can.
         lacks: Who lacks what since when; None if incidents cannot be listed.
-        incidents: Single incidents, those that stand first, of them the gravest.
+        incidents: Single incidents: unresolved ones first, and the gravest first.
         no_incidents: Why incidents cannot be listed; empty if they can.
     """
 
@@ -104,7 +102,6 @@ def history_of(
 def _incidents(
     lookups: Lookups, snapshot: Snapshot, kind: AnyKind, name: str
 ) -> dict[str, Any]:
-    """Read the incidents of a view; returns attributes of `History`."""
     query = IncidentQuery(name, standing=True, limit=READ_INCIDENTS + 1)
     standing = lookups.incidents(kind.prefix, query)
     query = IncidentQuery(name, resolved=True, limit=LISTED_INCIDENTS + 1)
@@ -123,9 +120,8 @@ def _incidents(
 
 
 def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute]:
-    """The page of a view."""
+    """Return the page of a view."""
 
-    # Synchronous, so Starlette runs it in its thread pool: it reads files.
     def page(request: Request) -> Response:
         """Query parameters: `id` or `key`; `hours`; `history=false` to omit history."""
         given = request.query_params
@@ -189,7 +185,6 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
 def _objective(
     name: str, target: float, reached: Proportion
 ) -> tuple[str, str, str, str]:
-    """Return name, target, what was reached, and `met`, `missed` or nothing."""
     value = reached.value
     verdict = "" if value is None else "met" if value >= target else "missed"
     return name, words.percent(target), words.share(*reached, decimals=2), verdict

@@ -1,4 +1,4 @@
-"""Messages that a tap missed, of those that participants had (docs/figures.md, 8)."""
+"""Counts the messages that a tap missed but participants had (docs/figures.md, 8)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Missed:
     Attributes:
         missed: Messages that participants had, and no tap of their channel showed.
         messages: These, and the messages that a tap of the channel showed.
-        is_least: Whether another tap shows one of the channels too: what only the
-            other one showed is not known to be missed.
+        is_least: Whether another tap shows one of the channels too: this tap may have
+            missed messages that only the other one showed.
     """
 
     missed: int = 0
@@ -48,8 +48,8 @@ def missed_by_tap(
 ) -> Mapping[str, Missed]:
     """Return what each tap missed in the last hour.
 
-    A channel counts for the taps that showed it from the begin of its figures on: what
-    was missed before a tap came says nothing of it.
+    A channel counts for the taps that showed it since its figures begin: they say
+    nothing of a tap that came later.
     """
     found = {observer: Missed() for observer in snapshot.taps}
     for channel, totals in views.totals.items():

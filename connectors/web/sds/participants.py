@@ -82,7 +82,7 @@ class ParticipantsAnswer(TypedDict):
 
 
 def routes(sources: Sources) -> list[BaseRoute]:
-    """The API of participants; a request that cannot be answered is a `Refusal`."""
+    """Return the API of participants."""
 
     def participants(request: Request, query: ViewQuery) -> ParticipantsAnswer:
         """Return the participants of a channel, those that lack most first."""
@@ -107,10 +107,7 @@ def table_of(totals: ChannelTotals) -> ParticipantTable:
 
 
 def section_values(snapshot: Snapshot, totals: ChannelTotals) -> Mapping[str, Any]:
-    """Return the values of `templates/sds/participants.html`.
-
-    Participants are those that lack most first.
-    """
+    """Return the values of `templates/sds/participants.html`."""
     table = table_of(totals)
     return {
         "participants": table.participants,
@@ -127,7 +124,7 @@ def lacks_as_of_now(
 ) -> Iterator[Lack]:
     """Yield groups of lacked messages with the figures of participants, where known.
 
-    Incidents do not name everybody who lacks a message, and the monitor may follow a
+    An incident does not name all who lack a message, and the monitor may follow a
     message no longer.
     """
     tables: dict[str, dict[str, ParticipantFigures]] = {}
@@ -155,7 +152,7 @@ def lacks_as_of_now(
 
 
 def participant_object(one: ParticipantFigures) -> ParticipantObject:
-    """Return a participant as a JSON object, for the API."""
+    """Return a participant as a JSON object."""
     ended = one.delivered + one.failed
     return {
         "id": one.name,

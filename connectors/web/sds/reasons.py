@@ -12,10 +12,7 @@ from sds_core.observer.view_totals import Excused
 
 
 def reason_of(snapshot: Snapshot, totals: ChannelTotals) -> str:
-    """Return the reason of a channel's verdict with the counts behind it.
-
-    It is empty without counts.
-    """
+    """Return the reason of a verdict with its counts; empty without counts."""
     if totals.evidence is None:
         return ""
     evidence = totals.evidence
@@ -50,7 +47,6 @@ def reason_of(snapshot: Snapshot, totals: ChannelTotals) -> str:
 
 
 def _undelivered(evidence: Evidence, excused: Excused, count: int) -> str:
-    """Return to whom so many messages were not delivered, the most affected first."""
     counts = {
         name: number
         for name, found in evidence.lacking
@@ -69,7 +65,6 @@ def _undelivered(evidence: Evidence, excused: Excused, count: int) -> str:
 
 
 def _share(part: int, whole: str, limit_percent: int | None) -> str:
-    """Return what a count is a part of, and the limit above which it fails."""
     limit = f"; limit {limit_percent} %" if limit_percent is not None else ""
     return f" ({words.number(part)} of {whole}{limit})"
 

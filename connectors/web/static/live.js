@@ -1,10 +1,10 @@
-// Keeps the page as the monitor says it is: asks for the same page again and takes over
-// what differs. All words and their escaping are the server's.
+// Requests the open page again and again, and applies the differences. The server writes
+// and escapes all words.
 "use strict";
 
-// A monitor that takes longer than this is as good as silent.
+// A monitor that takes longer than this counts as silent.
 const PATIENCE_MS = 10000;
-// So many answers without what costs more to find out, then one with it.
+// Number of answers with the cheap parts only, before one with the whole page.
 const LIGHT_ANSWERS = 14;
 
 const silence = document.querySelector(".silence");
@@ -13,7 +13,7 @@ let answeredAt = new Date();
 let questions = 0;
 let polls = 0;
 
-// What the monitor says when it cannot answer.
+// The reason that the monitor gives when it cannot answer.
 class Failure extends Error {}
 
 async function ask(light) {
@@ -124,14 +124,14 @@ function takeOverAttributes(old, fresh) {
   }
 }
 
-// What is moved loses the focus on the way.
+// A moved element loses the focus.
 function move(element, place) {
   const focused = document.activeElement;
   element.parentNode.insertBefore(element, place);
   if (focused !== document.activeElement) focused.focus({ preventScroll: true });
 }
 
-// What a form asks for becomes the address of the page, without loading it anew.
+// The values of a form become the address of the page, without a reload.
 function choose(form, button) {
   const chosen = [...new FormData(form, button)].filter(([, value]) => value);
   if (!button && chosen.every(([name]) => name !== "sort")) {
