@@ -1,4 +1,4 @@
-"""Configuration of the embedded broker: its files, ports, and security of clients."""
+"""Writes the configuration files of the embedded broker."""
 
 from __future__ import annotations
 
@@ -77,9 +77,8 @@ class BrokerSecurity:
 
     Attributes:
         protocol: Security protocol of the clients' listener.
-        certificate_file: The broker's certificate for TLS, followed by the
-            intermediate certificates.
-        key_file: Private key of the certificate, for TLS.
+        certificate_file: Certificate of the broker, then the intermediate certificates.
+        key_file: Private key of the certificate.
         ca_file: Authorities that sign client certificates; None: clients need no
             certificate.
         users: Passwords by user name (letters and digits only). Every user can use
@@ -98,8 +97,8 @@ class Ports(NamedTuple):
 
     Attributes:
         clients: Clients' port, secured as `BrokerSecurity` says.
-        own: Plain port for the broker and the process that started it; the same as
-            `clients` without security.
+        own: Plain port for the broker and its parent process; equal to `clients`
+            without security.
         controller: Plain port for Kafka's metadata.
     """
 
@@ -155,7 +154,7 @@ def _store(name: str, file: str) -> dict[str, str]:
 
 
 def _sasl(security: BrokerSecurity) -> dict[str, str]:
-    """Return the SASL settings; users of PLAIN are in them, those of SCRAM in Kafka."""
+    """Return the SASL settings, with the users of PLAIN; Kafka stores others."""
     users = "".join(
         f" user_{name}={_quoted(password)}" for name, password in security.users.items()
     )
@@ -174,12 +173,12 @@ def _sasl(security: BrokerSecurity) -> dict[str, str]:
 
 
 def _quoted(text: str) -> str:
-    """Return the text as a quoted string of a JAAS configuration."""
+    """Quote a string for a JAAS configuration."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _escaped(text: str) -> str:
-    """Return the value escaped for a Java properties file."""
+    """Escape a value for a Java properties file."""
     return "".join(
         f"\\u{ord(option):04x}" if option == "\\" or not option.isascii() else option
         for option in text
