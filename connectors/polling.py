@@ -35,7 +35,7 @@ class Poll(Generic[Answer]):
         return self._newest
 
     def __enter__(self) -> Self:
-        """Start the thread, if there is something to ask."""
+        """Start the thread, unless `ask` is None."""
         if self._ask is not None:
             self._thread = threading.Thread(
                 target=self._run, args=(self._ask,), name=self._name, daemon=True
