@@ -11,13 +11,12 @@ import httpx
 _CONNECTIONS = httpx.Limits(
     max_connections=8, max_keepalive_connections=8, keepalive_expiry=2.0
 )
-"""Limits for one node. Few connections are enough: a node answers from one thread. An
-idle one is closed before a server would close it: a page could be lost at that moment.
-"""
+"""Limits for one node, which answers from one thread. An idle connection is closed
+before the server closes it, since a page could be lost then."""
 
 
 class BadSettings(ValueError):
-    """A node cannot be reached by these settings; the message says what to change."""
+    """A node is unreachable by these settings; the message has the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +49,7 @@ class NodeSettings:
 def open_client(settings: NodeSettings) -> httpx.AsyncClient:
     """Open the connections to a node; the caller closes them.
 
-    Certificates are verified, and redirections are not followed: they could carry the
-    authorization elsewhere.
+    Redirections are not followed: they could carry the authorization elsewhere.
 
     Raises:
         BadSettings: The certificates cannot be read.

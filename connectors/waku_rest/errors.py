@@ -26,8 +26,7 @@ class NodeError(Exception):
     Attributes:
         node: URL of the node.
         request: Method and path.
-        retry_after_s: Time after which the node wants a retry, seconds; None if the
-            answer does not say.
+        retry_after_s: Wait that the node requests, seconds; None if it requests none.
     """
 
     def __init__(
@@ -59,7 +58,7 @@ class NodeUnreachable(NodeError, ConnectionError):
 
 
 class NodeUntrusted(NodeUnreachable):
-    """The certificate of the node cannot be trusted, so the request was not sent."""
+    """The certificate of the node is not trusted, so the request was not sent."""
 
     def __init__(self, node: str, request: str, cause: str) -> None:
         super().__init__(node, request, cause, may_have_arrived=False)
@@ -100,11 +99,7 @@ class NodeBusy(NodeRefused):
 
 
 class NotSubscribed(NodeRefused):
-    """The node has no such subscription: none was made, or it has restarted since.
-
-    Attributes:
-        topic: The pubsub topic or content topic.
-    """
+    """The node has no subscription to `topic`: none was made, or it has restarted."""
 
     def __init__(
         self, node: str, request: str, status: int, detail: str, topic: str
@@ -114,7 +109,7 @@ class NotSubscribed(NodeRefused):
 
 
 class BadAnswer(NodeError):
-    """The answer of a node does not follow the REST API; `detail` says why."""
+    """The answer of a node does not follow the REST API."""
 
     def __init__(self, node: str, request: str, detail: str) -> None:
         super().__init__(
