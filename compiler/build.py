@@ -53,19 +53,11 @@ def build(
     compiler: Compiler | None = None,
     jobs: int | None = None,
 ) -> Path:
-    """Compile the core of a source tree, unless it is compiled.
+    """Compile the core of a source tree, unless it is compiled; return its directory.
 
     A second build of the tree waits for the first. An interrupted build leaves nothing
-    that Python would load.
-
-    Args:
-        root: The tree.
-        flags: Further flags of the compiler and the linker.
-        compiler: The compiler; None to find one.
-        jobs: Compilers at once; None for one for each core.
-
-    Returns:
-        Directory of the compiled core, where `sds_core.compiled` finds it.
+    that Python would load. By default, the compiler is that of `find_compiler`, and
+    each CPU core runs one.
 
     Raises:
         compiler.c_compiler.CompilerMissing: A compiler or Cython is missing.

@@ -35,13 +35,10 @@ DIRECTIVES = {
 
 
 def make_c_sources(work: Path, modules: Iterable[str], shared: str, jobs: int) -> None:
-    """Write the C source of each changed module beside its Python source.
+    """Write the C source of each changed module beside its Python source in `work`.
 
-    Args:
-        work: Directory of the sources.
-        modules: Dotted names of the modules.
-        shared: Dotted name of the module with the code that all modules share.
-        jobs: Processes at once.
+    `shared` is the module with the code that all modules share; `jobs` processes run at
+    once.
 
     Raises:
         CompileError: Cython refuses a source.

@@ -29,13 +29,8 @@ class ClassArchive:
     ) -> ClassArchive:
         """Return the archive of a program on one Java and class path.
 
-        Args:
-            program: Prefix of the file's name.
-            directory: Directory of the file.
-            java: The `java` that runs the program.
-            class_path: Jars, or directories of jars, of the program.
-            content: What the program does while it is recorded, if that differs between
-                releases.
+        The class path has jars, or directories of jars. `content` describes what the
+        program does while it is recorded, if that differs between releases.
         """
         known = hashlib.sha256(content.encode())
         for place in (java.resolve(), *class_path):

@@ -133,16 +133,14 @@ def read_sweep(directory: Path) -> SweepResults:
 def opened_sweep(
     directory: Path, mapping: dict[str, Any], version: str
 ) -> Iterator[SweepWriter]:
-    """Open a directory to add runs; no other process can do so meanwhile.
+    """Open a directory, which may be missing, to add runs; other processes cannot.
 
-    Args:
-        directory: Directory of the sweep; created if missing.
-        mapping: The valid grid as its file has it.
-        version: Version of the simulator.
+    The directory belongs to one grid, as its file has it, and one version of the
+    simulator.
 
     Raises:
-        SweepRefused: The directory has something else, cannot be written to, or
-            another process writes to it; nothing is written.
+        SweepRefused: The directory has something else, cannot be written to, or another
+            process writes to it; nothing is written.
     """
     asked = _Description(version, mapping)
     with ExitStack() as stack:

@@ -42,11 +42,7 @@ from connectors.broker.configuration import (
     Ports,
     write_configuration,
 )
-from connectors.broker.errors import (
-    BrokerStartFailed,
-    DataDirInUse,
-    PortUnavailable,
-)
+from connectors.broker.errors import BrokerStartFailed, DataDirInUse, PortUnavailable
 from connectors.broker.jars import (
     archive_of,
     classpath,
@@ -317,16 +313,11 @@ def _meta_properties(data_dir: Path) -> Path:
 def _format(data_dir: Path, run_kafka: list[str]) -> None:
     # With a leading dash the id would be parsed as an option.
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    arguments = ["-t", cluster_id.replace("-", "A"), "-c", PROPERTIES]
+    identity = ["-t", cluster_id.replace("-", "A"), "-c", PROPERTIES]
+    arguments = ["format", "--standalone", *identity]
     try:
         tool = subprocess.run(  # noqa: S603 - fixed arguments, no shell
-            [
-                *run_kafka,
-                "kafka.tools.StorageTool",
-                "format",
-                "--standalone",
-                *arguments,
-            ],
+            [*run_kafka, "kafka.tools.StorageTool", *arguments],
             cwd=data_dir,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

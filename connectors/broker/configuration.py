@@ -93,13 +93,9 @@ class BrokerSecurity:
 
 
 class Ports(NamedTuple):
-    """Ports on which the broker listens.
+    """Ports for clients, for the broker and its parent, and for Kafka's metadata.
 
-    Attributes:
-        clients: Clients' port, secured as `BrokerSecurity` says.
-        own: Plain port for the broker and its parent process; equal to `clients`
-            without security.
-        controller: Plain port for Kafka's metadata.
+    `own` and `controller` are plain. Without security, `own` is that of clients.
     """
 
     clients: int

@@ -61,11 +61,7 @@ def ensure_broker_jars(cache_dir: Path, java: Path) -> Path:
     """Return the directory of the broker's jars; fetch missing jars (41 MB in all).
 
     If the cache is complete, neither network nor write permission is needed. If several
-    processes start together, one fetches.
-
-    Args:
-        cache_dir: Parent of the directory of jars; created if missing.
-        java: The `java` that runs Ivy.
+    processes start together, one fetches. `java` runs Ivy.
 
     Raises:
         BrokerJarsUnavailable: A jar cannot be fetched or has a wrong checksum, or the

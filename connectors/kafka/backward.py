@@ -28,13 +28,8 @@ def slices_backward(
 ) -> Iterator[Slice]:
     """Yield slices of some partitions, the newest first, each twice as long.
 
-    Args:
-        settings: Cluster and topic.
-        offsets: Offsets of the same topic.
-        partitions: Partitions to read.
-        first_ms: Record time at which the last slice begins, Unix ms.
-        last_ms: Record time up to which the first slice reaches, Unix ms.
-        length_ms: Length of the first slice, ms.
+    The first slice has `length_ms` and ends at `last_ms`; the last begins at
+    `first_ms`. Both are record times, Unix ms.
 
     Raises:
         KafkaUnreachable: No broker answered.

@@ -17,11 +17,7 @@ from functools import lru_cache
 from operator import methodcaller
 from typing import Any, NamedTuple
 
-from connectors.kafka.clients import (
-    confluent_options,
-    failure,
-    kafka_python_options,
-)
+from connectors.kafka.clients import confluent_options, failure, kafka_python_options
 from connectors.kafka.handshake import check_admission, wait_until_listening
 from connectors.kafka.record_batches import read_any_batch
 from connectors.kafka.settings import (

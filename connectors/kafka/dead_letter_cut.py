@@ -42,12 +42,10 @@ _CUTS = msgspec.json.Decoder(dict[str, CutPart])
 
 
 class Fitted(NamedTuple):
-    """A record as its dead letter holds it.
+    """A record as its dead letter holds it, with the parts that were cut.
 
-    Attributes:
-        key, value: As written; the client cannot write a record that has neither.
-        headers: As written, without those of a dead letter.
-        cuts: The parts that were cut.
+    Key and value are as written; the client cannot write a record that has neither.
+    Headers lack those of a dead letter.
     """
 
     key: bytes | None

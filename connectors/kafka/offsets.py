@@ -19,12 +19,7 @@ from kafka.errors import (
 )
 from kafka.protocol.consumer import IsolationLevel
 from kafka.structs import OffsetAndMetadata
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    stop_after_delay,
-    wait_random_exponential,
-)
+from tenacity import RetryCallState, Retrying, stop_after_delay, wait_random_exponential
 
 from connectors.kafka.clients import failure, kafka_python_options
 from connectors.kafka.handshake import wait_until_listening
@@ -243,8 +238,8 @@ def _may_pass(state: RetryCallState) -> bool:
 def controller_time_ms(admin: KafkaAdminClient) -> int | None:
     """Return the time of the active controller, Unix ms; None if it is unknown.
 
-    Of all answers that a read-only client can get, only the state of the metadata
-    quorum has a broker's time: "last fetch" of the active controller is the time of its
+    The state of the metadata quorum is the only answer with a broker's time that a
+    read-only client can get: "last fetch" of the active controller is the time of its
     answer (KIP-836; `LeaderState.describeReplicaState` in apache/kafka). It requires
     Kafka 3.3 or newer with KRaft, the right to describe the cluster, and an active
     controller.

@@ -62,16 +62,9 @@ def ensure_topic(
             # A user who may write to a topic may lack the right to create one.
             if topic in admin.list_topics():
                 return False
-            admin.create_topics(
-                [
-                    NewTopic(
-                        topic,
-                        partitions,
-                        -1,
-                        topic_configs=contract | {**configuration},
-                    )
-                ]
-            )
+            configs = contract | {**configuration}
+            new_topic = NewTopic(topic, partitions, -1, topic_configs=configs)
+            admin.create_topics([new_topic])
     except TopicAlreadyExistsError:
         return False
     except InvalidTopicError as error:

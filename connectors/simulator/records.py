@@ -51,14 +51,9 @@ def simulated_records(
 ) -> Iterator[TopicRecord]:
     """Simulate, and yield the records in the order in which the taps write them.
 
-    Args:
-        scenario: Scenario to simulate.
-        seed: Seed of all random choices.
-        start_ms: Start of the simulation, Unix ms.
-        partitions: Number of partitions of the topic; each channel, or pair of MVDS
-            nodes, stays in one.
-        truth: Collects everything that happens, up to the record that the caller
-            requested last.
+    The simulation starts at `start_ms`, Unix ms. Each channel, or pair of MVDS nodes,
+    stays in one of the partitions. `truth` collects everything that happens, up to the
+    record that the caller requested last.
     """
     if isinstance(scenario, MvdsScenario):
         entries: Iterator[Any] = simulate_mvds(scenario, seed, start_ms)

@@ -27,11 +27,8 @@ _Result = TypeVar("_Result")
 class MirrorContext(NamedTuple):
     """Objects that the tasks of a mirror share.
 
-    Attributes:
-        spool: Stores records, hashes, and how far stores were read.
-        coverage: Records when nodes answered.
-        ending: Set when the mirror must end; a page that is being read is still stored.
-        now_ms: Wall clock, Unix ms.
+    `coverage` records when nodes answered. A page that is being read when `ending` is
+    set is still stored. `now_ms` returns Unix ms.
     """
 
     settings: MirrorSettings

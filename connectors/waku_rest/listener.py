@@ -63,11 +63,7 @@ class Listener:
                 count = 0
                 if not self._intake.is_full:
                     count = await persist(
-                        self._round,
-                        NodeError,
-                        self._ending,
-                        self._failed,
-                        _LONGEST_S,
+                        self._round, NodeError, self._ending, self._failed, _LONGEST_S
                     )
                 if count < self._cache // 2:
                     await self._ending.pause(self._interval_s)

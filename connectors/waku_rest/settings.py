@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Listen(enum.StrEnum):
-    """How live messages are read."""
+    """Source of live messages."""
 
     RELAY = "relay"
     """Nodes relay the pubsub topics themselves."""

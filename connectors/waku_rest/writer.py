@@ -28,11 +28,8 @@ _ATTEMPT_S = 30.0
 class FrameWriter:
     """Writes spooled records; connects at the first write, and again after a failure.
 
-    Args:
-        kafka: Cluster and topic of frames. One write takes at most `timeout_s` or 30 s,
-            whichever is less.
-        partitions: Number of partitions if the topic is created.
-        observer: Tap id.
+    One write takes at most the `timeout_s` of `kafka` or 30 s, whichever is less. If
+    the topic is missing, it is created with `partitions`.
     """
 
     def __init__(self, kafka: KafkaSettings, partitions: int, observer: str) -> None:
