@@ -162,7 +162,6 @@ def _write(path: Path, text: str) -> None:
 
 
 def _install(library: Path, target: Path, builder: str) -> None:
-    """Replace the older compiled core as a whole."""
     target.parent.mkdir(exist_ok=True)
     made = Path(tempfile.mkdtemp(TAG, dir=target.parent))
     made.chmod(0o755)

@@ -110,7 +110,6 @@ def _candidates() -> Iterator[tuple[str, ...]]:
 
 
 def _reason_against(compiler: Compiler) -> str | None:
-    """Return why a compiler cannot build any module; None if it can."""
     with tempfile.TemporaryDirectory() as directory:
         source = Path(directory, "probe.c")
         source.write_text(_PROBE)

@@ -155,7 +155,6 @@ class _Derivation:
         return Derived("\n".join([*self._declared, ""]), source)
 
     def _import(self, node: ast.ImportFrom) -> None:
-        """Import names of compiled modules by their declarations."""
         if node.module == _NATIVE:
             self._edits.node(node, "import cython")
             return
@@ -218,7 +217,6 @@ class _Derivation:
             self._declared.append("    pass")
 
     def _data_methods(self, name: str, fields: list[ast.AnnAssign]) -> list[str]:
-        """Return the methods that `dataclass` would add, each in one line."""
         arguments, steps, compared = [], [], []
         for field in fields:
             target = ast.unparse(field.target)

@@ -67,10 +67,7 @@ def _is_own(root: Path) -> bool:
 
 
 def _lock(directory: Path) -> int:
-    """Lock a directory until the descriptor is closed, or this process ends.
-
-    Raises OSError if another process has locked it, or it no longer exists.
-    """
+    """Lock a directory until the descriptor is closed, or this process ends."""
     descriptor = os.open(directory / _LOCK, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

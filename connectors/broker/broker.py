@@ -306,7 +306,6 @@ def _setting_up(data_dir: Path, temporary: bool) -> Iterator[None]:
 
 
 def _meta_properties(data_dir: Path) -> Path:
-    """Return the file that formatting writes last."""
     return data_dir / DATA / "meta.properties"
 
 

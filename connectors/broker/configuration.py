@@ -73,16 +73,10 @@ _LOGIN_MODULE = "org.apache.kafka.common.security"
 class BrokerSecurity:
     """Encryption and authentication of clients.
 
-    Files are PEM; the key is PKCS #8, unencrypted.
-
-    Attributes:
-        protocol: Security protocol of the clients' listener.
-        certificate_file: Certificate of the broker, then the intermediate certificates.
-        key_file: Private key of the certificate.
-        ca_file: Authorities that sign client certificates; None: clients need no
-            certificate.
-        users: Passwords by user name (letters and digits only). Every user can use
-            every SASL mechanism.
+    Files are PEM; the key is PKCS #8, unencrypted. The certificate is followed by the
+    intermediate certificates. Without `ca_file`, clients need no certificate. `users`
+    are passwords by user name (letters and digits only); every user can use every SASL
+    mechanism.
     """
 
     protocol: Protocol
@@ -169,12 +163,10 @@ def _sasl(security: BrokerSecurity) -> dict[str, str]:
 
 
 def _quoted(text: str) -> str:
-    """Quote a string for a JAAS configuration."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _escaped(text: str) -> str:
-    """Escape a value for a Java properties file."""
     return "".join(
         f"\\u{ord(option):04x}" if option == "\\" or not option.isascii() else option
         for option in text

@@ -179,7 +179,6 @@ def _run_ivy(work_dir: Path, java: Path) -> None:
 
 
 def _complaint(ivy_output: str) -> str:
-    """Return the line of Ivy's output that best explains a failure."""
     lines = [line.strip() for line in ivy_output.splitlines() if line.strip(" \t:")]
     for sign in ("Exception", "not found", "FAILED"):
         for line in lines:

@@ -65,7 +65,6 @@ class Driver:
             await self._timer
 
     def _tasks(self) -> list[asyncio.Task[None]]:
-        """Return the tasks to cancel, the timer last."""
         return [] if self._timer is None else [self._timer]
 
     def _check(self) -> None:

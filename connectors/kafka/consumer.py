@@ -125,7 +125,6 @@ def _fetch_confluent(
 
 
 def _numbers_of(settings: KafkaSettings) -> Callable[[Any], int]:
-    """Return a function from a message to its partition's number."""
     if len(settings.topics) == 1:
         return _PARTITION
     return lambda message: settings.number_of(message.topic(), message.partition())
@@ -185,8 +184,7 @@ def _read_headers_again(
 ) -> None:
     """Read records with kafka-python whose headers confluent-kafka cannot read.
 
-    `records` are in offset order within each partition, and are changed in place;
-    `nameless` are the indices, ascending, of those without headers.
+    They are replaced in place; `nameless` are their indices, ascending.
     """
     places: dict[int, dict[int, int]] = {}
     for index in nameless:
@@ -207,11 +205,7 @@ def _read_headers_again(
 def _is_end_of_partition(
     settings: KafkaSettings, wanted: OffsetRange, message: Any
 ) -> bool:
-    """Return whether an event marks the end of a partition; False for a passing error.
-
-    Raises:
-        RecordsLost, TopicMissing, KafkaUnreachable: The event is one of these errors.
-    """
+    """Return whether an event marks the end of a partition; raise lasting errors."""
     from confluent_kafka import KafkaError
     from kafka.errors import TopicAuthorizationFailedError
 
@@ -234,10 +228,7 @@ def _is_end_of_partition(
 
 @lru_cache(maxsize=1)
 def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def]
-    """Return one consumer per process: connecting takes longer than a small batch.
-
-    An unused consumer would continue to send requests, so other settings replace it.
-    """
+    """Return one consumer per process: connecting takes longer than a small batch."""
     from confluent_kafka import Consumer
 
     return Consumer(

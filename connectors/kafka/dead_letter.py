@@ -184,10 +184,7 @@ class DeadLetterWriter:
         return unwritten
 
     def _refusal(self, future: FutureRecordMetadata) -> RecordRefused | None:
-        """Return why Kafka refused a record; None if it accepted it.
-
-        Raises KafkaError if the record failed for another reason.
-        """
+        """Return why Kafka refused a record; None if it accepted it."""
         try:
             future.get()
         except KafkaError as error:

@@ -133,7 +133,6 @@ def _cut_part(pieces: Sequence[bytes]) -> CutPart:
 
 
 def _shortened(headers: WrittenHeaders, space: int) -> WrittenHeaders:
-    """Return the first headers, shortened to this total number of bytes."""
     empty = _size(None, None, [])
     kept: WrittenHeaders = []
     for name, content in headers:

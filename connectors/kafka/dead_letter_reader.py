@@ -96,10 +96,7 @@ class DeadLetterReader:
     """Reads the dead letters that a topic holds now, in the order of writing.
 
     If a crash has written a dead letter twice, it is read once. The topic in the
-    settings is ignored.
-
-    Attributes:
-        strangers: Number of records read so far that are not dead letters.
+    settings is ignored. `strangers` counts records that are not dead letters.
     """
 
     def __init__(

@@ -90,7 +90,6 @@ def check_admission(settings: KafkaSettings) -> Exception | None:
 def _greet(
     settings: KafkaSettings, tls: ssl.SSLContext | None, host: str, port: int
 ) -> None:
-    """Perform the handshake of every client, and its first request."""
     address = f"{host}:{port}"
     try:
         with socket.create_connection((host, port), _patience(settings)) as connection:
@@ -207,8 +206,6 @@ class _SpeaksTls(Exception):
 
 
 class _Conversation:
-    """A connection to a broker; sends one request at a time."""
-
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._protocol = KafkaProtocol(client_id="sds-monitor")

@@ -214,10 +214,7 @@ def _flush(
     failures: Sequence[KafkaError],
     timeout_s: float,
 ) -> None:
-    """Wait until all records are acknowledged, or one has failed.
-
-    Raises KafkaError if none was acknowledged within the timeout.
-    """
+    """Wait until all records are acknowledged, or one has failed."""
     while not failures:
         before = acknowledged.count
         try:

@@ -127,13 +127,10 @@ def _restored(
 
 
 class _Picklable(Exception):
-    """Base of errors that Spark may pickle between driver and workers.
-
-    By default, unpickling calls the class with the message, not with its arguments.
-    """
+    """Base of errors that Spark may pickle between driver and workers."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return the parts for `pickle`."""
+        """Return the parts for `pickle`, which by default are only the arguments."""
         return _restored, (type(self), self.args, vars(self))
 
 

@@ -98,7 +98,6 @@ def _merged(
 
 
 def _peak_ms(record: RawRecord, peaks_ms: dict[int, int]) -> int:
-    """Return the maximum time of the record's partition up to this record."""
     known_ms = peaks_ms.get(record.partition, record.timestamp_ms)
     peaks_ms[record.partition] = max(known_ms, record.timestamp_ms)
     return peaks_ms[record.partition]

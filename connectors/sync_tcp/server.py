@@ -174,7 +174,6 @@ class SyncServer:
             raise Unauthorised
 
     def _check_crowd(self, address: str) -> None:
-        """Raise LimitExceeded unless an address may have one more peer."""
         if len(self._peers) >= MAX_CONNECTIONS:
             text = f"{MAX_CONNECTIONS} peers are connected already"
             raise LimitExceeded(text)

@@ -324,5 +324,4 @@ def _decoded_twice(topic: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return the first characters of untrusted text, in one line."""
     return printable(one_line(text))[:_QUOTED_CHARACTERS]

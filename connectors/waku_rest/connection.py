@@ -21,14 +21,12 @@ class BadSettings(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """How to reach one node.
+    """How to reach the REST API of one node.
 
-    Attributes:
-        url: URL of its REST API, `http` or `https`, without user and password.
-        timeout_s: Time limit for a connection and for each part of an answer, seconds.
-            The node itself stops a store query after 5 s.
-        authorization: Value of the header `Authorization`; empty for no header.
-        ca_file: PEM file of trusted certificates; None for httpx's default.
+    The URL has `http` or `https`, without user and password. `timeout_s` limits a
+    connection and each part of an answer, seconds; the node itself stops a store query
+    after 5 s. `authorization` is the value of that header. `ca_file` is a PEM file of
+    trusted certificates; None for httpx's default.
 
     Raises:
         BadSettings: The URL is invalid, or the authorization is not a header value.

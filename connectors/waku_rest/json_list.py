@@ -88,10 +88,7 @@ def check_length(element: bytes) -> bytes:
 
 
 def _marks(body: bytes) -> Iterator[int]:
-    """Yield the positions of all characters that may have a meaning in JSON.
-
-    Raises ValueError after the first `MAX_MARKS` of them.
-    """
+    """Yield the positions of all characters that may have a meaning in JSON."""
     left = MAX_MARKS
     for start in range(0, len(body), _STEP_BYTES):
         for found in _MARK.finditer(body, start, start + _STEP_BYTES):

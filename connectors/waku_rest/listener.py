@@ -69,7 +69,6 @@ class Listener:
                     await self._ending.pause(self._interval_s)
 
     async def _round(self) -> int:
-        """Read the node's whole cache; return the number of messages."""
         try:
             count = await self._read_subscribed()
         except NodeUnreachable as error:
@@ -122,7 +121,6 @@ class Listener:
         return count
 
     def _is_old(self) -> bool:
-        """Return whether to renew the subscription."""
         since_ms = self._subscribed_ms
         return since_ms is None or abs(self._now_ms() - since_ms) >= _RENEW_MS
 

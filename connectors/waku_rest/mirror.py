@@ -126,7 +126,6 @@ class Mirror:
                 intake.has_pending.set()
 
     async def _beat(self, intake: Intake, coverage: Coverage, ending: Ending) -> None:
-        """Spool heartbeats as long as any node answers."""
         lately_ms = round(INTERVAL_S * 1000) + 2 * self._interval_ms
         while not ending.is_set():
             if coverage.has_answer_since(self._now_ms() - lately_ms):
@@ -147,7 +146,6 @@ class Mirror:
             await ending.pause(_FORGET_EVERY_S)
 
     async def _write(self, intake: Intake, all_read: Ending) -> None:
-        """Write spooled records until reading has ended and all are written."""
         figures = self._figures
         while True:
             intake.has_pending.clear()

@@ -115,10 +115,7 @@ class Sweeper:
         return swept
 
     async def _read(self, start_ms: int, end_ms: int) -> bool:
-        """Read the messages of a time span, Unix ms.
-
-        Returns whether all were read before the end of the mirror.
-        """
+        """Read the messages of a time span, Unix ms; return whether all were read."""
         topics, start_ns = self._settings.topics, max(1, start_ms * _NS)
         for query in queries_of(topics, start_ns, end_ms * _NS):
             # A retry starts from the first page: the store may have deleted the message
