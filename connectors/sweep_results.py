@@ -46,10 +46,8 @@ class _Description(msgspec.Struct, forbid_unknown_fields=True):
 class Finished(msgspec.Struct, array_like=True):
     """A finished run: a line of the journal.
 
-    Attributes:
-        number: Its number in the grid.
-        cpu_s: Its CPU time, seconds.
-        figures: Values of its `Outcome`; None for NaN.
+    `number` is that in the grid, `cpu_s` the CPU time in seconds. `figures` are the
+    values of the `Outcome`; None for NaN.
     """
 
     number: int

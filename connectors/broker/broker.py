@@ -206,10 +206,7 @@ class EmbeddedBroker:
         atexit.unregister(self.stop)
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Wait until the broker ends; return its exit code, or None at the timeout.
-
-        A timeout of None waits without limit.
-        """
+        """Wait until the broker ends; return its exit code, or None at the timeout."""
         try:
             return self._started().process.wait(timeout_s)
         except subprocess.TimeoutExpired:

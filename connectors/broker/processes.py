@@ -28,10 +28,8 @@ _TEMPORARY_MARK = "-Dsds_monitor.temporary=yes"
 def end_left_over_brokers() -> list[int]:
     """Stop this user's embedded brokers whose parents no longer run.
 
-    Temporary data directories of the stopped brokers are removed.
-
-    Returns:
-        Process ids of the stopped brokers.
+    Temporary data directories of the stopped brokers are removed. Returns the process
+    ids of these brokers.
     """
     left_over = [broker for broker in own_brokers() if broker.is_left_over()]
     for broker in left_over:

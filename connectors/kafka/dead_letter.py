@@ -80,13 +80,11 @@ class DeadLetterWriter:
         self._has_logged = False
 
     def write(self, letters: Sequence[DeadLetter]) -> int:
-        """Copy the records; when this returns, all are acknowledged or refused.
+        """Copy the records; return how many dead letters Kafka refuses in any size.
 
-        A record that retention has already removed is not copied, but stays counted. If
-        Kafka refuses a record, it is written again, cut to the smallest size.
-
-        Returns:
-            How many dead letters Kafka refuses in any size; the first is logged.
+        All others are acknowledged. A record that retention has already removed is not
+        copied, but stays counted. If Kafka refuses a record, it is written again, cut
+        to the smallest size. The first refusal is logged.
 
         Raises:
             KafkaUnreachable: No broker answered, or the client may not write.

@@ -15,13 +15,10 @@ from sds_core.observer.record import RawRecord
 
 @dataclass(slots=True)
 class Mirrored:
-    """Messages of a topic.
+    """Messages of a topic by hash, and the number of records that identify no message.
 
-    Attributes:
-        messages: Messages by hash; the first of several copies.
-        unidentified: Records that do not identify their message.
-        begin_ms: Time of the first record in the topic, Unix ms; None if it is empty or
-            was not looked up.
+    `begin_ms` is the time of the first record in the topic, Unix ms; None if it is
+    empty or was not looked up.
     """
 
     messages: dict[bytes, MirroredMessage] = field(default_factory=dict)

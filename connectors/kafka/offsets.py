@@ -40,10 +40,9 @@ _NO_ID = "0" * 32
 class Topic(NamedTuple):
     """The topics of some settings as the brokers describe them now.
 
-    Attributes:
-        id: Kafka's id in the form of Kafka's tools; several are separated by commas. A
-            recreated topic gets another id. None if the broker gives none: before 2.8.
-        partitions: Numbers of the partitions, ascending.
+    `id` is in the form of Kafka's tools; several are separated by commas. A recreated
+    topic gets another id. Brokers before 2.8 give none. Partitions are in ascending
+    order.
     """
 
     id: str | None

@@ -50,10 +50,8 @@ class Mechanism(enum.StrEnum):
 class KafkaSecurity:
     """Encryption and identity of the client. Files are PEM.
 
-    Attributes:
-        ca_file: Certificates of trusted authorities; None for the system's.
-        certificate_file, key_file: The client's own, for brokers that require them.
-        key_password: Password of an encrypted key file.
+    `ca_file` has trusted authorities, by default the system's. `certificate_file` and
+    `key_file` are for brokers that require them, `key_password` for an encrypted key.
     """
 
     protocol: Protocol = Protocol.PLAINTEXT

@@ -218,11 +218,7 @@ class ReliableChannel:
         return self._apply(Send(message_payload, message_id)).message_id
 
     def send_ephemeral(self, message_payload: bytes, *, message_id: str = "") -> str:
-        """Send a message once, without reliability; see `send`.
-
-        Returns:
-            The id, which the only event of the message has.
-        """
+        """Send a message once, without reliability; see `send`. It has one event."""
         return self._apply(SendEphemeral(message_payload, message_id)).message_id
 
     @property

@@ -11,11 +11,7 @@ from sds_core.waku import WakuMessage
 
 
 class SendFailed(Exception):
-    """A node did not accept a message.
-
-    Attributes:
-        error: Why no later attempt can succeed; None if one may succeed.
-    """
+    """A node did not accept a message; with `error`, no later attempt succeeds."""
 
     def __init__(self, detail: str, error: SendError | None = None) -> None:
         super().__init__(detail)

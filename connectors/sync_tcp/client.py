@@ -33,11 +33,9 @@ _Result = TypeVar("_Result")
 
 
 class Synchronised(NamedTuple):
-    """The result of a synchronisation, and its cost.
+    """The result of a synchronisation, and its cost on all connections.
 
-    Attributes:
-        rounds: How often this side waited for an answer.
-        sent_bytes, received_bytes: On all connections.
+    `rounds` counts how often this side waited for an answer.
     """
 
     outcome: Outcome

@@ -52,13 +52,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """One message of a store.
+    """One message of a store; None if only hashes were requested.
 
-    Attributes:
-        hash: Deterministic Waku message hash, 32 bytes: computed here if pubsub topic
-            and message are known, else that of the answer.
-        pubsub_topic: Pubsub topic of the message; None if the answer lacks it.
-        message: The message; None if only hashes were requested.
+    The hash of 32 bytes is computed here if pubsub topic and message are known.
+    Otherwise it is that of the answer. The pubsub topic is None if the answer lacks it.
     """
 
     hash: bytes
@@ -103,12 +100,8 @@ def read_page(body: bytes) -> Page:
 class StoreAnswer(msgspec.Struct, rename="camel"):
     """The answer of a store with unparsed messages.
 
-    Attributes:
-        status_code: Status with the meaning of an HTTP status; 200 is success.
-        status_desc: The same in words.
-        messages: JSON of the list of messages.
-        pagination_cursor: Hash of the last message in the order of the query; None
-            or empty on the last page.
+    `status_code` has the meaning of an HTTP status. `pagination_cursor` is the hash of
+    the last message in the order of the query; None or empty on the last page.
     """
 
     status_code: int

@@ -39,14 +39,9 @@ class RestNode:
     """One node, for any number of channels on autosharded topics.
 
     A read of the relay's cache empties it: use one `RestNode` for all channels of a
-    node, and a separate node for each process.
-
-    Args:
-        relay: The node that relays.
-        store: The node with the store, which may be the same; None for no store.
-        cluster: Cluster of the network; 1 is the Waku Network.
-        shards: Number of its shards; 8 in the Waku Network.
-        poll_s: Time between reads of the relay's cache, s.
+    node, and a separate node for each process. `relay` and `store` may be the same
+    node; without a store, queries fail. The Waku Network is cluster 1 with 8 shards.
+    The relay's cache is read every `poll_s` seconds.
     """
 
     def __init__(

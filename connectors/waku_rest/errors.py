@@ -21,12 +21,10 @@ _ADVICE = {
 
 
 class NodeError(Exception):
-    """A request to a node failed.
+    """A request to a node failed; `request` is method and path.
 
-    Attributes:
-        node: URL of the node.
-        request: Method and path.
-        retry_after_s: Wait that the node requests, seconds; None if it requests none.
+    `retry_after_s` is the wait that the node requests, seconds; None if it requests
+    none.
     """
 
     def __init__(
@@ -70,11 +68,10 @@ class NodeUntrusted(NodeUnreachable):
 
 
 class NodeRefused(NodeError):
-    """The node answered, with an error.
+    """The node answered with an error.
 
-    Attributes:
-        status: Status of HTTP, or of the store inside an answer.
-        detail: Text from the node, at most 200 characters.
+    `status` is that of HTTP, or of the store inside an answer. `detail` is text from
+    the node, at most 200 characters.
     """
 
     def __init__(

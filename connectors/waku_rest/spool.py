@@ -65,15 +65,14 @@ class Incoming(NamedTuple):
 
 
 class Spooled(NamedTuple):
-    """A record that waits for Kafka.
+    """A record that waits for Kafka; a heartbeat has no value and no headers.
 
     Attributes:
         id: Position in the order of writing.
         at_ms: Record time, Unix ms.
         seq: The frame's number; of a heartbeat, that of the frame before it.
         key: Channel id; None if it is unknown, and of heartbeats.
-        value: The frame; empty for a heartbeat.
-        headers: Without `observer` and `seq`; none for a heartbeat.
+        headers: Without `observer` and `seq`.
     """
 
     id: int
