@@ -262,8 +262,15 @@ class Spool:
             (limit,),
         )
         return [
-            Spooled(*fields, msgspec.msgpack.decode(packed, type=Headers))
-            for *fields, packed in rows
+            Spooled(
+                number,
+                at_ms,
+                seq,
+                key,
+                value,
+                msgspec.msgpack.decode(packed, type=Headers),
+            )
+            for number, at_ms, seq, key, value, packed in rows
         ]
 
     def written(self, records: Sequence[Spooled]) -> None:
