@@ -1,7 +1,7 @@
-"""Compiles the rules from the sources that also run as they are.
+"""Compiles the core from the sources that also run interpreted.
 
-`tree` reads the sources, `derive` makes of each what Cython takes, `build` compiles.
-CONTRIBUTING, "The compiled core", says what a mark or a type means.
+`tree` reads the sources, `derive` writes the input of Cython, and `build` compiles it.
+CONTRIBUTING, "The compiled core", explains marks and types.
 """
 
 from __future__ import annotations
@@ -13,11 +13,7 @@ _PROJECT = Path(__file__).parent.parent / "pyproject.toml"
 
 
 def group(name: str) -> list[str]:
-    """The requirements of a dependency group, by name.
-
-    Raises:
-        KeyError: No module has this name.
-    """
+    """Return the requirements of a dependency group of pyproject.toml."""
     groups: dict[str, list[str]] = tomllib.loads(_PROJECT.read_text(encoding="utf-8"))[
         "dependency-groups"
     ]

@@ -1,6 +1,6 @@
 """Compiles the core of this tree: `python -m compiler`.
 
-Exit code 0: the core is compiled. 1: its sources are refused. 3: no compiler works.
+Exit code 0: the core is compiled. 1: a source is refused. 3: no compiler works.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNLESS = "the rules run interpreted, which takes more CPU time, until a compile
 
 
 def main() -> None:
-    """Compile the core, unless these sources are compiled."""
+    """Compile the core, unless it is up to date."""
     if is_current(ROOT):
         return
     try:
@@ -46,11 +46,6 @@ def main() -> None:
 
 
 def _find_compiler() -> Compiler:
-    """Find a compiler, or have pip install one.
-
-    Raises:
-        CompilerMissing: Neither is possible.
-    """
     try:
         return find_compiler()
     except HeadersMissing:

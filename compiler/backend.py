@@ -1,8 +1,8 @@
-"""Builds packages of the monitor for pip: setuptools, which compiles the rules first.
+"""Builds packages for pip with setuptools, after it has compiled the core.
 
-`SDS_MONITOR_CORE=interpreted` leaves the rules uncompiled, and `compiled` makes a
-missing compiler an error, as at run time. By default the wheel has them if a compiler
-works, and is for any machine if none does.
+`SDS_MONITOR_CORE=interpreted` builds without the compiled core. With `compiled`, a
+missing compiler is an error. By default the wheel holds the compiled core if a compiler
+works; otherwise it is for any platform.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _Settings = Mapping[str, Any] | None
 
 
 def get_requires_for_build_wheel(settings: _Settings = None) -> list[str]:
-    """What pip installs for the build; a compiler only if the machine has none."""
+    """Return what pip installs for the build: a compiler only if none works."""
     needed: list[str] = build_meta.get_requires_for_build_wheel(settings)
     if not _is_wanted():
         return needed
@@ -80,13 +80,13 @@ def build_editable(
 
 
 class CompiledWheel(bdist_wheel):
-    """A wheel of this Python and platform if the rules are compiled, for any if not."""
+    """A wheel for this Python and platform if the core is compiled, else for any."""
 
     def finalize_options(self) -> None:
         """See `Command`."""
         found = find(str(_ROOT)) if _is_wanted() else None
         if found is not None:
-            # What setuptools asks for the tag of the wheel.
+            # setuptools derives the tag of the wheel from this method.
             setattr(self.distribution, "has_ext_modules", lambda: True)  # noqa: B010
             files = self.distribution.package_data.setdefault("sds_core", [])
             files.append(f"core/{Path(found).name}/*")
@@ -94,7 +94,7 @@ class CompiledWheel(bdist_wheel):
 
     def run(self) -> None:
         """See `Command`."""
-        # setuptools would add what an earlier build of other sources has left there.
+        # setuptools would add the files of an earlier build.
         built = Path(self.get_finalized_command("build").build_lib)
         shutil.rmtree(built / "sds_core" / "core", ignore_errors=True)
         super().run()

@@ -24,19 +24,19 @@ from compiler.tree import Tree
 from sds_core.compiled import MODULES, SHARED, TAG, directory, find
 
 FLAGS = ("-O1", "-g0", "-DNDEBUG", "-fwrapv", "-fno-strict-aliasing")
-"""-O2 takes 2.5 times as long and gains five percent. Signed integers wrap around as in
-the processor; Cython's structures need the rest."""
+"""-O2 takes 2.5 times as long and gains five percent. Signed integers wrap around.
+Cython's structures need the last flag."""
 
 _BUILDER = "builder"
-"""File in a compiled form that says what made it."""
+"""File in a compiled core that names its compiler and flags."""
 
 _WHOLE = "whole"
-"""File in the directory of the build unless it was interrupted: what is there then may
-be half written, and would pass for newer than its source."""
+"""File that marks a complete build. Files of an interrupted build may be half written,
+and would pass for newer than their sources."""
 
 
 def is_current(root: Path, flags: Sequence[str] = ()) -> bool:
-    """Whether the sources of a tree are compiled, by this compiler; see `build`."""
+    """Return whether this compiler has compiled the present sources of a tree."""
     found = find(str(root))
     try:
         return found is not None and Path(found, _BUILDER).read_text() == _key(
@@ -53,24 +53,16 @@ def build(
     compiler: Compiler | None = None,
     jobs: int | None = None,
 ) -> Path:
-    """Compile the core of a source tree, unless it is compiled.
+    """Compile the core of a source tree, unless it is compiled; return its directory.
 
-    A second build of the tree waits for the first. One that is interrupted leaves
-    nothing that would be loaded.
-
-    Args:
-        root: The tree.
-        flags: Further flags of the compiler and the linker.
-        compiler: The compiler; None to find one.
-        jobs: Compilers at once; None for one for each core.
-
-    Returns:
-        Directory of the compiled form, where `sds_core.compiled` finds it.
+    A second build of the tree waits for the first. An interrupted build leaves nothing
+    that Python would load. By default, the compiler is that of `find_compiler`, and
+    each CPU core runs one.
 
     Raises:
         compiler.c_compiler.CompilerMissing: A compiler or Cython is missing.
         compiler.c_compiler.CompilationFailed: The compiler refuses a source.
-        compiler.derive.NotCompilable: A module uses what compiling would change.
+        compiler.derive.NotCompilable: Compiling would change the behaviour of a module.
         Cython.Compiler.Errors.CompileError: Cython refuses a source.
         RuntimeError: The sources changed meanwhile.
     """
@@ -96,7 +88,6 @@ def _own_sources() -> list[str]:
 
 
 def _key(*parts: str) -> str:
-    """A name for what makes the compiled form, with the version of Cython."""
     try:
         text = "\0".join((*parts, version("cython"), *FLAGS))
     except PackageNotFoundError:
@@ -106,12 +97,11 @@ def _key(*parts: str) -> str:
 
 
 def _make(root: Path, flags: Sequence[str], compiler: Compiler, jobs: int) -> Path:
-    """Compile what changed since the last build; returns the directory of the modules.
+    """Compile what changed since the last build; return the directory of the modules.
 
-    Other versions of Cython and of Python, and other compilers and flags, have
-    directories of their own.
+    Each combination of Cython, Python, compiler and flags has its own directory.
     """
-    # Takes longer to import than to find that everything is compiled.
+    # The import takes longer than the check whether the core is current.
     from compiler import cython_step
 
     name = _key(*compiler.command, *flags, str(cython_step.DIRECTIVES)) + TAG
@@ -135,7 +125,7 @@ def _make(root: Path, flags: Sequence[str], compiler: Compiler, jobs: int) -> Pa
             ):
                 pass
     except (cython_step.CompileError, CompilationFailed):
-        # What fails leaves nothing half written.
+        # A failed step leaves no half-written file.
         (work / _WHOLE).touch()
         raise
     (work / _WHOLE).touch()
@@ -152,7 +142,6 @@ def _make_module(
 
 
 def _write_sources(root: Path, work: Path) -> None:
-    """Derive what changed since the last build."""
     tree = Tree(root)
     modules = [found for name in MODULES if (found := tree.module(name)) is not None]
     packages = {parent for name in MODULES for parent in Path(*name.split(".")).parents}
@@ -166,16 +155,14 @@ def _write_sources(root: Path, work: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file unless it has this text: what is unchanged is not compiled again."""
+    """Write a file only if its text changes: unchanged files are not compiled again."""
     if not path.exists() or path.read_text() != text:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
 
 def _install(library: Path, target: Path, builder: str) -> None:
-    """Put the compiled form in its place as a whole, and remove older ones."""
     target.parent.mkdir(exist_ok=True)
-    # One that is left by an interrupted build is removed as an older one.
     made = Path(tempfile.mkdtemp(TAG, dir=target.parent))
     made.chmod(0o755)
     for name in (*MODULES, SHARED):

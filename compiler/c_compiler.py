@@ -1,4 +1,4 @@
-"""Finds a C compiler: the machine's, or the one that pip can bring."""
+"""Finds a C compiler: the machine's, or that of the package `ziglang`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 ZIG = (sys.executable, "-m", "ziglang", "cc")
-"""The compiler of the package `ziglang`."""
 
-# A library of another machine may run it, so it is made for any processor of its kind;
-# without the sanitizer, which Zig adds by itself.
+# Another machine may run the module, so it is compiled for any processor of this kind.
+# Zig adds the sanitizer by default.
 _ZIG_FLAGS = ("-mcpu=baseline", "-fno-sanitize=undefined")
 
 _LINKED = (
@@ -33,20 +32,15 @@ _LONGEST_REASON = 200
 
 
 class CompilerMissing(Exception):
-    """No compiler can build a module for this Python; says what is missing."""
+    """No compiler can build a module for this Python."""
 
 
 class HeadersMissing(CompilerMissing):
-    """Python's own headers are missing, which no other compiler brings either."""
+    """Python's headers are missing. No compiler brings them."""
 
 
 class CompilationFailed(Exception):
-    """A compiler refuses a source.
-
-    Args:
-        source: The source.
-        output: What the compiler says.
-    """
+    """A compiler refuses a source; `output` is its message."""
 
     def __init__(self, source: Path, output: str) -> None:
         super().__init__(f"{source.name} cannot be compiled:\n{output.strip()}")
@@ -54,11 +48,7 @@ class CompilationFailed(Exception):
 
 
 class Compiler(NamedTuple):
-    """A C compiler.
-
-    Attributes:
-        command: Its command line, without flags.
-    """
+    """A C compiler, by its command line without flags."""
 
     command: tuple[str, ...]
 
@@ -66,7 +56,7 @@ class Compiler(NamedTuple):
         """Compile and link one C file to a module; a failure leaves no module.
 
         Raises:
-            CompilationFailed: The compiler refuses.
+            CompilationFailed: The compiler refuses the file.
         """
         made = target.with_suffix(".made")
         included = (f"-I{directory}" for directory in _INCLUDED)
@@ -120,7 +110,6 @@ def _candidates() -> Iterator[tuple[str, ...]]:
 
 
 def _reason_against(compiler: Compiler) -> str | None:
-    """Why a compiler cannot build any module; None if it can."""
     with tempfile.TemporaryDirectory() as directory:
         source = Path(directory, "probe.c")
         source.write_text(_PROBE)

@@ -1,7 +1,6 @@
-"""Makes C sources of what `derive` made, by Cython.
+"""Translates the output of `derive` to C with Cython.
 
-Separate from `build`, because importing Cython takes longer than detecting that the
-core is compiled.
+The import of Cython takes longer than the check in `build` whether the core is current.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ __all__ = ["CompileError", "make_c_sources"]
 DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": True,
-    # Python's own objects cannot tell these functions from compiled ones.
+    # Python's objects cannot distinguish these functions from compiled ones.
     "binding": False,
     "infer_types": None,
     "boundscheck": True,
@@ -36,13 +35,10 @@ DIRECTIVES = {
 
 
 def make_c_sources(work: Path, modules: Iterable[str], shared: str, jobs: int) -> None:
-    """Write the C source of each module that changed beside its Python source.
+    """Write the C source of each changed module beside its Python source in `work`.
 
-    Args:
-        work: Directory of the sources.
-        modules: Dotted names of the modules.
-        shared: Dotted name of the module for what all have in common.
-        jobs: Processes at once.
+    `shared` is the module with the code that all modules share; `jobs` processes run at
+    once.
 
     Raises:
         CompileError: Cython refuses a source.

@@ -1,8 +1,7 @@
-"""Makes of an annotated module what Cython takes: the source without hints, and a .pxd.
+"""Translates an annotated module to the input of Cython: a source and a .pxd file.
 
-Cython wants the types of attributes and arguments in a declaration file, so that other
-modules can use them without looking names up. Everything else stays in its line, so
-that a traceback names the line of the module as it was written.
+Cython requires the types of attributes and arguments in the .pxd file. Everything else
+stays in its line, so a traceback names the line of the original module.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ _TYPES = {
     "ReadUint32s": "const unsigned int[::1]",
     "ReadUint64s": "const unsigned long long[::1]",
 }
-"""C types of annotations."""
 
 _LOCALS = {
     "int": "cython.longlong",
@@ -51,7 +49,7 @@ _LOCALS = {
     "ReadUint32s": "cython.const_uint[::1]",
     "ReadUint64s": "cython.const_ulonglong[::1]",
 }
-"""The same as annotations for Cython; those that it does not need are omitted."""
+"""Types of local variables for Cython, which infers the others."""
 
 _NUMBERS = {"int", "bool", "float", "Uint64"}
 _CONTAINERS = {"str", "bytes", "list", "dict", "set", "tuple"}
@@ -59,13 +57,7 @@ _CASTS = {"uint64": "cython.ulonglong", "int64": "cython.longlong"}
 
 
 class NotCompilable(Exception):
-    """A marked module uses what the compiled form would change.
-
-    Args:
-        module: The module.
-        node: Where.
-        reason: What is wrong, and the remedy.
-    """
+    """Compiling would change the behaviour of a module."""
 
     def __init__(self, module: Module, node: ast.AST, reason: str) -> None:
         line = getattr(node, "lineno", 0)
@@ -73,24 +65,14 @@ class NotCompilable(Exception):
 
 
 class Derived(NamedTuple):
-    """What Cython takes.
-
-    Attributes:
-        declarations: The .pxd file.
-        source: The .py file.
-    """
+    """The text of the .pxd file, and that of the .py file."""
 
     declarations: str
     source: str
 
 
 def derive(tree: Tree, module: Module, compiled: Iterable[Module]) -> Derived:
-    """Derive the files of one module.
-
-    Args:
-        tree: Where the names of other modules are looked up.
-        module: The module.
-        compiled: All modules that are compiled with it.
+    """Derive the files of one module; `compiled` are all modules that are compiled.
 
     Raises:
         NotCompilable: The compiled module would differ from the source.
@@ -123,11 +105,9 @@ class _Edits:
         self.replace(self.begin(node), self.end(node), text)
 
     def before(self, place: int, text: bytes) -> int:
-        """Where the last occurrence of some bytes before a place begins."""
         return self._data.rindex(text, 0, place)
 
     def after(self, place: int, text: bytes) -> int:
-        """Where the first occurrence of some bytes from a place on begins."""
         return self._data.index(text, place)
 
     def applied(self) -> str:
@@ -175,7 +155,6 @@ class _Derivation:
         return Derived("\n".join([*self._declared, ""]), source)
 
     def _import(self, node: ast.ImportFrom) -> None:
-        """Take over from the declarations what is compiled elsewhere."""
         if node.module == _NATIVE:
             self._edits.node(node, "import cython")
             return
@@ -238,7 +217,6 @@ class _Derivation:
             self._declared.append("    pass")
 
     def _data_methods(self, name: str, fields: list[ast.AnnAssign]) -> list[str]:
-        """What `dataclass` would make, each in one line."""
         arguments, steps, compared = [], [], []
         for field in fields:
             target = ast.unparse(field.target)
@@ -282,7 +260,6 @@ class _Derivation:
         return f"{indent}{kind} {result} {function.name}({', '.join(arguments)})"
 
     def _function(self, function: ast.FunctionDef, *, is_c: bool) -> None:
-        """Change hints and bodies of a function and of those within it."""
         edits = self._edits
         for node in ast.walk(function):
             if isinstance(node, ast.FunctionDef):
@@ -370,7 +347,7 @@ class _Derivation:
         return module.constants.get(original)
 
     def _optional(self, annotation: ast.expr) -> ast.expr | None:
-        """What an annotation is of that also allows None; None if it is no such."""
+        """Return `T` for the annotation `T | None`; None for another annotation."""
         if (
             isinstance(annotation, ast.BinOp)
             and ast.unparse(annotation.right) == "None"
@@ -392,7 +369,7 @@ class _Derivation:
         return _TYPES.get(name, "object")
 
     def _hint(self, annotation: ast.expr, *, is_local: bool = False) -> str | None:
-        """The annotation for Cython; None if it needs none."""
+        """Return the annotation for Cython; None if it needs none."""
         inner = self._optional(annotation)
         name = ast.unparse(inner or annotation).split("[")[0]
         if inner is not None and (not is_local or name not in self._visible):
@@ -404,7 +381,7 @@ class _Derivation:
         return _LOCALS.get(name)
 
     def _check_methods(self) -> None:
-        """Refuse compiled methods as values: C has none that know their object."""
+        """Refuse compiled methods as values: in C they do not know their object."""
         for holder in [None, *self._module.classes.values()]:
             functions = [
                 one
@@ -452,7 +429,6 @@ class _Derivation:
                 raise NotCompilable(self._module, node, reason)
 
     def _methods(self, name: str) -> set[str]:
-        """Names of the C methods of a class, and of those that it inherits."""
         return {
             method.name
             for node in self._with_bases(name)
@@ -469,7 +445,7 @@ class _Derivation:
         }
 
     def _with_bases(self, name: str) -> Iterator[ast.ClassDef]:
-        """A compiled class and its compiled bases; nothing if it is none."""
+        """Yield a compiled class and its compiled bases."""
         module, name = self._tree.origin(self._module, name.split("[")[0])
         node = module.classes.get(name)
         if node is not None and module.name in self._compiled:
@@ -483,7 +459,6 @@ def _methods_of(node: ast.ClassDef) -> Iterator[ast.FunctionDef]:
 
 
 def _is_c(function: ast.FunctionDef) -> bool:
-    """Whether Cython can make a C function of a method."""
     arguments = function.args
     if function.name.startswith("__") or function.decorator_list:
         return False

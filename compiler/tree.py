@@ -1,4 +1,4 @@
-"""The modules of a source tree, and where a name in one of them comes from."""
+"""Parses the modules of a source tree, and resolves names through imports."""
 
 from __future__ import annotations
 
@@ -7,19 +7,13 @@ from functools import cached_property
 from pathlib import Path
 
 MARK = "native"
-"""Decorator of what becomes a C structure or a C function."""
+"""Decorator of classes and functions that are compiled to C."""
 
 _MOST = 1 << 63
 
 
 class Module:
-    """One module, parsed.
-
-    Attributes:
-        name: Dotted name.
-        text: The source.
-        tree: Its syntax tree.
-    """
+    """One parsed module, by its dotted name."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name
@@ -46,7 +40,7 @@ class Module:
 
     @cached_property
     def imports(self) -> dict[str, tuple[str, str]]:
-        """Module and name of each name that is imported by `from`."""
+        """Module and original name of each name that `from` imports."""
         return {
             alias.asname or alias.name: (node.module, alias.name)
             for node in self.tree.body
@@ -66,7 +60,7 @@ class Module:
 
     @cached_property
     def constants(self) -> dict[str, int]:
-        """The integers that the module names in capitals."""
+        """The integer constants with names in capitals."""
         found: dict[str, int] = {}
         for node in self.tree.body:
             if not isinstance(node, ast.Assign) or len(node.targets) > 1:
@@ -92,14 +86,14 @@ class Module:
 
 
 class Tree:
-    """All modules under a directory, read when they are asked for."""
+    """All modules under a directory, parsed on demand."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._modules: dict[str, Module | None] = {}
 
     def module(self, name: str) -> Module | None:
-        """The module or package with this dotted name; None if it is not ours."""
+        """Return a module or package by its dotted name; None if the tree lacks it."""
         if name not in self._modules:
             path = self._root.joinpath(*name.split("."))
             files = [path.with_suffix(".py"), path / "__init__.py"]
@@ -109,7 +103,7 @@ class Tree:
         return self._modules[name]
 
     def origin(self, module: Module, name: str) -> tuple[Module, str]:
-        """Where a name of a module is defined, through imports."""
+        """Return the module and name that define a name, through imports."""
         while name in module.imports:
             other, original = module.imports[name]
             found = self.module(other)
@@ -120,5 +114,5 @@ class Tree:
 
 
 def is_marked(node: ast.ClassDef | ast.FunctionDef) -> bool:
-    """Whether a class or function has the mark."""
+    """Return whether a class or function has the mark."""
     return any(ast.unparse(one) == MARK for one in node.decorator_list)

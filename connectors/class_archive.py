@@ -1,7 +1,6 @@
-"""Archives of loaded classes, with which a JVM starts in half the time (JEP 350).
+"""Archives of loaded classes, which halve the start time of a JVM (JEP 350).
 
-A JVM compares an archive with its own build and its class path. If they differ, it
-starts without the archive.
+If an archive does not match the JVM's build and class path, the JVM starts without it.
 """
 
 from __future__ import annotations
@@ -28,15 +27,10 @@ class ClassArchive:
         class_path: Sequence[Path],
         content: str = "",
     ) -> ClassArchive:
-        """Return the archive of a program; another Java or class path has another.
+        """Return the archive of a program on one Java and class path.
 
-        Args:
-            program: Prefix of the file's name.
-            directory: Directory of the file.
-            java: The `java` that runs the program.
-            class_path: Jars, or directories of jars, that the program is loaded from.
-            content: What the program does while it is recorded, if a release has
-                recorded something else.
+        The class path has jars, or directories of jars. `content` describes what the
+        program does while it is recorded, if that differs between releases.
         """
         known = hashlib.sha256(content.encode())
         for place in (java.resolve(), *class_path):
@@ -45,7 +39,7 @@ class ClassArchive:
 
     @property
     def exists(self) -> bool:
-        """Whether the archive has been made."""
+        """Whether the file exists."""
         return self.path.exists()
 
     @property
@@ -55,20 +49,20 @@ class ClassArchive:
 
     @contextmanager
     def recording(self) -> Iterator[list[str]]:
-        """Give the options of a JVM that makes the archive.
+        """Yield the options of a JVM that makes the archive.
 
-        The JVM must have ended, in order, at the end of the block: it writes the
-        archive as it ends. Archives of other versions of the program are deleted.
+        The JVM writes the archive as it ends, so it must end within the block. Archives
+        of other versions of the program are deleted.
 
         Raises:
-            OSError: The directory cannot be written to, or no archive was written.
+            OSError: The directory cannot be written to, or the JVM wrote no archive.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # A JVM that maps half an archive crashes.
         unfinished = self.path.with_suffix(".unfinished")
         unfinished.unlink(missing_ok=True)
         try:
-            # The JVM names each class that it omits.
+            # By default the JVM logs each class that it omits.
             yield [f"-XX:ArchiveClassesAtExit={unfinished}", "-Xlog:cds=off"]
             unfinished.replace(self.path)
         finally:

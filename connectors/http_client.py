@@ -1,7 +1,7 @@
-"""Asks other programs over HTTP, with the logins of the user's ``.netrc``.
+"""Sends HTTP requests to other programs, with the logins of the user's ``.netrc``.
 
-A login in a URL or on a command line would be shown by logs, errors and the list of
-processes; curl and git take theirs from the same file.
+Logs, errors and the list of processes would show a login in a URL or on a command line.
+curl and git read the same file.
 """
 
 from __future__ import annotations
@@ -17,18 +17,14 @@ import httpx
 def get(
     url: str, *, params: Mapping[str, Any] | None = None, timeout: float
 ) -> httpx.Response:
-    """Return the answer to a request; only parameters with a value are sent.
+    """Return the answer to a request; parameters without a value are not sent.
 
-    The login for the host is that of ``~/.netrc``, or of the file that ``NETRC`` names.
-    Certificates are verified, with the authorities in ``SSL_CERT_FILE`` if it is set.
-
-    Args:
-        url: An URL of `http` or `https`.
-        params: Query parameters.
-        timeout: Limit for the connection and each part of the answer, seconds.
+    The login is from ``~/.netrc``, or from the file that ``NETRC`` names. Certificates
+    are verified, with the authorities in ``SSL_CERT_FILE`` if it is set. `timeout`
+    limits the connection and each part of the answer, seconds.
 
     Raises:
-        httpx.InvalidURL: It is no URL.
+        httpx.InvalidURL: The URL is invalid.
         httpx.HTTPError: No answer arrived, or the file of logins cannot be read.
     """
     given = {name: v for name, v in (params or {}).items() if v is not None}

@@ -15,7 +15,7 @@ _VERSION_TIMEOUT_S = 30
 
 
 class JavaMissing(RuntimeError):
-    """No Java was found, or only one that is too old or does not run."""
+    """No usable Java was found."""
 
     def __init__(self, found: str) -> None:
         super().__init__(
@@ -28,8 +28,7 @@ class JavaMissing(RuntimeError):
 def find_java() -> Path:
     """Return the absolute path of a `java` of version 17 or newer.
 
-    If JAVA_HOME is set, PATH is not searched. Spark's launcher does the same, so a Java
-    from PATH would not be the one that Spark uses.
+    If JAVA_HOME is set, PATH is not searched: Spark's launcher does the same.
 
     Raises:
         JavaMissing: No Java was found, or it is too old or does not run.

@@ -1,4 +1,4 @@
-"""Asks another program again and again, in a thread of its own."""
+"""Polls another program in a thread."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Answer = TypeVar("Answer")
 
 
 class Poll(Generic[Answer]):
-    """The newest answer, while the block runs.
+    """The newest answer of another program, while the block runs.
 
-    `ask` asks once and raises nothing; without it, nothing is asked. Before its first
-    answer, `first` is returned.
+    `ask` asks once and raises nothing; None asks nothing. Until its first answer, the
+    newest answer is `first`.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Poll(Generic[Answer]):
         return self._newest
 
     def __enter__(self) -> Self:
-        """Begin to ask."""
+        """Start the thread, unless `ask` is None."""
         if self._ask is not None:
             self._thread = threading.Thread(
                 target=self._run, args=(self._ask,), name=self._name, daemon=True
@@ -44,13 +44,13 @@ class Poll(Generic[Answer]):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop asking."""
+        """Stop the thread."""
         self._end()
         if self._thread is not None:
             self._thread.join()
 
     def _end(self) -> None:
-        """Ask no more; a subclass also ends a question that takes long."""
+        """Ask no more; a subclass also cancels a long request."""
         self._ending.set()
 
     def _run(self, ask: Callable[[], Answer]) -> None:

@@ -1,8 +1,8 @@
-"""Scratch directories: for temporary files that a killed JVM leaves behind.
+"""Scratch directories for temporary files of JVMs.
 
-A JVM unpacks native libraries (15 MB for Spark's) and deletes them when it ends, which
-a killed one cannot. So every JVM has a scratch directory, and each start of the program
-removes those of processes that have ended.
+A JVM unpacks native libraries (15 MB for Spark's) and deletes them when it ends. A
+killed JVM cannot, so each start of the program removes the scratch directories of
+processes that have ended.
 """
 
 from __future__ import annotations
@@ -27,16 +27,15 @@ _log = logging.getLogger("sds-monitor")
 
 
 def scratch_root() -> Path:
-    """Return the directory of this user's scratch directories, which may not exist."""
+    """Return the parent of this user's scratch directories, which may not exist."""
     return Path(tempfile.gettempdir()).resolve() / f"sds-monitor-{os.getuid()}"
 
 
 def claim_scratch(root: Path | None = None) -> Path:
     """Make a scratch directory for this process and a JVM that it starts.
 
-    It belongs to this process until the process ends, and to every process whose
-    command line names it. Directories of ended processes are removed first. `root` is
-    the directory to make it in, by default `scratch_root`.
+    It is kept until this process and all processes that name it in their command line
+    have ended. `root` is its parent, by default `scratch_root`.
 
     Raises:
         OSError: The directory cannot be made.
@@ -51,7 +50,7 @@ def claim_scratch(root: Path | None = None) -> Path:
         return Path(tempfile.mkdtemp(prefix=f"{root.name}-"))
     for directory in _not_named(_unlocked(root)):
         shutil.rmtree(directory, ignore_errors=True)
-    # It gets its name once it is locked: another start removes it otherwise.
+    # Another start removes an unlocked directory of the final name.
     made = Path(tempfile.mkdtemp(prefix=_UNCLAIMED, dir=root))
     # Never closed, so the lock lasts as long as the process.
     _lock(made)
@@ -68,11 +67,7 @@ def _is_own(root: Path) -> bool:
 
 
 def _lock(directory: Path) -> int:
-    """Lock a directory until the descriptor is closed, or this process ends.
-
-    An OSError is raised if another process has locked it, or it does not exist any
-    more.
-    """
+    """Lock a directory until the descriptor is closed, or this process ends."""
     descriptor = os.open(directory / _LOCK, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -83,10 +78,8 @@ def _lock(directory: Path) -> int:
 
 
 def _unlocked(root: Path) -> Iterator[Path]:
-    """Yield the directories whose process has ended."""
     for directory in root.glob(f"{_CLAIMED}*"):
         with suppress(OSError):
-            # Not held: no participant claims a directory of another process.
             os.close(_lock(directory))
             yield directory
 
@@ -94,7 +87,7 @@ def _unlocked(root: Path) -> Iterator[Path]:
 def _not_named(directories: Iterable[Path]) -> list[Path]:
     """Return the directories that no running process names in its command line.
 
-    A killed process may leave a JVM that still runs.
+    A killed process may leave a running JVM.
     """
     left = list(directories)
     if not left:

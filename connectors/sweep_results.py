@@ -1,9 +1,8 @@
 """The directory of a sweep: its grid, a journal of finished runs, and their table.
 
-A run is in the journal as one line, so one that was half-written when the machine
-stopped lacks the end of its line and does not count. The table `results.parquet` is
-written from the journal when all runs are finished: it has the order of the runs, not
-that in which they finished, so its bytes do not depend on the number of workers.
+A run is one line of the journal; a half-written line does not count. When all runs are
+finished, the journal becomes the table `results.parquet` in the order of the runs, so
+its bytes do not depend on the number of workers.
 """
 
 from __future__ import annotations
@@ -34,28 +33,21 @@ _NEW_GRID: Final = f"{_GRID}.new"
 
 
 class SweepRefused(ValueError):
-    """A directory cannot be used for a sweep; the message says why, in one line."""
+    """A directory cannot be used for a sweep; the message gives the reason."""
 
 
 class _Description(msgspec.Struct, forbid_unknown_fields=True):
-    """Whose results a directory has.
-
-    Attributes:
-        version: Version of the simulator, since another one may give other outcomes.
-        grid: The grid as its file has it.
-    """
+    """The version of the simulator that wrote a directory, and its grid."""
 
     version: str
     grid: dict[str, Any]
 
 
 class Finished(msgspec.Struct, array_like=True):
-    """A finished run, which is a line of the journal.
+    """A finished run: a line of the journal.
 
-    Attributes:
-        number: Its number in the grid.
-        cpu_s: CPU time that it took, seconds.
-        figures: Values of its `Outcome`; None for NaN.
+    `number` is that in the grid, `cpu_s` the CPU time in seconds. `figures` are the
+    values of the `Outcome`; None for NaN.
     """
 
     number: int
@@ -79,12 +71,7 @@ _finished = msgspec.json.Decoder(Finished)
 
 @dataclass(frozen=True, slots=True)
 class SweepResults:
-    """What a directory has.
-
-    Attributes:
-        grid: The grid.
-        runs: Finished runs by number.
-    """
+    """The grid of a directory, and its finished runs by number."""
 
     grid: Grid
     runs: dict[int, Finished]
@@ -96,11 +83,7 @@ class SweepResults:
 
 
 class SweepWriter:
-    """Adds finished runs to a directory.
-
-    Attributes:
-        results: What the directory has.
-    """
+    """Adds finished runs to a directory, and to `results`."""
 
     def __init__(self, directory: Path, results: SweepResults, file: FileIO) -> None:
         self.results = results
@@ -148,16 +131,14 @@ def read_sweep(directory: Path) -> SweepResults:
 def opened_sweep(
     directory: Path, mapping: dict[str, Any], version: str
 ) -> Iterator[SweepWriter]:
-    """Open a directory to add runs, which no other process does meanwhile.
+    """Open a directory, which may be missing, to add runs; other processes cannot.
 
-    Args:
-        directory: Directory of the sweep; it is created if missing.
-        mapping: The grid as its file has it, which is valid.
-        version: Version of the simulator.
+    The directory belongs to one grid, as its file has it, and one version of the
+    simulator.
 
     Raises:
-        SweepRefused: The directory has something else, cannot be written to, or
-            another process writes to it; nothing is written.
+        SweepRefused: The directory has something else, cannot be written to, or another
+            process writes to it; nothing is written.
     """
     asked = _Description(version, mapping)
     with ExitStack() as stack:
@@ -179,7 +160,6 @@ def opened_sweep(
 
 @contextmanager
 def _explained(directory: Path) -> Iterator[None]:
-    """Raise SweepRefused instead of an error of the file system."""
     try:
         yield
     except BlockingIOError as error:
@@ -245,7 +225,6 @@ def _results(directory: Path, description: _Description) -> tuple[SweepResults, 
 
 
 def _table(results: SweepResults) -> pa.Table:
-    """Return a row for each run: its number, seed, settings and figures."""
     rows: list[Mapping[str, Any]] = []
     for run in results.grid.runs():
         settings = {

@@ -1,4 +1,4 @@
-"""Reads a TOML file that a person has written."""
+"""Reads TOML files that users write."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from typing import Any
 
 
 class UnreadableToml(ValueError):
-    """The file cannot be read or is not TOML; the message says why, in one line."""
+    """The file is unreadable or invalid TOML; the message gives the reason."""
 
 
 def read_toml(file: Traversable) -> dict[str, Any]:
     """Return the table of a TOML file in UTF-8, with or without a byte order mark.
 
     Raises:
-        UnreadableToml: The file cannot be read or is not TOML.
+        UnreadableToml: The file is unreadable or invalid TOML.
     """
     try:
         return tomllib.loads(file.read_text("utf-8-sig"))
     except OSError as error:
         raise UnreadableToml(error.strerror or str(error)) from error
-    # ValueError and RecursionError too: numbers with thousands of digits and deeply
-    # nested brackets raise them.
+    # Numbers with thousands of digits and deeply nested brackets raise them too.
     except (ValueError, RecursionError) as error:
         message = f"is not TOML: {error}"
         raise UnreadableToml(message) from error

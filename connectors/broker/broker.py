@@ -3,13 +3,12 @@
     with EmbeddedBroker() as broker:
         KafkaProducer(bootstrap_servers=broker.bootstrap)
 
-The broker is a child process; the object that starts it stops it. A parent that is
-killed cannot stop its broker, so every start first ends the brokers of killed parents
-(`end_left_over_brokers`).
+The broker is a child process. A killed parent cannot stop its broker, so every start
+first ends the brokers of killed parents (`end_left_over_brokers`).
 
-The listener for clients can be secured: `EmbeddedBroker(security=...)`. The broker's
-internal listeners are always plain, on ports that change with every start: another user
-of this machine who finds them can connect without a password.
+`security` secures the listener for clients. The broker's internal listeners are always
+plain, on ports that change with every start: another user of this machine who finds
+them can connect without a password.
 """
 
 from __future__ import annotations
@@ -43,11 +42,7 @@ from connectors.broker.configuration import (
     Ports,
     write_configuration,
 )
-from connectors.broker.errors import (
-    BrokerStartFailed,
-    DataDirInUse,
-    PortUnavailable,
-)
+from connectors.broker.errors import BrokerStartFailed, DataDirInUse, PortUnavailable
 from connectors.broker.jars import (
     archive_of,
     classpath,
@@ -74,7 +69,6 @@ _PORT_ATTEMPTS = 5
 _PORT_IS_TAKEN = "java.net.BindException: Address already in use"
 
 _LOG = "broker.log"
-"""File in the data directory, beside the configuration files."""
 
 _JVM_FLAGS = (
     "-Xms128m",
@@ -84,7 +78,7 @@ _JVM_FLAGS = (
     # instead of 340 MB. The first million records need less CPU time each.
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
-    # Out of memory, a broker would continue without some of its threads: end it.
+    # Otherwise a broker without memory continues without some of its threads.
     "-XX:+ExitOnOutOfMemoryError",
     # Leave no files in the system's temporary directory when killed.
     "-XX:-UsePerfData",
@@ -150,9 +144,7 @@ class EmbeddedBroker:
         return self._started().data_dir
 
     def start(self) -> None:
-        """Start the broker and return when it answers clients.
-
-        Brokers of killed parents are ended first.
+        """Start the broker, and return when it answers clients.
 
         Raises:
             JavaMissing: No Java 17 or newer was found.
@@ -214,10 +206,7 @@ class EmbeddedBroker:
         atexit.unregister(self.stop)
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Wait until the broker ends; return its exit code, or None at the timeout.
-
-        A timeout of 0 returns immediately, None waits without limit.
-        """
+        """Wait until the broker ends; return its exit code, or None at the timeout."""
         try:
             return self._started().process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -255,8 +244,6 @@ class _PortTaken(BrokerStartFailed):
 
 @dataclass(frozen=True)
 class _Running:
-    """State of an EmbeddedBroker while its broker runs."""
-
     process: subprocess.Popen[bytes]
     ports: Ports
     data_dir: Path
@@ -265,11 +252,7 @@ class _Running:
 
 
 def choose_ports(wanted: int | None, security: BrokerSecurity | None) -> Ports:
-    """Return ports that are free right now.
-
-    Args:
-        wanted: Clients' port; None: a free one is chosen.
-        security: Security of the clients' listener.
+    """Return free ports; `wanted` is the port for clients, None for any.
 
     Raises:
         PortUnavailable: The wanted port is taken or forbidden.
@@ -307,7 +290,7 @@ def _make_data_dir(wanted: Path | None) -> Path:
 
 @contextmanager
 def _setting_up(data_dir: Path, temporary: bool) -> Iterator[None]:
-    """After an error remove a temporary directory; turn OSError into our own error."""
+    """Remove a temporary directory after an error; translate OSError."""
     try:
         yield
     except BaseException as error:
@@ -320,23 +303,17 @@ def _setting_up(data_dir: Path, temporary: bool) -> Iterator[None]:
 
 
 def _meta_properties(data_dir: Path) -> Path:
-    """Return the file that formatting writes last: it exists if formatting ended."""
     return data_dir / DATA / "meta.properties"
 
 
 def _format(data_dir: Path, run_kafka: list[str]) -> None:
     # With a leading dash the id would be parsed as an option.
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    arguments = ["-t", cluster_id.replace("-", "A"), "-c", PROPERTIES]
+    identity = ["-t", cluster_id.replace("-", "A"), "-c", PROPERTIES]
+    arguments = ["format", "--standalone", *identity]
     try:
         tool = subprocess.run(  # noqa: S603 - fixed arguments, no shell
-            [
-                *run_kafka,
-                "kafka.tools.StorageTool",
-                "format",
-                "--standalone",
-                *arguments,
-            ],
+            [*run_kafka, "kafka.tools.StorageTool", *arguments],
             cwd=data_dir,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -380,7 +357,7 @@ def _cluster_id(data_dir: Path) -> str:
 
 
 def _answers(port: int, cluster_id: str) -> bool:
-    """Whether our broker, not another on the same port, answers clients."""
+    """Return whether this broker, not another on the same port, answers clients."""
     try:
         # kafka-python would log a warning for each refused connection.
         socket.create_connection((HOST, port), _ATTEMPT_TIMEOUT_MS / 1000).close()

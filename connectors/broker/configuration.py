@@ -1,4 +1,4 @@
-"""Configuration of the embedded broker: its files, ports, and security of clients."""
+"""Writes the configuration files of the embedded broker."""
 
 from __future__ import annotations
 
@@ -73,17 +73,10 @@ _LOGIN_MODULE = "org.apache.kafka.common.security"
 class BrokerSecurity:
     """Encryption and authentication of clients.
 
-    Files are PEM; the key is PKCS #8, unencrypted.
-
-    Attributes:
-        protocol: Security protocol of the clients' listener.
-        certificate_file: The broker's certificate for TLS, followed by the
-            intermediate certificates.
-        key_file: Private key of the certificate, for TLS.
-        ca_file: Authorities that sign client certificates; None: clients need no
-            certificate.
-        users: Passwords by user name (letters and digits only). Every user can use
-            every SASL mechanism.
+    Files are PEM; the key is PKCS #8, unencrypted. The certificate is followed by the
+    intermediate certificates. Without `ca_file`, clients need no certificate. `users`
+    are passwords by user name (letters and digits only); every user can use every SASL
+    mechanism.
     """
 
     protocol: Protocol
@@ -94,13 +87,9 @@ class BrokerSecurity:
 
 
 class Ports(NamedTuple):
-    """Ports on which the broker listens.
+    """Ports for clients, for the broker and its parent, and for Kafka's metadata.
 
-    Attributes:
-        clients: Clients' port, secured as `BrokerSecurity` says.
-        own: Plain port for the broker and the process that started it; the same as
-            `clients` without security.
-        controller: Plain port for Kafka's metadata.
+    `own` and `controller` are plain. Without security, `own` is that of clients.
     """
 
     clients: int
@@ -155,7 +144,7 @@ def _store(name: str, file: str) -> dict[str, str]:
 
 
 def _sasl(security: BrokerSecurity) -> dict[str, str]:
-    """Return the SASL settings; users of PLAIN are in them, those of SCRAM in Kafka."""
+    """Return the SASL settings, with the users of PLAIN; Kafka stores others."""
     users = "".join(
         f" user_{name}={_quoted(password)}" for name, password in security.users.items()
     )
@@ -174,12 +163,10 @@ def _sasl(security: BrokerSecurity) -> dict[str, str]:
 
 
 def _quoted(text: str) -> str:
-    """Return the text as a quoted string of a JAAS configuration."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _escaped(text: str) -> str:
-    """Return the value escaped for a Java properties file."""
     return "".join(
         f"\\u{ord(option):04x}" if option == "\\" or not option.isascii() else option
         for option in text

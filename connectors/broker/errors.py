@@ -42,10 +42,7 @@ class DataDirInUse(BrokerError):
 
 
 class BrokerStartFailed(BrokerError):
-    """Kafka did not start; the reason ends a sentence that begins with "the broker".
-
-    The log's last lines are empty if none exists.
-    """
+    """Kafka did not start; the message ends with the last lines of its log, if any."""
 
     def __init__(self, reason: str, log_tail: str) -> None:
         end = f"; its log ends:\n{log_tail}" if log_tail else " and wrote no log"

@@ -1,9 +1,9 @@
-"""Kafka's jars: fetched once, checked against pinned checksums at every start.
+"""Fetches Kafka's jars once, and verifies their pinned checksums at every start.
 
-The Ivy jar of pyspark (there for `--packages`) fetches them, so only Java has to be
-installed. `kafka_2.13-4.2.1.sha256`, in the format of `sha256sum`, lists the broker's
-jars with their checksums; these are our own, not those of the Maven repository. To
-raise the version: fetch, run the tests, and write that file again.
+The Ivy jar of pyspark fetches them, so only Java has to be installed.
+`kafka_2.13-4.2.1.sha256`, in the format of `sha256sum`, lists the jars with their
+checksums, which are our own and not those of the Maven repository. To raise the
+version: fetch, run the tests, and write that file again.
 """
 
 from __future__ import annotations
@@ -53,19 +53,15 @@ class BrokerJarsUnavailable(BrokerError):
 
 
 def default_cache_dir() -> Path:
-    """Return this program's cache directory of the user."""
+    """Return the user's cache directory of this program."""
     return platformdirs.user_cache_path("sds-monitor")
 
 
 def ensure_broker_jars(cache_dir: Path, java: Path) -> Path:
     """Return the directory of the broker's jars; fetch missing jars (41 MB in all).
 
-    Every pinned jar in it has its checksum. If the cache is complete, neither network
-    nor write permission is needed. If several processes start together, one fetches.
-
-    Args:
-        cache_dir: Parent of the directory of jars; created if missing.
-        java: The `java` that runs Ivy.
+    If the cache is complete, neither network nor write permission is needed. If several
+    processes start together, one fetches. `java` runs Ivy.
 
     Raises:
         BrokerJarsUnavailable: A jar cannot be fetched or has a wrong checksum, or the
@@ -92,7 +88,7 @@ def ensure_broker_jars(cache_dir: Path, java: Path) -> Path:
 
 
 def classpath(jars: Path) -> str:
-    """Return the class path of the broker: the pinned jars and no others."""
+    """Return the class path of the broker: only the pinned jars."""
     return ":".join(str(jars / name) for name in pinned_checksums())
 
 
@@ -133,7 +129,7 @@ def _sha256(path: Path) -> str:
 def _fetch(
     jars: Path, missing: list[str], pinned: Mapping[str, str], java: Path
 ) -> None:
-    """Fetch all jars into a directory beside `jars`, then move the missing ones in."""
+    """Fetch all jars beside `jars`, then move the missing ones in."""
     _log.info("fetching Kafka %s (41 MB, only once) into %s", KAFKA_VERSION, jars)
     with tempfile.TemporaryDirectory(dir=jars.parent, prefix="fetch-") as name:
         work_dir = Path(name)
@@ -153,7 +149,6 @@ def _fetch(
 
 
 def _run_ivy(work_dir: Path, java: Path) -> None:
-    """Run Ivy, which puts all jars into `jars` in the working directory."""
     remedy = _remedy(work_dir.parent / _NAME)
     (work_dir / "ivy.xml").write_text(_IVY_XML)
     command: list[str | Path] = [
@@ -184,7 +179,6 @@ def _run_ivy(work_dir: Path, java: Path) -> None:
 
 
 def _complaint(ivy_output: str) -> str:
-    """Return the line of Ivy's output that best explains a failure."""
     lines = [line.strip() for line in ivy_output.splitlines() if line.strip(" \t:")]
     for sign in ("Exception", "not found", "FAILED"):
         for line in lines:

@@ -28,12 +28,8 @@ _TEMPORARY_MARK = "-Dsds_monitor.temporary=yes"
 def end_left_over_brokers() -> list[int]:
     """Stop this user's embedded brokers whose parents no longer run.
 
-    A broker is left over if its parent was killed before it could stop the broker. All
-    other brokers, such as those of other running programs, are left alone. Temporary
-    data directories of the stopped brokers are removed.
-
-    Returns:
-        Process ids of the brokers that were stopped.
+    Temporary data directories of the stopped brokers are removed. Returns the process
+    ids of these brokers.
     """
     left_over = [broker for broker in own_brokers() if broker.is_left_over()]
     for broker in left_over:
@@ -45,9 +41,8 @@ def end_left_over_brokers() -> list[int]:
 class FoundBroker:
     """An embedded broker in the process table, recognised by marks on its command line.
 
-    The marks exist exactly as long as the process. A file with the process id is less
-    safe: the parent may be killed before it writes the file, and the system may have
-    given the id to another process since.
+    The marks exist exactly as long as the process. With a file instead, a parent that
+    is killed early has not written it, and the system may reuse a process id.
     """
 
     process: psutil.Process
@@ -69,7 +64,7 @@ class FoundBroker:
 
     @classmethod
     def read(cls, process: psutil.Process) -> FoundBroker | None:
-        """Return the broker, or None if the process is no embedded broker."""
+        """Return the broker; None if the process is no embedded broker."""
         arguments = process.cmdline()
         parents = [a for a in arguments if a.startswith(_PARENT_MARK)]
         data_dirs = [a for a in arguments if a.startswith(_DATA_DIR_MARK)]
@@ -87,10 +82,9 @@ class FoundBroker:
         )
 
     def is_left_over(self) -> bool:
-        """Whether the parent no longer runs; False if that is not certain."""
+        """Return whether the parent no longer runs; False if that is uncertain."""
         try:
-            # The system gives an orphan another parent. The checks below are there
-            # because a debugger also replaces a process's parent.
+            # The system gives an orphan another parent; so does a debugger.
             if self.process.ppid() == self.parent_pid:
                 return False
             return _shares_pid_namespace(self.process.pid) and not self._parent_lives()
@@ -145,10 +139,10 @@ def own_brokers() -> Iterator[FoundBroker]:
 
 
 def _shares_pid_namespace(pid: int) -> bool:
-    """Whether a process is in this process's PID namespace; False if unknown.
+    """Return whether a process is in this PID namespace; False if unknown.
 
-    Processes of a container are visible from outside, but the parent's process id in
-    their mark is that inside the container: from here the parent would seem ended.
+    The mark of a process in a container has the parent's id inside the container.
+    Outside, that parent would seem to have ended.
     """
     own = Path("/proc/self/ns/pid")
     if not os.path.lexists(own):

@@ -1,4 +1,4 @@
-"""Runs a participant in asyncio: owns its clock and its timer, and nothing else.
+"""Runs a participant in asyncio: owns its clock and its timer.
 
 async with ChannelDriver(channel, broadcast=…, on_event=…, store=…) as driver:
     await driver.send(b"The kettle is on.")
@@ -24,8 +24,8 @@ def unix_ms() -> int:
 class NotStored(RuntimeError):
     """A change could not be stored, so the driver has ended.
 
-    Its state has what is neither stored nor with the application, and others must not
-    hear of that: restore the state from what is stored.
+    The state in memory is ahead of the stored state. Others must not receive it:
+    restore the participant from the stored state.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class NotStored(RuntimeError):
 
 
 class Driver:
-    """Base of drivers: a context manager around the task that keeps the times."""
+    """Base of drivers: a context manager around the task that keeps deadlines."""
 
     _timer: asyncio.Task[None] | None = None
     _unstored: Exception | None = None
@@ -65,16 +65,14 @@ class Driver:
             await self._timer
 
     def _tasks(self) -> list[asyncio.Task[None]]:
-        """Return what is cancelled at the end, the timer last."""
         return [] if self._timer is None else [self._timer]
 
     def _check(self) -> None:
-        """Raise `NotStored` after an error of `_keep`."""
         if self._unstored is not None:
             raise NotStored from self._unstored
 
     def _keep(self, store: Callable[[], None]) -> None:
-        """Store a change; after an error, this driver does nothing more."""
+        """Store a change; after an error, every later call raises `NotStored`."""
         self._check()
         try:
             store()
@@ -91,19 +89,19 @@ class Driver:
 
 
 class ChannelDriver(Driver):
-    """Gives a participant the time, and its results to transport and application.
+    """Calls a participant in time, and passes its results to transport and application.
 
-    After each call the change is stored, then events are given to the application, then
-    frames to the transport, in order.
+    After each call, `store` runs first, then `on_event` for each event, then
+    `broadcast` for each frame, in order.
 
     Args:
         channel: The participant; others may only read it.
-        broadcast: Sends one frame to everybody in the channel. An error that it raises
-            goes to the caller; at a deadline it ends the driver (see `wait_closed`).
+        broadcast: Sends one frame to all participants. The caller gets its errors; an
+            error at a deadline ends the driver (see `wait_closed`).
         on_event: Takes one event.
         store: Stores what changed, such as `ParticipantStore.append`. After an error
             that it raises, all calls raise `NotStored`.
-        clock_ms: Returns Unix ms. A clock that is set back stands still meanwhile.
+        clock_ms: Returns Unix ms. While it is set back, the driver's time stands still.
     """
 
     def __init__(
@@ -139,14 +137,14 @@ class ChannelDriver(Driver):
         return await self._sent(self._channel.send_ephemeral(content, self._now_ms()))
 
     async def receive(self, value: bytes, *, retrieval_hint: bytes = b"") -> None:
-        """Take in a frame of the channel, which may be invalid."""
+        """Process a frame of the channel, which may be invalid."""
         step = self._channel.receive(
             value, self._now_ms(), retrieval_hint=retrieval_hint
         )
         await self._perform(step)
 
     def note_retrieval_hint(self, message_id: str, hint: bytes) -> None:
-        """Store how a message of ours can be fetched again."""
+        """Store how to fetch one of this participant's messages again."""
         self._channel.note_retrieval_hint(message_id, hint)
         self._keep(lambda: self._store(self._participant))
 
@@ -160,8 +158,7 @@ class ChannelDriver(Driver):
         await self._perform(step)
 
     async def _run(self) -> None:
-        """Call the participant at its deadlines."""
-        # If it was restored, the time in which it was off ends here.
+        # After a restore, this call passes over the time since the last one.
         await self._perform(self._channel.advance(self._now_ms()))
         while True:
             now_ms = self._now_ms()
@@ -186,7 +183,6 @@ class ChannelDriver(Driver):
         return next(one.message_id for one in step.events if isinstance(one, Sent))
 
     async def _perform(self, step: Step) -> None:
-        """Store the change, and give the results of a call away."""
         self._deadline_moved.set()
         self._keep(lambda: self._store(self._participant))
         for event in step.events:

@@ -25,32 +25,32 @@ _log = logging.getLogger("sds-monitor")
 
 
 def unix_s() -> int:
-    """Return the time, Unix s: what deployed nodes write into messages."""
+    """Return the time, Unix s: the unit of deployed nodes."""
     return time.time_ns() // 1_000_000_000
 
 
 class NodeDriver(Driver):
-    """Gives a node its epochs, and its results to storage, application and transport.
+    """Calls a node at its epochs, and passes on its results.
 
-    After each call the change is stored, then events are given to the application, then
-    payloads to the transport. Payloads to different peers go out side by side.
+    After each call, the change is stored first. Then the application gets the events,
+    and the transport the payloads, those to different peers in parallel.
 
     A payload is lost if the transport raises an error or takes longer than
-    `send_timeout_s`, or if the one before it to the same peer is still being sent. The
-    node sends its records again, except acknowledgements, which the peer asks for by
-    sending its message again.
+    `send_timeout_s`, or if the previous payload to the same peer is still being sent.
+    The node sends its records again, except acknowledgements: the peer requests those
+    by sending its message again.
 
     Args:
         node: The node; others may only read it, and change its groups.
         send: Sends the bytes of one payload to a peer.
-        on_event: Takes one event. An error that it raises goes to the caller; in an
-            epoch it ends the driver (see `wait_closed`).
+        on_event: Takes one event. The caller gets its errors; an error in an epoch ends
+            the driver (see `wait_closed`).
         storage: Stores what changes; None if the node ends with the process. After an
             error that it raises, all calls raise `NotStored` (see `driver`).
         epoch_s: Length of an epoch, s.
         send_timeout_s: Time for each call of `send`, s.
         clock_s: Returns Unix s.
-        sleep: Waits for so many seconds.
+        sleep: Waits for some seconds.
     """
 
     def __init__(
@@ -93,8 +93,8 @@ class NodeDriver(Driver):
     ) -> bytes:
         """Send a message to all peers of a group, starting in the next epoch.
 
-        Its timestamp is the time in Unix seconds; the next free second if the group has
-        a message with this time and body, since both would have one id.
+        Its timestamp is the time in Unix seconds. If the group has a message with this
+        time and body, both would have one id: the next free second is used.
 
         Returns:
             The message's id, before any event has it.
@@ -116,7 +116,7 @@ class NodeDriver(Driver):
                 return message_id
 
     def receive(self, sender: bytes, value: bytes) -> None:
-        """Take a payload of a peer, whom the transport has authenticated.
+        """Process a payload of a peer that the transport has authenticated.
 
         Raises:
             NotAPayload: The bytes are something else.
@@ -143,7 +143,7 @@ class NodeDriver(Driver):
             async with asyncio.timeout(self._send_timeout_s):
                 await self._send(peer, value)
         except Exception as error:
-            # As lost as on the way: a peer that cannot be reached ends nothing.
+            # An unreachable peer must not end the driver.
             mistake = None if isinstance(error, OSError) else error
             _log.warning(
                 "a payload to peer %r is lost: %r", peer, error, exc_info=mistake

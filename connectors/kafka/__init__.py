@@ -2,6 +2,5 @@
 
 import logging
 
-# kafka-python logs every failed attempt to connect; our own error reports the result
-# once.
+# kafka-python logs every failed attempt to connect; our error reports the result.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)

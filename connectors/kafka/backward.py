@@ -1,4 +1,4 @@
-"""Reads partitions backwards in slices of time, by Kafka's index of times."""
+"""Reads partitions backwards in slices of time, by Kafka's time index."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ from sds_core.observer.record import RawRecord
 
 
 class Slice(NamedTuple):
-    """Records of one stretch of time.
-
-    Attributes:
-        from_ms: Its begin, Unix ms.
-        records: Its records, read while they are asked for; in offset order within
-            each partition.
-    """
+    """Records since `from_ms`, Unix ms, in offset order within each partition."""
 
     from_ms: int
     records: Iterator[RawRecord]
@@ -34,13 +28,8 @@ def slices_backward(
 ) -> Iterator[Slice]:
     """Yield slices of some partitions, the newest first, each twice as long.
 
-    Args:
-        settings: Cluster and topic.
-        offsets: Offsets of the same topic.
-        partitions: Partitions to read.
-        first_ms: Record time at which the last slice begins, Unix ms.
-        last_ms: Record time up to which the first slice reaches, Unix ms.
-        length_ms: Length of the first slice, ms.
+    The first slice has `length_ms` and ends at `last_ms`; the last begins at
+    `first_ms`. Both are record times, Unix ms.
 
     Raises:
         KafkaUnreachable: No broker answered.
@@ -67,12 +56,9 @@ def read_ranges(
 def offsets_at(
     offsets: TopicOffsets, partitions: Sequence[int], time_ms: int
 ) -> Mapping[int, int]:
-    """Return the first offset of each partition with at least a time, else its end.
+    """Return the first offset of each partition since a record time, else its end.
 
-    Args:
-        offsets: Offsets of the topic.
-        partitions: Partitions to look up.
-        time_ms: Record time, Unix ms.
+    `time_ms` is in Unix ms.
     """
     begins = offsets.first_at_or_after(partitions, max(0, time_ms))
     ends = offsets.latest(partitions)

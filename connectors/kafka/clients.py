@@ -1,4 +1,4 @@
-"""Converts cluster settings for each Kafka client library, and its errors to ours."""
+"""Translates settings and errors for each Kafka client library."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from connectors.kafka.settings import (
 from connectors.sockets.tls import reason_of
 
 _ABANDON_S = 5.0
-"""Time limit for the thread of a stopped producer to end, seconds."""
+"""Time limit for the thread of a stopped producer, seconds."""
 
 _REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = MappingProxyType(
     {
@@ -65,12 +65,11 @@ _REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = MappingProxyType(
 """Reason why the broker rejects a record, and what to check, by error class."""
 
 _OF_A_BATCH = "it was part of a batch"
-"""Text in the error of a record that is rejected only because another record of its
-batch is. The error's class does not show this."""
+"""Text in the error of a record that is rejected because of another in its batch."""
 
 
 def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
-    """Arguments for every class of kafka-python that connects to brokers.
+    """Return the arguments for all classes of kafka-python that connect to brokers.
 
     Raises:
         SecurityUnusable: A file of the security cannot be used.
@@ -88,7 +87,7 @@ def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
 
 
 def kafka_python_user(security: KafkaSecurity) -> dict[str, Any]:
-    """Arguments for kafka-python that identify the user."""
+    """Return the arguments for kafka-python that identify the user."""
     return {
         "sasl_mechanism": security.mechanism.value,
         "sasl_plain_username": security.username,
@@ -97,7 +96,7 @@ def kafka_python_user(security: KafkaSecurity) -> dict[str, Any]:
 
 
 def confluent_options(settings: KafkaSettings) -> dict[str, Any]:
-    """Configuration of every client of confluent-kafka."""
+    """Return the configuration for all clients of confluent-kafka."""
     security = settings.security
     options: dict[str, Any] = {
         "bootstrap.servers": settings.bootstrap,
@@ -120,7 +119,7 @@ def confluent_options(settings: KafkaSettings) -> dict[str, Any]:
 
 
 def failure(settings: KafkaSettings, error: KafkaError) -> KafkaUnreachable:
-    """Translate an error of kafka-python into one of ours."""
+    """Translate an error of kafka-python to an error of this package."""
     if isinstance(error, AuthorizationError):
         user = settings.security.username or "whoever names no user"
         return KafkaRefused(
@@ -156,7 +155,7 @@ def record_refusal(settings: KafkaSettings, error: KafkaError) -> RecordRefused:
 def wait_for_acknowledgements(
     producer: KafkaProducer, sent: Iterable[FutureRecordMetadata]
 ) -> None:
-    """Wait until the brokers have acknowledged all records that were sent.
+    """Wait until the brokers have acknowledged all records.
 
     Raises:
         KafkaError: A record failed.
@@ -170,12 +169,11 @@ def wait_for_acknowledgements(
 def abandon(producer: KafkaProducer) -> None:
     """Stop a producer without waiting, and drop its unsent records.
 
-    `KafkaProducer.close` first waits for the unsent records, and raises if they cannot
-    be sent. The producer would then keep running, and later write records that another
-    producer has already written.
+    `KafkaProducer.close` waits for the unsent records, and raises if they cannot be
+    sent. The producer then continues, and may later write records that another producer
+    has already written.
     """
-    # No public method ends it otherwise.
-    sender = producer._sender  # noqa: SLF001 - as above
+    sender = producer._sender  # noqa: SLF001 - no public method ends it
     sender.force_close()
     sender.join(_ABANDON_S)
     with suppress(KafkaError):
@@ -183,11 +181,11 @@ def abandon(producer: KafkaProducer) -> None:
 
 
 def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:
-    """TLS settings; certificates and host names of brokers are verified.
+    """Return TLS settings that verify certificates and host names of brokers.
 
     Raises:
         SecurityUnusable: A file is not PEM, or key, certificate and password do not
-            match; the message has the remedy.
+            match.
     """
     try:
         context = ssl.create_default_context(cafile=security.ca_file)

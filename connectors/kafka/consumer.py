@@ -1,11 +1,11 @@
-"""Reads ranges of offsets, with either of two clients that give the same records.
+"""Reads ranges of offsets, with either of two clients that return the same records.
 
-confluent-kafka reads several times faster (docs/architecture.md) and is the
-default. kafka-python is for platforms without a wheel of librdkafka. Both read only
-committed records, never reset an offset, and end at the end of the range even if its
-last offsets hold no record (transaction markers, compaction). A header name that is not
-UTF-8 is read as `sds_core.observer.record.header_name` says; confluent-kafka cannot do
-this, so kafka-python reads such a record again.
+confluent-kafka is several times faster (docs/architecture.md), and the default.
+kafka-python is for platforms without a wheel of librdkafka. Both read only committed
+records, never reset an offset, and end at the end of the range even if its last offsets
+hold no record (transaction markers, compaction). Header names that are not UTF-8 are
+read as `sds_core.observer.record.header_name` says. confluent-kafka cannot read them,
+so kafka-python reads such a record again.
 """
 
 from __future__ import annotations
@@ -17,11 +17,7 @@ from functools import lru_cache
 from operator import methodcaller
 from typing import Any, NamedTuple
 
-from connectors.kafka.clients import (
-    confluent_options,
-    failure,
-    kafka_python_options,
-)
+from connectors.kafka.clients import confluent_options, failure, kafka_python_options
 from connectors.kafka.handshake import check_admission, wait_until_listening
 from connectors.kafka.record_batches import read_any_batch
 from connectors.kafka.settings import (
@@ -40,10 +36,9 @@ _POLL_RECORDS = 1_000
 _HEADERS = methodcaller("headers")
 """Returns the headers of a message of confluent-kafka.
 
-If a name is not UTF-8, the client's method returns a list in which the name is a null
-pointer, and sets an error beside it. A plain call of it is compiled by CPython, once it
-is frequent, to one that does not look for such an error; this call always does, and
-raises SystemError.
+If a name is not UTF-8, the client's method returns a list with a null pointer, and sets
+an error. CPython specialises frequent plain calls to a form without a check for such an
+error. This call always checks, and raises SystemError.
 """
 
 _PARTITION, _OFFSET, _TIMESTAMP, _KEY, _VALUE = map(
@@ -51,7 +46,7 @@ _PARTITION, _OFFSET, _TIMESTAMP, _KEY, _VALUE = map(
 )
 
 _UNKNOWN_HEADERS: Headers = ((header_name(b"\xff"), None),)
-"""Headers of a record of which is only known that a name is not UTF-8."""
+"""Placeholder for headers with a name that is not UTF-8."""
 
 
 class OffsetRange(NamedTuple):
@@ -66,8 +61,8 @@ Fetch = Callable[[KafkaSettings, Sequence[OffsetRange]], Iterator[list[RawRecord
 """Reads all records of some ranges, in offset order within each partition.
 
 Raises `KafkaUnreachable` if nothing arrived for `KafkaSettings.timeout_s`,
-`KafkaRefused` immediately if a broker refuses us, and `RecordsLost` if Kafka has
-deleted an offset.
+`KafkaRefused` if a broker refuses the client, and `RecordsLost` if Kafka has deleted an
+offset.
 """
 
 
@@ -95,8 +90,7 @@ def _fetch_confluent(
         stack.callback(consumer.unassign)
         spare: Any = None
         while open_ranges:
-            # Wait for one record, then read those that have arrived: a call for many
-            # would wait for all of them.
+            # A call for many records would wait until all have arrived.
             messages = consumer.consume(1, _POLL_S)
             messages += consumer.consume(_POLL_RECORDS - 1, 0)
             events = [one for one in messages if one.error() is not None]
@@ -131,7 +125,6 @@ def _fetch_confluent(
 
 
 def _numbers_of(settings: KafkaSettings) -> Callable[[Any], int]:
-    """Return a function that returns the number of a message's partition."""
     if len(settings.topics) == 1:
         return _PARTITION
     return lambda message: settings.number_of(message.topic(), message.partition())
@@ -142,14 +135,11 @@ def _records_of(
     open_ranges: Mapping[int, OffsetRange],
     number_of: Callable[[Any], int],
 ) -> tuple[list[RawRecord], dict[int, int]]:
-    """Return the records of messages that lie in the ranges.
+    """Return the records of messages in the ranges, and the next offset by partition.
 
-    Records come in columns, since each call for a record costs more than the record.
-    Messages are in offset order within each partition; ranges are by partition.
-
-    Returns:
-        The records, with `_UNKNOWN_HEADERS` if a name is not UTF-8; and the next offset
-        of each of their partitions.
+    Records come in columns: a call for each record costs more than the record. Messages
+    are in offset order within each partition; ranges are by partition. Records with a
+    name that is not UTF-8 have `_UNKNOWN_HEADERS`.
     """
     partitions = list(map(number_of, messages))
     offsets = list(map(_OFFSET, messages))
@@ -162,7 +152,7 @@ def _records_of(
         _headers_of(messages),
     )
     records = [tuple.__new__(RawRecord, one) for one in zip(*columns, strict=True)]
-    # Of equal keys the last one stays.
+    # The last of equal keys stays.
     reached = {
         partition: offset + 1
         for partition, offset in dict(zip(partitions, offsets, strict=True)).items()
@@ -175,9 +165,8 @@ def _records_of(
 
 
 def _headers_of(messages: Sequence[Any]) -> list[Headers]:
-    """Return the headers of messages; `_UNKNOWN_HEADERS` if a name is not UTF-8."""
     found: list[Headers | None] = []
-    # Each message must be asked only once: then it returns the null pointer.
+    # A second call for the same message would return the null pointer.
     answers = map(_HEADERS, messages)
     while len(found) < len(messages):
         try:
@@ -195,8 +184,7 @@ def _read_headers_again(
 ) -> None:
     """Read records with kafka-python whose headers confluent-kafka cannot read.
 
-    Records are in offset order within each partition, and are changed in place;
-    `nameless` are the indices, ascending, of those without headers.
+    They are replaced in place; `nameless` are their indices, ascending.
     """
     places: dict[int, dict[int, int]] = {}
     for index in nameless:
@@ -217,11 +205,7 @@ def _read_headers_again(
 def _is_end_of_partition(
     settings: KafkaSettings, wanted: OffsetRange, message: Any
 ) -> bool:
-    """Whether an event marks the end of a partition; False for a passing error.
-
-    Raises:
-        RecordsLost, TopicMissing, KafkaUnreachable: The event is one of these errors.
-    """
+    """Return whether an event marks the end of a partition; raise lasting errors."""
     from confluent_kafka import KafkaError
     from kafka.errors import TopicAuthorizationFailedError
 
@@ -244,11 +228,7 @@ def _is_end_of_partition(
 
 @lru_cache(maxsize=1)
 def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def]
-    """One consumer per process: connecting takes longer than reading a small batch.
-
-    An unused consumer would continue to ask its broker, with four threads: other
-    settings replace it.
-    """
+    """Return one consumer per process: connecting takes longer than a small batch."""
     from confluent_kafka import Consumer
 
     return Consumer(
@@ -264,18 +244,18 @@ def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def
             # The defaults stall long reads (docs/architecture.md).
             "queued.min.messages": 1_000_000,
             "fetch.queue.backoff.ms": 5,
-            # The client fetches beyond the end of a range, and those records are
-            # discarded. By default these are 64 MB for each range. With these limits, a
-            # broker at a distance of 50 ms still delivers 40 MB/s.
+            # The client fetches, and drops, records beyond the end of a range: 64 MB
+            # by default. With these limits, a broker at a distance of 50 ms still
+            # delivers 40 MB/s.
             "queued.max.messages.kbytes": 2_048,
             "max.partition.fetch.bytes": 2_000_000,
-            # The requested records exist. A request that waits at the end of the log
-            # delays the next batch by this time: half a second by default.
+            # A request that waits at the end of the log delays the next batch by this
+            # time: half a second by default.
             "fetch.wait.max.ms": 10,
-            # Hides warnings about a broker that restarts: they do not help the user.
+            # Hides warnings about a broker that restarts.
             "log_level": 2,
-            # librdkafka retries without end, even if a broker refuses it. An error that
-            # is raised here leaves `consume`.
+            # librdkafka retries without end, even if a broker refuses it. `consume`
+            # raises the error of this function.
             "error_cb": lambda error: check_admission(settings),
         }
     )
@@ -290,7 +270,7 @@ def _fetch_kafka_python(
 
 @contextmanager
 def kafka_python_consumer(settings: KafkaSettings) -> Iterator[Any]:
-    """Give a `kafka.KafkaConsumer`, which is closed at the end of the block."""
+    """Give a `kafka.KafkaConsumer`, and close it at the end of the block."""
     from kafka import KafkaConsumer
     from kafka.errors import KafkaError
 
@@ -371,8 +351,6 @@ _FETCHES: dict[Client, Fetch] = {
 
 
 class _Patience:
-    """Raises an error if no record arrived for `KafkaSettings.timeout_s`."""
-
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
         self.renew()

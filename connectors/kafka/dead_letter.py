@@ -38,35 +38,32 @@ CUT_HEADER = "dead-letter-cut"
 """Headers of a dead letter in addition to those of its record (docs/records.md)."""
 
 _TOPIC = {
-    # The broker must neither delete dead letters for old event times nor refuse future
-    # ones.
+    # The broker must accept and keep dead letters with any event time.
     "retention.ms": "-1",
     "retention.bytes": str(1024**3),
     "message.timestamp.after.max.ms": str(2**63 - 1),
 }
 _UNKNOWN_LIMIT_BYTES = 1_000_000
-"""Size of a dead letter if the topic's limit cannot be read: Kafka's default is a
-little more."""
+"""Size of a dead letter if the topic's limit is unknown: a little below Kafka's
+default."""
 
 _SMALLEST_BYTES = 4_096
-"""Size of a dead letter that the broker takes if it takes any."""
+"""Size of a dead letter after the broker has refused a larger one."""
 
 _IN_FLIGHT_BYTES = 32 * 1024 * 1024
-"""The client buffers without a limit: after so many bytes, wait for Kafka."""
+"""Bytes after which to wait for Kafka: the client buffers without a limit."""
 
 
 class _Sent(NamedTuple):
-    """A dead letter on its way."""
-
     record: RawRecord
     letter: DeadLetter
     future: FutureRecordMetadata
 
 
 class DeadLetterWriter:
-    """Re-reads undecodable records and writes them to the dead-letter topic.
+    """Reads undecodable records again, and writes them to the dead-letter topic.
 
-    Duplicates after a crash share their ``dead-letter-source``.
+    Duplicates after a crash have the same ``dead-letter-source``.
     """
 
     def __init__(
@@ -83,13 +80,11 @@ class DeadLetterWriter:
         self._has_logged = False
 
     def write(self, letters: Sequence[DeadLetter]) -> int:
-        """Copy the records; when this returns, all are acknowledged or refused.
+        """Copy the records; return how many dead letters Kafka refuses in any size.
 
-        A record that retention has already removed is not copied, but stays counted.
-        One that Kafka refuses is written again, cut to the smallest size.
-
-        Returns:
-            How many dead letters Kafka refuses in any size; the first is logged.
+        All others are acknowledged. A record that retention has already removed is not
+        copied, but stays counted. If Kafka refuses a record, it is written again, cut
+        to the smallest size. The first refusal is logged.
 
         Raises:
             KafkaUnreachable: No broker answered, or the client may not write.
@@ -124,8 +119,7 @@ class DeadLetterWriter:
             self._producer = KafkaProducer(
                 **kafka_python_options(self._settings),
                 acks="all",
-                # Else the client fails whatever it sends after a record was refused.
-                # A letter that is written twice has the same source.
+                # After a refused record, an idempotent client refuses all others.
                 enable_idempotence=False,
                 max_request_size=MAX_MESSAGE_BYTES,
             )
@@ -161,12 +155,10 @@ class DeadLetterWriter:
         return _Sent(record, letter, future)
 
     def _settle(self, producer: KafkaProducer, sent: Iterable[_Sent]) -> int:
-        """Wait for sent records; write those that Kafka refuses again, one by one.
+        """Wait for sent records; write refused ones again, cut, one by one.
 
-        Returns how many dead letters Kafka refuses again.
-
-        Raises:
-            KafkaError: A dead letter failed for another reason than its content.
+        Returns how many dead letters Kafka refuses again; raises KafkaError if one
+        failed for another reason than its content.
         """
         unwritten = 0
         producer.flush()
@@ -190,11 +182,7 @@ class DeadLetterWriter:
         return unwritten
 
     def _refusal(self, future: FutureRecordMetadata) -> RecordRefused | None:
-        """Return why Kafka has refused a record; None if it has taken it.
-
-        Raises:
-            KafkaError: It failed for another reason.
-        """
+        """Return why Kafka refused a record; None if it accepted it."""
         try:
             future.get()
         except KafkaError as error:

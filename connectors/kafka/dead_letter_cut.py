@@ -14,11 +14,10 @@ from sds_core.text import decode_text
 from sds_core.wire import MAX_VALUE_BYTES
 
 _OWN_BYTES = 2_048
-"""More than all headers of a dead letter together that are not its record's."""
+"""Upper limit for the headers that a dead letter adds."""
 
 _KEPT_NAME, _KEPT_BYTES = 128, 1_024
-"""Characters of a header's name, and bytes of its content or of a key, that are left
-when they are cut: enough to see what they were."""
+"""Length of a cut header name in characters, of cut content or a cut key in bytes."""
 
 WrittenHeaders = list[tuple[str, bytes]]
 
@@ -28,8 +27,8 @@ class CutPart(msgspec.Struct, frozen=True):
 
     Attributes:
         bytes: Its size.
-        sha256: SHA-256 of it, in hexadecimal digits. Of headers: of all names and
-            values in order, without anything between them.
+        sha256: Its SHA-256 in hexadecimal digits. The hash of headers covers all names
+            and values in order, without separators.
     """
 
     bytes: int
@@ -43,12 +42,10 @@ _CUTS = msgspec.json.Decoder(dict[str, CutPart])
 
 
 class Fitted(NamedTuple):
-    """A record as its dead letter holds it.
+    """A record as its dead letter holds it, with the parts that were cut.
 
-    Attributes:
-        key, value: As written; the client cannot write a record that has neither.
-        headers: As written, without those of a dead letter.
-        cuts: The parts that were cut.
+    Key and value are as written; the client cannot write a record that has neither.
+    Headers lack those of a dead letter.
     """
 
     key: bytes | None
@@ -60,15 +57,15 @@ class Fitted(NamedTuple):
 def fit(record: RawRecord, limit_bytes: int) -> Fitted:
     """Return a record as a dead letter of at most this number of bytes.
 
-    What fits is kept whole, except for a value that is longer than any frame: it is
-    omitted. Otherwise headers and key have at most a quarter of the space each, and the
-    begin of the value has the rest. The limit is without compression; one of less than
-    `_OWN_BYTES` may be exceeded.
+    A record that fits is kept whole, except for a value that is longer than any frame:
+    it is omitted. Otherwise headers and key get at most a quarter of the space each,
+    and the start of the value gets the rest. The limit is without compression; a limit
+    below `_OWN_BYTES` may be exceeded.
     """
     key, value = record.key, record.value
     headers = [
-        # The client cannot write a header without a value. Other clients could not
-        # read a name that is not UTF-8.
+        # The client cannot write a header without a value. Other clients cannot read a
+        # name that is not UTF-8.
         (decode_text(header_name_bytes(name)), content or b"")
         for name, content in record.headers
     ]
@@ -99,7 +96,7 @@ def encode_cuts(cuts: Cuts) -> bytes:
 
 
 def decode_cuts(content: bytes | None) -> Cuts:
-    """Return the cuts that a header holds; none if it is absent or not ours."""
+    """Return the cuts in a header; none if it is absent or invalid."""
     try:
         return _CUTS.decode(content) if content else {}
     except msgspec.MsgspecError:
@@ -107,7 +104,7 @@ def decode_cuts(content: bytes | None) -> Cuts:
 
 
 def is_whole(record: RawRecord, cuts: Cuts) -> bool:
-    """Whether a record has the parts from which a dead letter was cut."""
+    """Return whether a record has the parts that a dead letter has cut."""
     try:
         return _cuts_of(record, cuts) == dict(cuts)
     except KeyError:
@@ -136,7 +133,6 @@ def _cut_part(pieces: Sequence[bytes]) -> CutPart:
 
 
 def _shortened(headers: WrittenHeaders, space: int) -> WrittenHeaders:
-    """Return the first headers, shortened, of at most this number of bytes."""
     empty = _size(None, None, [])
     kept: WrittenHeaders = []
     for name, content in headers:
@@ -149,6 +145,6 @@ def _shortened(headers: WrittenHeaders, space: int) -> WrittenHeaders:
 
 
 def _size(key: bytes | None, value: bytes | None, headers: WrittenHeaders) -> int:
-    """Maximum size of a record alone in its batch, bytes, as the client counts it."""
+    """Return the client's upper estimate of a record alone in its batch, bytes."""
     builder: Any = DefaultRecordBatchBuilder
     return int(builder.estimate_size_in_bytes(key, value, headers))

@@ -35,10 +35,9 @@ class StoredLetter(NamedTuple):
     Attributes:
         reason: Why the record is a dead letter: a `Reason` of any version.
         source: Place of the original record.
-        size_bytes: Size of a value that is not stored whole; None if it is stored.
+        size_bytes: Size of a value that is cut; None if it is whole.
         record: The original record, with its original place.
-        cuts: Its parts that are not stored whole. A release up to 0.12 says so of a
-            value by `size_bytes` alone.
+        cuts: Its parts that are cut. Releases up to 0.12 set only `size_bytes`.
     """
 
     reason: str
@@ -54,7 +53,7 @@ class StoredLetter(NamedTuple):
 
     @property
     def cut_sizes(self) -> dict[str, int]:
-        """Sizes of the parts of the record that are not stored whole, bytes."""
+        """Sizes of the original parts that are cut, bytes."""
         sizes = {name: cut.bytes for name, cut in self.cuts.items()}
         if self.size_bytes is not None:
             sizes["value"] = self.size_bytes
@@ -96,11 +95,8 @@ def read_letter(record: RawRecord) -> StoredLetter | None:
 class DeadLetterReader:
     """Reads the dead letters that a topic holds now, in the order of writing.
 
-    A crash may write a dead letter twice, with the same source; it is read once. The
-    topic in the settings is ignored.
-
-    Attributes:
-        strangers: Number of records read so far that are not dead letters.
+    If a crash has written a dead letter twice, it is read once. The topic in the
+    settings is ignored. `strangers` counts records that are not dead letters.
     """
 
     def __init__(
@@ -114,7 +110,7 @@ class DeadLetterReader:
         self.strangers = 0
 
     def __iter__(self) -> Iterator[StoredLetter]:
-        """Yield the dead letters, from the first one on.
+        """Yield the dead letters.
 
         Raises:
             TopicMissing: The topic does not exist; the first dead letter creates it.

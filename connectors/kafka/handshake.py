@@ -1,6 +1,6 @@
 """Performs a handshake with a broker, to report early why it refuses a connection.
 
-Client libraries retry for any reason, and finally only report a timeout.
+Client libraries retry after all errors, and finally report only a timeout.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _OTHER_NAME = (62, 64)
 
 
 def wait_until_listening(settings: KafkaSettings) -> None:
-    """Wait until a broker accepts us, before a client of kafka-python is created.
+    """Wait until a broker accepts a connection.
 
-    A client that is created while no broker accepts it leaves a thread and open
-    sockets behind.
+    Call it before a client of kafka-python is created: a client that no broker accepts
+    leaves a thread and open sockets behind.
 
     Raises:
-        KafkaRefused: A broker refused us; raised without waiting.
+        KafkaRefused: A broker refuses the client; raised without waiting.
         KafkaUnreachable: No broker answered within the settings' timeout.
         SecurityUnusable: A file of the security cannot be used.
     """
@@ -62,10 +62,10 @@ def wait_until_listening(settings: KafkaSettings) -> None:
 
 
 def check_admission(settings: KafkaSettings) -> Exception | None:
-    """Try once; returns None if a broker accepts us, else an error that may pass.
+    """Try once; return None if a broker accepts, else an error that may pass.
 
     Raises:
-        KafkaRefused: No broker accepts us, and one refuses us for good.
+        KafkaRefused: No broker accepts, and one refuses for good.
         SecurityUnusable: A file of the security cannot be used.
     """
     security = settings.security
@@ -90,7 +90,6 @@ def check_admission(settings: KafkaSettings) -> Exception | None:
 def _greet(
     settings: KafkaSettings, tls: ssl.SSLContext | None, host: str, port: int
 ) -> None:
-    """Perform the handshake of every client, and its first request."""
     address = f"{host}:{port}"
     try:
         with socket.create_connection((host, port), _patience(settings)) as connection:
@@ -175,7 +174,7 @@ def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> 
         try:
             mechanism.receive(answer.auth_bytes)
         except (ValueError, KeyError):
-            # The cause is omitted, because its text may contain a secret.
+            # The text of the cause may contain a secret.
             raise refused from None
 
 
@@ -191,11 +190,7 @@ def _of_certificate(
 
 
 def _check_plain(settings: KafkaSettings, host: str, port: int) -> None:
-    """Find out whether a broker expects plain text instead of TLS.
-
-    Raises:
-        KafkaRefused: It answers in plain text.
-    """
+    """Raise KafkaRefused if the broker answers in plain text instead of TLS."""
     try:
         with socket.create_connection((host, port), _patience(settings)) as connection:
             _Conversation(connection).ask(ApiVersionsRequest(version=0))
@@ -207,12 +202,10 @@ def _check_plain(settings: KafkaSettings, host: str, port: int) -> None:
 
 
 class _SpeaksTls(Exception):
-    """A request in plain text was answered in TLS."""
+    """The broker answered plain text in TLS."""
 
 
 class _Conversation:
-    """A connection to a broker; sends one request at a time."""
-
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._protocol = KafkaProtocol(client_id="sds-monitor")
@@ -220,8 +213,7 @@ class _Conversation:
     def ask(self, request: Any) -> Any:
         """Return the answer to a request.
 
-        Raises:
-            ConnectionResetError: The broker closed the connection instead.
+        Raises ConnectionResetError if the broker closed the connection.
         """
         self._protocol.send_request(request)
         self._connection.sendall(self._protocol.send_bytes())

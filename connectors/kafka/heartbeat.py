@@ -25,8 +25,8 @@ def heartbeats(
 ) -> Iterator[None]:
     """Write a heartbeat to every partition at intervals while the block runs.
 
-    They advance the event-time clock while no traffic arrives. They carry no sequence
-    number: they show that the monitor reaches Kafka, not that a tap works.
+    Heartbeats advance the event-time clock while no traffic arrives. They carry no
+    sequence number: they show that the monitor reaches Kafka, not that a tap works.
     """
     stop = threading.Event()
     thread = threading.Thread(
@@ -37,7 +37,7 @@ def heartbeats(
         yield
     finally:
         stop.set()
-        # A heartbeat may block for long while Kafka is away; the process does not wait.
+        # A heartbeat may block for long while Kafka is unreachable.
         thread.join(INTERVAL_S)
 
 
@@ -53,7 +53,7 @@ def _beat(settings: KafkaSettings, interval_s: float, stop: threading.Event) -> 
             finally:
                 abandon(producer)
         except KafkaError:
-            # The job reports that Kafka is away; this thread retries.
+            # The job reports that Kafka is unreachable; this thread retries.
             stop.wait(interval_s)
 
 

@@ -1,4 +1,4 @@
-"""Reads which Waku messages a topic of frames has."""
+"""Reads the Waku messages in a topic of frames."""
 
 from __future__ import annotations
 
@@ -15,13 +15,10 @@ from sds_core.observer.record import RawRecord
 
 @dataclass(slots=True)
 class Mirrored:
-    """Messages of a topic.
+    """Messages of a topic by hash, and the number of records that identify no message.
 
-    Attributes:
-        messages: Messages by hash; of copies the first.
-        unidentified: Records that do not say which message they hold.
-        begin_ms: Time of the first record that the topic holds, Unix ms; None if it
-            holds none, or it was not looked up.
+    `begin_ms` is the time of the first record in the topic, Unix ms; None if it is
+    empty or was not looked up.
     """
 
     messages: dict[bytes, MirroredMessage] = field(default_factory=dict)
@@ -62,14 +59,10 @@ def read_mirrored(kafka: KafkaSettings, since_ms: int) -> Mirrored:
 def read_between(
     kafka: KafkaSettings, starts: Mapping[int, int], ends: Mapping[int, int]
 ) -> Mirrored:
-    """Read the messages between offsets of partitions.
+    """Read the messages between offsets of partitions; see `read_mirrored` for errors.
 
-    The first offset of a partition is in `starts`, the one behind the last in `ends`;
-    partitions without a first one are not read.
-
-    Raises:
-        KafkaUnreachable: No broker answered.
-        RecordsLost: Kafka deleted records before they were read.
+    `starts` has the first offset of each partition to read, `ends` the offset after the
+    last.
     """
     found = Mirrored()
     ranges = [OffsetRange(p, start, ends[p]) for p, start in starts.items()]

@@ -19,12 +19,7 @@ from kafka.errors import (
 )
 from kafka.protocol.consumer import IsolationLevel
 from kafka.structs import OffsetAndMetadata
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    stop_after_delay,
-    wait_random_exponential,
-)
+from tenacity import RetryCallState, Retrying, stop_after_delay, wait_random_exponential
 
 from connectors.kafka.clients import failure, kafka_python_options
 from connectors.kafka.handshake import wait_until_listening
@@ -35,10 +30,9 @@ _Result = TypeVar("_Result")
 _TOPIC_MISSING = (UnknownTopicOrPartitionError, InvalidTopicError)
 _FINAL = (*_TOPIC_MISSING, AuthorizationError)
 _NEWLY_MADE_S = 2.0
-"""Time for which a broker may not know a partition that another broker named, s."""
+"""Time in which a broker may not know a partition that another broker named, s."""
 _REQUEST_TIMEOUT_MS = 30_000
-"""The client's default: longer than a broker needs for any request made here."""
-
+"""The client's default."""
 
 _NO_ID = "0" * 32
 
@@ -46,11 +40,9 @@ _NO_ID = "0" * 32
 class Topic(NamedTuple):
     """The topics of some settings as the brokers describe them now.
 
-    Attributes:
-        id: Kafka's id, printed as Kafka's tools print it; those of several topics are
-            separated by commas. A topic that is recreated gets another one.
-            None if the broker gives none: before 2.8.
-        partitions: Numbers of the partitions, ascending.
+    `id` is in the form of Kafka's tools; several are separated by commas. A recreated
+    topic gets another id. Brokers before 2.8 give none. Partitions are in ascending
+    order.
     """
 
     id: str | None
@@ -60,7 +52,7 @@ class Topic(NamedTuple):
 def find_replaced(known: str | None, found: str | None) -> dict[int, tuple[str, str]]:
     """Return the topics with another id, by index, with both ids; see `Topic`.
 
-    If a broker returns no id, that is no evidence of another topic.
+    A missing id is no evidence of another topic.
     """
     pairs = zip((known or "").split(","), (found or "").split(","), strict=False)
     return {
@@ -81,7 +73,7 @@ class TopicOffsets:
     """Looks up offsets of the topics of frames; waits for a broker that restarts.
 
     All methods raise `KafkaUnreachable` if no broker answers within the settings'
-    timeout, `KafkaRefused` immediately if a broker refuses us, and `TopicMissing`.
+    timeout, `KafkaRefused` if a broker refuses the client, and `TopicMissing`.
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
@@ -89,7 +81,7 @@ class TopicOffsets:
         self._admin: KafkaAdminClient | None = None
 
     def describe(self) -> Topic:
-        """Return the topic's id and the partitions that it has now."""
+        """Return the topic's id and its present partitions."""
         settings = self._settings
 
         def ask(admin: KafkaAdminClient) -> Topic:
@@ -113,37 +105,37 @@ class TopicOffsets:
         return self._retried(ask)
 
     def partitions(self) -> list[int]:
-        """Return the partitions that the topic has now."""
+        """Return the present partitions of the topic."""
         return self.describe().partitions
 
     def earliest(self, partitions: Collection[int]) -> dict[int, int]:
-        """Offset of the first record that each partition still holds."""
+        """Return the offset of the first record that each partition still holds."""
         found = self._list(dict.fromkeys(partitions, OffsetSpec.EARLIEST))
         return {partition: at.offset for partition, at in found.items()}
 
     def latest(self, partitions: Collection[int]) -> dict[int, int]:
-        """Offset after the last committed record of each partition."""
+        """Return the offset after the last committed record of each partition."""
         found = self._list(dict.fromkeys(partitions, OffsetSpec.LATEST))
         return {partition: at.offset for partition, at in found.items()}
 
     def written(self, partitions: Collection[int]) -> dict[int, int]:
-        """Offset after the last record of each partition, committed or not."""
+        """Return the offset after the last record, committed or not, by partition."""
         specs = dict.fromkeys(partitions, OffsetSpec.LATEST)
         found = self._list(specs, IsolationLevel.READ_UNCOMMITTED)
         return {partition: at.offset for partition, at in found.items()}
 
     def newest(self, partitions: Collection[int]) -> dict[int, TimedOffset]:
-        """First record with the maximum time of each partition that is not empty.
+        """Return the first record with the maximum time of each non-empty partition.
 
-        Retention may have deleted it, and it may be a transaction marker, which has
-        the time of its commit.
+        Retention may have deleted it, and it may be a transaction marker, which has the
+        time of its commit.
         """
         return self._list(dict.fromkeys(partitions, OffsetSpec.MAX_TIMESTAMP))
 
     def first_at_or_after(
         self, partitions: Collection[int], timestamp_ms: int
     ) -> dict[int, TimedOffset]:
-        """First record of each partition, by offset, with at least this time.
+        """Return the first record with at least this time, by partition.
 
         Partitions without such a record are omitted.
         """
@@ -166,7 +158,7 @@ class TopicOffsets:
         self._retried(ask)
 
     def broker_time_ms(self) -> int | None:
-        """Kafka's time, Unix ms; None if it does not tell: see `controller_time_ms`."""
+        """Return Kafka's time, Unix ms, or None: see `controller_time_ms`."""
         return self._retried(controller_time_ms)
 
     def close(self) -> None:
@@ -228,7 +220,7 @@ class TopicOffsets:
 
 
 def _printed(topic_id: str | None) -> str:
-    """An id as Kafka's tools print it; empty for no id."""
+    """Return an id in the form of Kafka's tools; empty for no id."""
     number = uuid.UUID(topic_id or _NO_ID)
     if not number.int:
         return ""
@@ -236,7 +228,6 @@ def _printed(topic_id: str | None) -> str:
 
 
 def _may_pass(state: RetryCallState) -> bool:
-    """Whether to retry after an error."""
     error = state.outcome.exception() if state.outcome else None
     if isinstance(error, UnknownTopicOrPartitionError):
         return (state.seconds_since_start or 0) < _NEWLY_MADE_S
@@ -244,17 +235,13 @@ def _may_pass(state: RetryCallState) -> bool:
 
 
 def controller_time_ms(admin: KafkaAdminClient) -> int | None:
-    """Return the time of the cluster's active controller, Unix ms; writes nothing.
+    """Return the time of the active controller, Unix ms; None if it is unknown.
 
-    No answer to a client that only reads topics has the time of a broker. The state of
-    the metadata quorum has it: for the active controller, "last fetch" is the moment at
-    which it answers (KIP-836; `LeaderState.describeReplicaState` in apache/kafka). Any
-    broker passes the request on. It takes Kafka 3.3 or newer with KRaft, and a user
-    with the right to describe the cluster.
-
-    Returns:
-        None if the cluster does not report it: it is older, has ZooKeeper, refuses this
-        user, or has no active controller at this moment.
+    The state of the metadata quorum is the only answer with a broker's time that a
+    read-only client can get: "last fetch" of the active controller is the time of its
+    answer (KIP-836; `LeaderState.describeReplicaState` in apache/kafka). It requires
+    Kafka 3.3 or newer with KRaft, the right to describe the cluster, and an active
+    controller.
 
     Raises:
         KafkaError: No broker answered.

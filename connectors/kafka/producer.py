@@ -1,7 +1,4 @@
-"""Writes records to the topic of frames, at full speed or paced by record time.
-
-A record to write is made of a Waku message, or of a record that was read.
-"""
+"""Writes records to the topic of frames, at full speed or paced by record time."""
 
 from __future__ import annotations
 
@@ -39,8 +36,8 @@ class TopicRecord:
         timestamp_ms: When the tap received the frame, Unix ms.
         key: Channel id; None for heartbeats.
         value: The frame as on the wire; empty for heartbeats.
-        headers: Headers of docs/records.md; names as
-            `sds_core.observer.record.header_name` returns them.
+        headers: Names as `sds_core.observer.record.header_name` returns them, and
+            values.
     """
 
     partition: int
@@ -51,14 +48,14 @@ class TopicRecord:
 
 
 def partitions_of(records: Iterable[TopicRecord]) -> int:
-    """How many partitions the topic of some records needs."""
+    """Return how many partitions some records need."""
     return 1 + max(record.partition for record in records)
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """Partition that Kafka's default producers choose for a key.
+    """Return the partition that Kafka's default producers choose for a key.
 
-    So all frames of a channel are in one partition, whichever program writes them.
+    So all programs write the frames of a channel to the same partition.
     """
     return int(murmur2(key) & 0x7FFFFFFF) % partitions
 
@@ -66,8 +63,7 @@ def partition_of(key: bytes, partitions: int) -> int:
 def topic_record(record: RawRecord, partition: int) -> TopicRecord:
     """Return a record to write to a partition.
 
-    The client cannot send absent headers, keys or values. They become empty, which
-    means the same to the monitor.
+    Absent header values and record values become empty: the client cannot send them.
     """
     return TopicRecord(
         partition,
@@ -79,11 +75,11 @@ def topic_record(record: RawRecord, partition: int) -> TopicRecord:
 
 
 def target_partition(record: RawRecord, partitions: int) -> int:
-    """Partition to write a record to, in [0, partitions).
+    """Return the partition to write a record to, in [0, partitions).
 
-    It is the record's own if the topic has it. Otherwise the key decides, as for any
-    producer, so the frames of a channel stay together. Heartbeats have no key: their
-    own partition modulo the number of partitions decides.
+    It is the record's own if the topic has it. Otherwise the key decides, so the frames
+    of a channel stay together; without a key, the own partition modulo `partitions`
+    decides.
     """
     if record.partition < partitions:
         return record.partition
@@ -98,7 +94,7 @@ def waku_headers(
     pubsub_topic: str | None,
     message_hash: str | None,
 ) -> Headers:
-    """Return all headers but the tap's own; unknown ones are omitted.
+    """Return all headers but `observer` and `seq`; unknown ones are omitted.
 
     The hash is `0x` and 64 hexadecimal digits.
     """
@@ -119,7 +115,7 @@ def waku_headers(
 
 
 def opening_of(records: Sequence[TopicRecord]) -> int:
-    """Number of leading records after which each partition has one."""
+    """Return the number of leading records after which each partition has one."""
     partitions = partitions_of(records)
     seen: set[int] = set()
     for count, record in enumerate(records, 1):
@@ -132,7 +128,7 @@ def opening_of(records: Sequence[TopicRecord]) -> int:
 def send(
     producer: KafkaProducer, topic: str, record: TopicRecord
 ) -> FutureRecordMetadata:
-    """Give a record to a producer, which writes it in the background."""
+    """Pass a record to a producer, which writes it in the background."""
     return producer.send(
         topic,
         key=record.key,
@@ -144,7 +140,7 @@ def send(
 
 
 class Acknowledgements:
-    """Counts the records that Kafka has acknowledged so far, while they are written."""
+    """Counts acknowledged records while they are written."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -163,20 +159,20 @@ def write(
     stop: threading.Event | None = None,
     acknowledged: Acknowledgements | None = None,
 ) -> int:
-    """Write records to the topic of frames; returns how many Kafka has acknowledged.
+    """Write records to the topic of frames; return how many Kafka has acknowledged.
 
-    Record times do not change; only the writing is paced. A record is taken from the
-    iterable after the one before it was written.
+    Record times do not change; only the writing is paced. The next record is requested
+    when the previous one was written.
 
     Args:
         records: Records, roughly in order of time.
         settings: Cluster and topic.
         speed: Seconds of record time per second; 0 writes at full speed.
         stop: Set to end early.
-        acknowledged: Counts the records meanwhile, and if an error is raised.
+        acknowledged: Counts the records, also if an error is raised.
 
     Raises:
-        KafkaUnreachable: No broker answered, or not every record was acknowledged.
+        KafkaUnreachable: No broker answered, or a record was not acknowledged.
     """
     stop = stop or threading.Event()
     acknowledged = acknowledged or Acknowledgements()
@@ -201,13 +197,12 @@ def write(
                 sent.add_errback(failures.append)
             _flush(producer, acknowledged, failures, settings.timeout_s)
         finally:
-            # Not closed: the client would wait without end for records that it has
-            # dropped.
+            # `close` would wait without end for dropped records.
             abandon(producer)
     except KafkaError as error:
         raise failure(settings, error) from error
     if failures:
-        # An error of another record in the same batch has only the base class.
+        # The errors of other records in a batch have only the base class.
         specific = min(failures, key=lambda error: type(error) is KafkaError)
         raise failure(settings, specific) from specific
     return acknowledged.count
@@ -219,11 +214,7 @@ def _flush(
     failures: Sequence[KafkaError],
     timeout_s: float,
 ) -> None:
-    """Wait until all records are acknowledged, or one has failed.
-
-    Raises:
-        KafkaError: None was acknowledged for the timeout.
-    """
+    """Wait until all records are acknowledged, or one has failed."""
     while not failures:
         before = acknowledged.count
         try:
@@ -236,15 +227,12 @@ def _flush(
 
 
 class _Pace:
-    """Computes how long to wait before each record."""
-
     def __init__(self, first_ms: int, speed: float) -> None:
         self._first_ms = first_ms
         self._speed = speed
         self._begun_s = time.monotonic()
 
     def wait_s(self, record_ms: int) -> float:
-        """Return the seconds to wait, at least 0."""
         if not self._speed:
             return 0.0
         due_s = self._begun_s + (record_ms - self._first_ms) / 1000 / self._speed

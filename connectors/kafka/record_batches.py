@@ -1,8 +1,7 @@
-"""Record batches for kafka-python, which by itself cannot read all of them.
+"""Record batches for kafka-python with all codecs and all header names.
 
-kafka-python refuses a whole batch if the name of one header is not UTF-8, and reads
-only gzip unless further packages are installed. Here every name can be read, and
-pyarrow, which the job needs anyway, unpacks the other codecs.
+kafka-python refuses a whole batch if one header name is not UTF-8, and reads only gzip
+without further packages. pyarrow, which the job needs anyway, decompresses the others.
 """
 
 from __future__ import annotations
@@ -26,10 +25,7 @@ _SIZE_BYTES = 4
 
 
 class HeaderName(str):
-    """A header's name that kafka-python writes as the bytes that it was read from.
-
-    The name is as `sds_core.observer.record.header_name` returns it.
-    """
+    """A name, as `header_name` returns it, that kafka-python writes unchanged."""
 
     __slots__ = ()
 
@@ -43,13 +39,10 @@ def read_any_batch(consumer: KafkaConsumer) -> None:
 
     Such a name becomes a `HeaderName`.
     """
-    # The client has no option for it.
-    consumer._fetcher.PartitionRecords = _PartitionRecords  # noqa: SLF001 - as above
+    consumer._fetcher.PartitionRecords = _PartitionRecords  # noqa: SLF001 - no option
 
 
 class _Batch(DefaultRecordBatch):  # type: ignore[misc]
-    """A batch whose records can be iterated over."""
-
     _buffer: bytearray
     _pos: int
     _decompressed: bool
@@ -102,8 +95,6 @@ class _Batch(DefaultRecordBatch):  # type: ignore[misc]
 
 
 class _Records(MemoryRecords):  # type: ignore[misc]
-    """The batches of a broker's answer."""
-
     def next_batch(self, *arguments: Any) -> Any:
         """Return the next batch; None after the last one."""
         batch = super().next_batch(*arguments)
@@ -113,8 +104,6 @@ class _Records(MemoryRecords):  # type: ignore[misc]
 
 
 class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
-    """The records of one partition in a broker's answer."""
-
     def __init__(
         self, fetch_offset: int, tp: Any, records: MemoryRecords, **options: Any
     ) -> None:
@@ -123,7 +112,7 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
 
 
 def _read_bytes(buffer: bytearray, pos: int) -> tuple[bytes | None, int]:
-    """Return nullable bytes that begin with their length, and the position behind."""
+    """Return nullable bytes after their length, and the position behind them."""
     length, pos = decode_varint(buffer, pos)
     if length < 0:
         return None, pos

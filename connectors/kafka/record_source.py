@@ -34,7 +34,7 @@ class RecordSource(NamedTuple):
 
 
 def parse_source(text: str) -> RecordSource | None:
-    """Read ``topic:partition:offset``; None if it is something else."""
+    """Parse ``topic:partition:offset``; return None for other text."""
     found = _SOURCE.fullmatch(text)
     if found is None:
         return None
@@ -44,7 +44,7 @@ def parse_source(text: str) -> RecordSource | None:
 def read_source(
     client: Client, settings: KafkaSettings, source: RecordSource
 ) -> RawRecord | None:
-    """Read a record; None if the topic does not hold it (any more).
+    """Read a record; None if the topic does not hold it.
 
     The topic in the settings is ignored.
 
@@ -68,9 +68,7 @@ def read_source(
 def read_places(
     client: Client, settings: KafkaSettings, places: Iterable[tuple[int, int]]
 ) -> Iterator[RawRecord]:
-    """Yield the records at some offsets, in order, if the topic still has them.
-
-    A place is partition and offset.
+    """Yield the records that still exist at some partitions and offsets, in order.
 
     Raises:
         KafkaUnreachable: No broker answered.
@@ -85,7 +83,6 @@ def read_places(
 def _held(
     client: Client, settings: KafkaSettings, place: OffsetRange
 ) -> Iterator[RawRecord]:
-    """Yield the records of a range that the topic still has."""
     while place.start < place.end:
         try:
             for records in fetch(client, settings, [place]):
@@ -102,7 +99,7 @@ def _held(
 
 
 def _ranges(places: Sequence[tuple[int, int]]) -> Iterator[OffsetRange]:
-    """Return a few ranges that contain all offsets, which are in order."""
+    """Yield a few ranges that contain all places, which are in order."""
     for partition, pairs in groupby(places, key=itemgetter(0)):
         offsets = [offset for _, offset in pairs]
         first = offsets[0]

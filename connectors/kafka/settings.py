@@ -1,4 +1,4 @@
-"""Settings for Kafka, and errors with remedies when it is unreachable."""
+"""Settings for Kafka, and errors with remedies."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ INCIDENTS_TOPIC = "sds.incidents"
 MINUTES_TOPIC = "sds.channel-minutes"
 VERDICTS_TOPIC = "sds.channel-verdicts"
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
-"""Largest message in a topic that these tools create (docs/records.md)."""
+"""Maximum message size in a topic that these tools create (docs/records.md)."""
 
 MAX_PARTITIONS = 1_000
-"""Most partitions of a topic that these tools create."""
+"""Maximum number of partitions in a topic that these tools create."""
 
 _NUMBERS_OF_A_TOPIC = 1_000_000
-"""Numbers for the partitions of each topic: more than a cluster can have."""
+"""Partition numbers of each topic: more than a cluster can have."""
 
 
 class Client(enum.StrEnum):
@@ -48,12 +48,10 @@ class Mechanism(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KafkaSecurity:
-    """Encryption and identity towards the brokers. Files are PEM.
+    """Encryption and identity of the client. Files are PEM.
 
-    Attributes:
-        ca_file: Certificates of trusted authorities; None for the system's.
-        certificate_file, key_file: The client's own, for brokers that require them.
-        key_password: Password of an encrypted key file.
+    `ca_file` has trusted authorities, by default the system's. `certificate_file` and
+    `key_file` are for brokers that require them, `key_password` for an encrypted key.
     """
 
     protocol: Protocol = Protocol.PLAINTEXT
@@ -80,14 +78,14 @@ class KafkaSecurity:
 class KafkaSettings:
     """One cluster and the topics of frames.
 
-    Several topics are read as one: their partitions are numbered as if they were one
-    topic's. Those of a first or only topic have their own numbers.
+    Several topics are read as one, with consecutive ranges of partition numbers.
+    Partitions of the first topic keep their numbers.
 
     Attributes:
         bootstrap: ``host:port``, several separated by commas.
         topic: The topic of frames, several separated by commas.
-        timeout_s: Time limit for an unreachable broker, seconds. Two minutes are
-            longer than the restart of a broker.
+        timeout_s: Time limit for an unreachable broker, seconds. Two minutes are longer
+            than the restart of a broker.
         security: Encryption and identity.
     """
 
@@ -112,7 +110,7 @@ class KafkaSettings:
 
 
 def topic_index(number: int) -> int:
-    """Return which topic of the settings has a numbered partition, from 0."""
+    """Return the index of the topic that has a numbered partition."""
     return number // _NUMBERS_OF_A_TOPIC
 
 
@@ -127,14 +125,10 @@ def _restored(
 
 
 class _Picklable(Exception):
-    """Base of errors that Spark may pickle between driver and workers.
-
-    By default an exception is unpickled by a call with its `args`, which here are the
-    message and not the arguments of the class.
-    """
+    """Base of errors that Spark may pickle between driver and workers."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return the parts for `pickle`."""
+        """Return the parts for `pickle`, which by default are only the arguments."""
         return _restored, (type(self), self.args, vars(self))
 
 
@@ -162,7 +156,7 @@ class _Refusal(KafkaUnreachable):
 
 
 class KafkaRefused(_Refusal):
-    """A broker refuses us."""
+    """A broker refuses the client."""
 
     refuses = "cannot be used"
 
@@ -208,8 +202,7 @@ class RecordsLost(_Picklable, LookupError):
 class TopicReplaced(_Picklable, LookupError):
     """The topic was deleted and recreated since it was read.
 
-    `known` is the id of the topic that was read, `found` of the one that has the name
-    now.
+    `known` is the id of the topic that was read, `found` that of the present topic.
     """
 
     def __init__(self, topic: str, known: str, found: str) -> None:
@@ -224,7 +217,7 @@ class TopicReplaced(_Picklable, LookupError):
 
 
 class InvalidTopic(_Picklable, ValueError):
-    """Kafka allows no topic of this name."""
+    """Kafka does not allow a topic of this name."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(
@@ -238,10 +231,10 @@ _TOPIC_NAME = re.compile("[A-Za-z0-9._-]{1,249}")
 
 
 def check_topic(topic: str) -> None:
-    """Check the name of a topic, without asking a broker.
+    """Check the name of a topic, without a request to a broker.
 
     Raises:
-        InvalidTopic: Kafka allows no topic of this name.
+        InvalidTopic: Kafka does not allow this name.
     """
     if not _TOPIC_NAME.fullmatch(topic) or topic in (".", ".."):
         raise InvalidTopic(topic)

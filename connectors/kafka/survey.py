@@ -1,4 +1,4 @@
-"""Asks Kafka for a user's rights and for topics' settings; writes nothing."""
+"""Reads a user's rights and topics' settings from Kafka; writes nothing."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class TopicFacts(NamedTuple):
     Attributes:
         exists: Whether the user sees it.
         is_hidden: Whether the user may not describe it.
-        operations: What the user may do with it, by Kafka's names, also with a missing
-            topic; empty if the brokers do not say (before Kafka 2.3).
+        operations: Rights of the user, by Kafka's names, even if the topic is missing;
+            empty before Kafka 2.3.
         configuration: Its settings; empty if the user may not read them.
     """
 
@@ -39,12 +39,9 @@ class TopicFacts(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """The part of a cluster that a user can see.
+    """The requested topics by name, and rights of the user.
 
-    Attributes:
-        topics: The topics that were asked for, by name.
-        may_create: Whether the user may create topics of any name.
-        may_commit: Whether the user may commit offsets of the consumer group.
+    `may_create` is for topics of any name, `may_commit` for offsets of the group.
     """
 
     topics: Mapping[str, TopicFacts]

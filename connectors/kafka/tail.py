@@ -1,4 +1,4 @@
-"""Reads some of the newest records of a topic, again and again."""
+"""Polls some of the newest records of a topic."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, RecordsLo
 from sds_core.observer.record import RawRecord
 
 _PARTITIONS = 8
-"""Most partitions that are read at a time. A tap writes heartbeats to every one."""
+"""Maximum number of partitions in one read. A tap writes heartbeats to every one."""
 
 _RECORDS = 50
-"""Most records that are read of each: heartbeats of as many taps."""
+"""Maximum number of records from each partition: heartbeats of as many taps."""
 
 _MOST_BYTES = 4 << 20
-"""Bytes of values and headers after which no more is read: records may have 32 MiB."""
+"""Bytes of values and headers after which a read ends: a record may have 32 MiB."""
 
 
 class TopicTail:
     """Reads a few records near the end of each partition, a few partitions at a time.
 
-    It has one connection, which it opens when it is first asked.
+    It opens its connection at the first read.
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
@@ -42,15 +42,14 @@ class TopicTail:
     def read(
         self, since: Mapping[int, int], ends: Mapping[int, int]
     ) -> list[RawRecord]:
-        """Return the last records of some partitions, or as many as are not too large.
+        """Return the newest records, without key and value, up to a total size.
 
-        They come without key and value. New records of a partition begin at the offset
-        in `since`, and end before that in `ends`; a partition that is not in `since`
-        has none.
+        The new records of a partition are those between its offsets in `since` and
+        `ends`; a partition that is not in `since` has none.
 
         Raises:
             KafkaUnreachable: No broker answered.
-            KafkaRefused: A broker refuses to give records.
+            KafkaRefused: A broker refuses the client.
         """
         grown = sorted(p for p in since if ends.get(p, 0) > since[p])
         if len(grown) > _PARTITIONS:
@@ -85,7 +84,6 @@ class TopicTail:
 
 
 def _few(chunks: Iterable[Sequence[RawRecord]]) -> Iterator[RawRecord]:
-    """Yield chunks of records up to a total size; at least one chunk."""
     size = 0
     for chunk in chunks:
         for one in chunk:

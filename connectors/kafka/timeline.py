@@ -26,12 +26,12 @@ def read_in_order_of_time(
 ) -> Iterator[RawRecord]:
     """Read the records of some partitions, merged by time.
 
-    Within a partition the order is that of the offsets. Across partitions, records are
-    ordered by the greatest time of their partition so far: a late record comes after
-    those before it in its partition. A program that writes the records again one by one
-    never lets one partition run ahead of another.
+    Within a partition, the order is that of the offsets. Across partitions, records are
+    ordered by the maximum time of their partition so far: a late record stays behind
+    its predecessors. A program that writes the records again one by one never lets one
+    partition run ahead of another.
 
-    The first offset of a partition is in `starts`, the one behind the last in `ends`.
+    `starts` has the first offset of each partition, `ends` the offset after the last.
     About `slice_records` are in memory.
 
     Raises:
@@ -98,7 +98,6 @@ def _merged(
 
 
 def _peak_ms(record: RawRecord, peaks_ms: dict[int, int]) -> int:
-    """Maximum time of the record's partition so far, including this record."""
     known_ms = peaks_ms.get(record.partition, record.timestamp_ms)
     peaks_ms[record.partition] = max(known_ms, record.timestamp_ms)
     return peaks_ms[record.partition]

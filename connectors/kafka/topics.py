@@ -22,11 +22,7 @@ from kafka.errors import (
 from connectors.kafka.clients import failure, kafka_python_options
 from connectors.kafka.handshake import wait_until_listening
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.settings import (
-    MAX_MESSAGE_BYTES,
-    InvalidTopic,
-    KafkaSettings,
-)
+from connectors.kafka.settings import MAX_MESSAGE_BYTES, InvalidTopic, KafkaSettings
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 KEEP_FOR_EVER = MappingProxyType({"retention.ms": "-1"})
@@ -51,9 +47,9 @@ def ensure_topic(
     partitions: int = 1,
     configuration: Mapping[str, str] = _NOTHING,
 ) -> bool:
-    """Create a topic unless it exists; returns whether it was created.
+    """Create a topic unless it exists; return whether it was created.
 
-    `configuration` is in addition to the settings of docs/records.md.
+    `configuration` is added to the settings of docs/records.md.
     """
     contract = {
         "max.message.bytes": str(MAX_MESSAGE_BYTES),
@@ -66,16 +62,9 @@ def ensure_topic(
             # A user who may write to a topic may lack the right to create one.
             if topic in admin.list_topics():
                 return False
-            admin.create_topics(
-                [
-                    NewTopic(
-                        topic,
-                        partitions,
-                        -1,
-                        topic_configs=contract | {**configuration},
-                    )
-                ]
-            )
+            configs = contract | {**configuration}
+            new_topic = NewTopic(topic, partitions, -1, topic_configs=configs)
+            admin.create_topics([new_topic])
     except TopicAlreadyExistsError:
         return False
     except InvalidTopicError as error:
@@ -86,10 +75,7 @@ def ensure_topic(
 
 
 def find_max_message_bytes(settings: KafkaSettings, topic: str) -> int | None:
-    """Return the size of the largest batch that a topic takes, bytes.
-
-    None if the broker does not say, for example because the user may not ask.
-    """
+    """Return the maximum size of a topic's batch, bytes; None if it is unknown."""
     try:
         with closing(KafkaAdminClient(**kafka_python_options(settings))) as admin:
             return int(read_configuration(admin, topic)["max.message.bytes"])
@@ -100,7 +86,7 @@ def find_max_message_bytes(settings: KafkaSettings, topic: str) -> int | None:
 
 
 def read_configuration(admin: KafkaAdminClient, topic: str) -> dict[str, str]:
-    """Return all settings of a topic; empty if it is missing or they are hidden."""
+    """Return all settings of a topic; empty if it is missing or hides them."""
     try:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
         answer = admin.describe_configs([resource], config_filter="all")

@@ -22,14 +22,14 @@ def load_recording() -> list[TopicRecord]:
 
 
 def load_truth() -> dict[str, Any]:
-    """Return what a correct monitor reports about the recording."""
+    """Return the report that a correct monitor produces for the recording."""
     truth = json.loads(files(__package__).joinpath(_TRUTH).read_text())
     assert isinstance(truth, dict)  # noqa: S101 - our own file
     return truth
 
 
 def restamped(records: Iterable[TopicRecord], end_ms: int) -> Iterator[TopicRecord]:
-    """Yield the records, moved in time so that the latest is at `end_ms`, Unix ms."""
+    """Yield the records, shifted in time so that the latest is at `end_ms`, Unix ms."""
     records = list(records)
     shift_ms = end_ms - max(record.timestamp_ms for record in records)
     for record in records:

@@ -1,4 +1,4 @@
-"""What a channel asks of its node: calls beside its other work, and subscriptions."""
+"""Calls of a reliable channel to its node, and its subscriptions."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _Answer = TypeVar("_Answer")
 
 
 class NodeCalls:
-    """Calls of a node that are under way; each takes at most `timeout_s`.
+    """Pending calls to a node; each takes at most `timeout_s`.
 
-    `take` takes how a call ended. The channel's id is for the log.
+    `take` takes the result of a call. The log uses the channel's id.
 
     Attributes:
-        under_way: Each call -> what is taken if it is cancelled.
+        under_way: For each call, the input to take if it is cancelled.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class NodeCalls:
     def run(
         self, work: Coroutine[Any, Any, None], given_up: Input | None = None
     ) -> asyncio.Task[None]:
-        """Begin a call; `given_up` is what is taken if it is cancelled."""
+        """Begin a call; `given_up` is the input to take if it is cancelled."""
         task = asyncio.get_running_loop().create_task(work)
         self.under_way[task] = given_up
         task.add_done_callback(self.under_way.pop)
         return task
 
     def give_up(self, calls: Iterable[asyncio.Task[None]]) -> None:
-        """Cancel calls of the node, but for the one from which this is called."""
+        """Cancel calls, except the one that is running this."""
         for call in set(calls) - {asyncio.current_task()}:
             call.cancel()
             given_up = self.under_way[call]
@@ -81,11 +81,11 @@ class NodeCalls:
                 self._take(given_up)
 
     async def answer(self, call: Awaitable[_Answer]) -> _Answer:
-        """Return what the node answers.
+        """Return the answer of the node.
 
         Raises:
-            TimeoutError: It does not answer in time.
-            Exception: What else the node raises.
+            TimeoutError: The node does not answer in time.
+            Exception: Another error of the node.
         """
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -106,7 +106,7 @@ class NodeCalls:
         except SendFailed as error:
             ended = DispatchFailed(dispatch.number, error.error, str(error))
         except Exception as error:
-            # As if the interface named it: without an answer the frame is not retried.
+            # Without a result, the channel would not retry the frame.
             self._log_failure("send", error)
             ended = DispatchFailed(dispatch.number, None, repr(error))
         self._take(ended)
@@ -127,11 +127,11 @@ class NodeCalls:
 
 
 class Subscription:
-    """Passes on what the node says, until it is ended.
+    """Forwards messages and states of the node until it is ended.
 
-    A channel may be stopped, and started again, before its node has subscribed. Then
-    the node says everything twice for a while: each subscription is a listener of its
-    own, so that the channel hears only the last one.
+    A channel may be stopped and started again before its node has subscribed. The node
+    then reports everything twice for a while. Each subscription is its own listener, so
+    the channel receives only from the last one.
     """
 
     def __init__(self, node: WakuNode, content_topic: str, listener: Listener) -> None:
@@ -142,13 +142,13 @@ class Subscription:
         self._is_ended = False
 
     async def open(self) -> None:
-        """Subscribe; raises what the node raises."""
+        """Subscribe; raise the error of the node."""
         self._unsubscribe = await self._node.subscribe(self._content_topic, self)
         if self._is_ended:
             self.end()
 
     def end(self) -> None:
-        """Hear nothing more, and unsubscribe, now or when the node has subscribed."""
+        """Forward nothing more; unsubscribe now or when the node has subscribed."""
         self._is_ended = True
         unsubscribe, self._unsubscribe = self._unsubscribe, None
         if unsubscribe is not None:
@@ -159,11 +159,11 @@ class Subscription:
                 _log.exception("a node failed to unsubscribe")
 
     def arrived(self, message: WakuMessage, message_hash: bytes) -> None:
-        """Take a message of the content topic."""
+        """Forward a message of the content topic."""
         if not self._is_ended:
             self._listener.arrived(message, message_hash)
 
     def connection_changed(self, *, is_online: bool, has_store: bool) -> None:
-        """Take the state of the node's connections."""
+        """Forward the state of the node's connections."""
         if not self._is_ended:
             self._listener.connection_changed(is_online=is_online, has_store=has_store)

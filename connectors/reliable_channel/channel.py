@@ -1,7 +1,7 @@
 """The reliable channel of RELIABLE-CHANNEL-API, on asyncio.
 
-The functions have the document's names in snake case, and events their names as they
-are written there. Everything happens in one event loop.
+Functions have the document's names in snake case, and events their names in the
+document. Everything happens in one event loop.
 """
 
 from __future__ import annotations
@@ -49,29 +49,25 @@ _log = logging.getLogger("sds-monitor")
 _NS_PER_MS = 1_000_000
 
 NODE_TIMEOUT_S = 60.0
-"""A node that has not answered a call by then is taken to have failed: a frame would
-wait for its retry, and a query for the next one, for as long as the call takes."""
+"""Time limit of a call to the node: a retry or another query waits for its end."""
 
 STOP_WAIT_S = 5.0
-"""Most accepted messages come back within a second or two."""
+"""The network returns most accepted messages within two seconds."""
 
 Handler = Callable[[Any], object]
 """Takes an event; called in the event loop, and must not block it."""
-
 
 _PUBLISHED = {published: name for name, published in LIP_173_NAMES.items()}
 
 
 def _event_name(name: str) -> EventName:
-    """Return the event of a name."""
     return _PUBLISHED.get(name) or EventName(name)
 
 
 class SteadyClock:
     """Unix time that never goes back and never stands still.
 
-    It follows the system's clock, except while that is behind: then it continues by
-    itself.
+    While the system's clock is behind, the monotonic clock continues it.
     """
 
     def __init__(self) -> None:
@@ -102,25 +98,25 @@ async def create_reliable_channel(
 ) -> ReliableChannel:
     """Create a channel, or resume a stored one, and start it by default.
 
-    It returns a channel, or raises an error and leaves nothing that runs.
+    After an error, nothing of the channel runs.
 
     Args:
         waku_node: Sends and receives.
         channel_id: The same for all participants.
-        sender_id: Unique for each, and the same after a restart.
+        sender_id: Unique for each participant, and the same after a restart.
         content_topic: Topic of the channel's messages, which no other channel uses.
-        options: Options; the document's defaults if absent.
-        encryption: Encrypts every frame; None if they are sent as they are.
+        options: Options; by default those of the document.
+        encryption: Encrypts every frame; None for no encryption.
         storage: Holds the channel, so that it continues after a restart; None if it
             ends with the process.
-        now_ms: Clock, Unix ms; the system's if absent.
+        now_ms: Clock, Unix ms; by default the system's.
         node_timeout_s: Time for each call of the node, s.
 
     Raises:
-        StateError: What is stored cannot be continued, or is of another channel.
+        StateError: The stored state is unusable, or is of another channel.
         ValueError: An id is empty or too long, or an option is out of its range.
         TimeoutError: The node did not subscribe in time.
-        Exception: What else the node raises when it subscribes.
+        Exception: Another error of the node when it subscribes.
     """
     options = ReliableChannelOptions() if options is None else options
     clock = SteadyClock() if now_ms is None else now_ms
@@ -196,7 +192,8 @@ class ReliableChannel:
     def new_message_id(self, message_payload: bytes) -> str:
         """Return an id for `send` or `send_ephemeral`.
 
-        The first event of a message comes before they return.
+        With it, the application knows the id before the first event, which precedes
+        their return.
         """
         return self._core.new_message_id(
             message_payload, self._now_ms(), SystemRandom()
@@ -207,11 +204,12 @@ class ReliableChannel:
 
         Args:
             message_payload: What to send.
-            message_id: Its id, by `new_message_id` or otherwise unique; empty for one
-                that the channel makes.
+            message_id: Its id, by `new_message_id` or otherwise unique; if empty, the
+                channel makes one.
 
         Returns:
-            Its id, which all of its events have. Errors of the payload are events.
+            The id, which all events of the message have. Errors of the payload are
+                events.
 
         Raises:
             NotStarted: The channel is not started.
@@ -220,11 +218,7 @@ class ReliableChannel:
         return self._apply(Send(message_payload, message_id)).message_id
 
     def send_ephemeral(self, message_payload: bytes, *, message_id: str = "") -> str:
-        """Send a message once, without reliability; arguments and errors as above.
-
-        Returns:
-            Its id, which its one event has.
-        """
+        """Send a message once, without reliability; see `send`. It has one event."""
         return self._apply(SendEphemeral(message_payload, message_id)).message_id
 
     @property
@@ -235,12 +229,12 @@ class ReliableChannel:
     async def start(self) -> None:
         """Subscribe to the content topic, and begin to sync, retry and query.
 
-        If it is started already, or being started, the call waits for the subscription.
-        It returns early if `stop` cancels a subscription that is pending.
+        If the channel is started or starting, the call waits for the subscription. It
+        returns early if `stop` cancels a pending subscription.
 
         Raises:
             TimeoutError: The node did not subscribe in time; the channel is stopped.
-            Exception: What else the node raises; the channel is stopped.
+            Exception: Another error of the node; the channel is stopped.
         """
         begins = not self.is_started()
         if begins:
@@ -254,7 +248,7 @@ class ReliableChannel:
         try:
             await asyncio.wait([opening])
         except asyncio.CancelledError:
-            # Another caller's start, or one that is done, is not cancelled with this.
+            # The start of another caller continues.
             if begins and opening is self._opening and not opening.done():
                 self._end()
                 self._calls.give_up(self._calls.under_way)
@@ -263,14 +257,13 @@ class ReliableChannel:
             opening.result()
 
     async def stop(self, *, wait_s: float = STOP_WAIT_S) -> None:
-        """Stop all that.
+        """Unsubscribe, and end sync, retries and queries.
 
-        Args:
-            wait_s: How long to wait for what is under way to the network, s. What then
-                has no answer is cancelled: it is sent again after the next start.
+        Calls that the node does not answer within `wait_s` seconds are cancelled; the
+        next start sends their frames again.
         """
         self._end()
-        # Calls of a later start are not meant.
+        # A later start may add calls.
         if calls := set(self._calls.under_way):
             _, unanswered = await asyncio.wait(calls, timeout=wait_s)
             self._calls.give_up(unanswered)
@@ -278,7 +271,7 @@ class ReliableChannel:
                 await asyncio.wait(unanswered, timeout=STOP_WAIT_S)
 
     def is_started(self) -> bool:
-        """Return whether the channel is started, and has not failed since."""
+        """Return whether the channel is started and has not failed."""
         return self._core.is_started and not self._is_broken
 
     def sync_status(self) -> SyncStatus:
@@ -290,11 +283,9 @@ class ReliableChannel:
     def on(self, name: EventName | str, handler: Handler) -> None:
         """Call a handler for each event of a name, such as "message-received".
 
-        The names of the API as published later (LIP-173), such as "received", stand for
-        the same events.
-
-        Events are not stored for handlers that come later: to have those from before a
-        restart too, create the channel without `auto_start`, and start it afterwards.
+        The names of the published API (LIP-173), such as "received", are also valid.
+        Events are not stored for later handlers: to get those from before a restart,
+        create the channel without `auto_start`, and start it after this call.
 
         Raises:
             ValueError: No event has this name.
@@ -302,7 +293,7 @@ class ReliableChannel:
         self._handlers[_event_name(name)].append(handler)
 
     def off(self, name: EventName | str, handler: Handler) -> None:
-        """Call a handler no more.
+        """Remove a handler.
 
         Raises:
             ValueError: It was not registered.
@@ -317,7 +308,7 @@ class ReliableChannel:
             self._take(Arrived(message, message_hash))
 
     def connection_changed(self, *, is_online: bool, has_store: bool) -> None:
-        """Take the state of the node's connections, as often as the node says it."""
+        """Take the state of the node's connections, which may be unchanged."""
         connection = ConnectionChanged(is_online, has_store)
         if connection != self._connection:
             self._connection = connection
@@ -326,7 +317,6 @@ class ReliableChannel:
     # -- the loop
 
     def _end(self) -> None:
-        """End everything periodic, and hear the node no more."""
         self._end_subscription()
         self._connection = None
         if not self._is_broken:
@@ -338,7 +328,7 @@ class ReliableChannel:
             self._subscription = None
 
     def _take(self, event: Input) -> None:
-        """Apply an input that no call of the application waits for."""
+        """Apply an input; log its errors, which no call of the application gets."""
         if self._is_broken:
             return
         try:
@@ -355,7 +345,7 @@ class ReliableChannel:
         except (MessageIdRefused, NotStarted):
             raise
         except Exception:
-            # What is stored is older than the state: a restart continues from there.
+            # The stored state is older: a restart continues from it.
             self._is_broken = True
             if self._timer is not None:
                 self._timer.cancel()

@@ -10,13 +10,13 @@ from sds_core.simulation.reliable_network import SimulatedStore
 from sds_core.waku import WakuMessage, autosharded_topic
 
 _CLUSTER, _SHARDS = 1, 8
-"""Those of the Waku Network."""
+"""Cluster and shards of the Waku Network."""
 
 
 class MemoryNode:
-    """Relays to all channels that are given this node, its sender included; stores all.
+    """A node that stores all messages, and relays them to all its channels.
 
-    What is stored stays until the node is dropped. All channels are in one event loop.
+    It drops its messages only with itself. All channels are in one event loop.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class MemoryNode:
         return autosharded_topic(content_topic, _CLUSTER, _SHARDS)
 
     async def subscribe(self, content_topic: str, listener: Listener) -> Unsubscribe:
-        """Give a listener the messages of a content topic; it is online at once."""
+        """Register a listener for a content topic; it is online immediately."""
         listeners = self._listeners.setdefault(content_topic, [])
         listeners.append(listener)
         listener.connection_changed(is_online=True, has_store=True)

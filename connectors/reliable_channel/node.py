@@ -1,4 +1,4 @@
-"""What a reliable channel needs of a Waku node (the document's `WakuNode`)."""
+"""Interface of a Waku node for reliable channels (the document's `WakuNode`)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ from sds_core.waku import WakuMessage
 
 
 class SendFailed(Exception):
-    """A node did not accept a message.
-
-    Attributes:
-        error: Why no later attempt can succeed; None if one may succeed.
-    """
+    """A node did not accept a message; with `error`, no later attempt succeeds."""
 
     def __init__(self, detail: str, error: SendError | None = None) -> None:
         super().__init__(detail)
@@ -28,19 +24,14 @@ class QueryFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StoredPage:
-    """One page of a store.
-
-    Attributes:
-        messages: Messages with their hashes.
-        cursor: Cursor for the next page; None on the last.
-    """
+    """One page of a store, with the cursor to the next; None on the last."""
 
     messages: Sequence[Arrived]
     cursor: bytes | None
 
 
 class Listener(Protocol):
-    """What a channel wants to hear from its node; called in the event loop."""
+    """Receives messages and states of a node, in the event loop."""
 
     def arrived(self, message: WakuMessage, message_hash: bytes) -> None:
         """Take a message of the content topic."""
@@ -57,12 +48,12 @@ class WakuNode(Protocol):
     """A node that relays, and can query a store."""
 
     def pubsub_topic(self, content_topic: str) -> str:
-        """Return the pubsub topic on which it relays a content topic."""
+        """Return the pubsub topic on which the node relays a content topic."""
 
     async def subscribe(self, content_topic: str, listener: Listener) -> Unsubscribe:
-        """Give a listener all messages of a content topic, and its connections.
+        """Report all messages of a content topic, and the connections, to a listener.
 
-        The first call of `connection_changed` comes as soon as they are known.
+        The first call of `connection_changed` follows as soon as the state is known.
         """
 
     async def send(self, message: WakuMessage) -> None:
@@ -73,7 +64,7 @@ class WakuNode(Protocol):
         """
 
     async def query(self, content_topic: str, request: StoreRequest) -> StoredPage:
-        """Query a store for one page; for a query by time the newest page first.
+        """Query a store for one page; a query by time returns the newest page first.
 
         Raises:
             QueryFailed: No store answered.

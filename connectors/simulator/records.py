@@ -17,21 +17,20 @@ from sds_core.simulation.simulator import simulate
 from sds_core.simulation.truth import Truth
 
 AnyScenario = Scenario | MvdsScenario
-"""A scenario of some protocol."""
 
 
 class AnyTruth(Protocol):
     """What really happens in a simulation."""
 
     def add(self, entry: Any, /) -> None:
-        """Take the next thing that happens."""
+        """Add the next event."""
 
     def document(self) -> Mapping[str, Any]:
-        """Return what a correct monitor reports, in values of JSON."""
+        """Return the report of a correct monitor, in values of JSON."""
 
 
 class Simulation(NamedTuple):
-    """Simulated traffic and its truth; see `simulated_records`."""
+    """Simulated traffic and its truth."""
 
     records: Iterator[TopicRecord]
     truth: AnyTruth
@@ -52,15 +51,9 @@ def simulated_records(
 ) -> Iterator[TopicRecord]:
     """Simulate, and yield the records in the order in which the taps write them.
 
-    Args:
-        scenario: Scenario to simulate.
-        seed: Seed of everything that the scenario leaves to chance.
-        start_ms: Start of the simulation, Unix ms.
-        partitions: Number of partitions of the topic; each channel, or pair of MVDS
-            nodes, stays in one.
-        truth: Collects everything that happens. A record is added only when the next
-            one is requested, so a record that the caller never requested is not in the
-            truth.
+    The simulation starts at `start_ms`, Unix ms. Each channel, or pair of MVDS nodes,
+    stays in one of the partitions. `truth` collects everything that happens, up to the
+    record that the caller requested last.
     """
     if isinstance(scenario, MvdsScenario):
         entries: Iterator[Any] = simulate_mvds(scenario, seed, start_ms)
@@ -96,7 +89,6 @@ def _payload_record(sighting: PayloadSighting, partitions: int) -> TopicRecord:
 
 
 def _heartbeat_records(heartbeat: Heartbeat, partitions: int) -> Iterator[TopicRecord]:
-    """Yield a heartbeat's record for each partition."""
     headers = _headers(heartbeat, {"kind": "heartbeat"})
     for partition in range(partitions):
         yield TopicRecord(partition, heartbeat.at_ms, None, b"", headers)
@@ -109,7 +101,6 @@ def _record(
     headers: Mapping[str, str],
     partitions: int,
 ) -> TopicRecord:
-    """Return the record of a frame; records of one key stay in one partition."""
     partition = zlib.crc32(key.encode()) % partitions
     return TopicRecord(
         partition, sighting.at_ms, key.encode(), value, _headers(sighting, headers)

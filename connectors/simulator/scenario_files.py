@@ -5,11 +5,7 @@ from __future__ import annotations
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from connectors.simulator import (
-    SUFFIX,
-    scenario_names,
-    shipped_scenarios,
-)
+from connectors.simulator import SUFFIX, scenario_names, shipped_scenarios
 from connectors.simulator.records import AnyScenario
 from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.reading import TableError
@@ -19,15 +15,15 @@ from sds_core.text import did_you_mean, shown
 
 
 class UnreadableScenario(ValueError):
-    """No such scenario exists, or its file does not hold a valid one."""
+    """The scenario does not exist, or its file is invalid."""
 
 
 def load_scenario(name: str) -> AnyScenario:
     """Read a shipped scenario by its name, or a file that ends in `.toml` by its path.
 
     Raises:
-        UnreadableScenario: No shipped scenario has this name, or the file is missing,
-            is not TOML, or is not a valid scenario.
+        UnreadableScenario: No shipped scenario has this name, or the file is missing or
+            invalid.
     """
     if name.endswith(SUFFIX):
         return _read(Path(name), name)

@@ -1,4 +1,4 @@
-"""A listening socket that leaves this process descriptors and memory."""
+"""A listening socket that limits descriptors and memory for connections."""
 
 from __future__ import annotations
 
@@ -11,16 +11,11 @@ from contextlib import suppress
 from typing import Any
 
 _RESERVED_DESCRIPTORS = 32
-"""File descriptors that clients leave to the rest of the process, which fails if it
-cannot open a file or a connection."""
+"""File descriptors that are reserved for the rest of the process."""
 
 
 class PortInUse(OSError):
-    """Another program listens on the port.
-
-    Attributes:
-        port: The requested port.
-    """
+    """Another program listens on `port`."""
 
     def __init__(self, port: int) -> None:
         super().__init__(errno.EADDRINUSE, f"port {port} is in use: choose another")
@@ -32,11 +27,7 @@ class PortInUse(OSError):
 
 
 class AddressUnusable(OSError):
-    """The server cannot listen on the address.
-
-    Attributes:
-        host: The requested address.
-    """
+    """The server cannot listen on `host`."""
 
     def __init__(self, host: str, reason: str) -> None:
         super().__init__(f"cannot listen on {host} ({reason}): choose an own address")
@@ -44,12 +35,11 @@ class AddressUnusable(OSError):
 
 
 def are_scarce(number: int, reserve: int) -> bool:
-    """Whether fewer descriptors are left to this process than a reserve.
+    """Return whether fewer descriptors than a reserve are free.
 
-    The descriptor was opened last: the system gives the lowest free number, so all
-    below it are open. They are not counted: that reads a directory, entry by entry, and
-    Python lets other threads run after each. So a busy process would take seconds for
-    it.
+    `number` is the descriptor that was opened last: the system assigns the lowest free
+    number, so all below it are open. To count them takes a busy process seconds, since
+    Python lets other threads run after each entry of the directory.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return soft != resource.RLIM_INFINITY and number >= soft - reserve
@@ -58,12 +48,9 @@ def are_scarce(number: int, reserve: int) -> bool:
 class Listener(socket.socket):
     """A listening socket that refuses connections if descriptors are scarce.
 
-    The event loop has no connection before its TLS handshake, so the number of those
-    that are not made yet is limited here; one more ends the oldest of the address that
-    has most.
-
-    Attributes:
-        limit: The limit.
+    The event loop does not know a connection before its TLS handshake ends. `limit` is
+    the maximum number of such connections; a further one ends the oldest of the address
+    that has the most.
     """
 
     limit: int
@@ -74,13 +61,12 @@ class Listener(socket.socket):
         connection, address = super().accept()
         if are_scarce(connection.fileno(), _RESERVED_DESCRIPTORS):
             connection.close()
-            # The event loop then continues, as if the client had left.
             raise ConnectionAbortedError
         # A closed socket may have had the same descriptor.
         self._unmade.pop(connection.fileno(), None)
         self._unmade[connection.fileno()] = connection, address[0]
         if len(self._unmade) > self.limit:
-            # Those that ended before they were made do not count.
+            # Closed connections do not count.
             self._unmade = {
                 number: unmade
                 for number, unmade in self._unmade.items()
@@ -100,8 +86,8 @@ class Listener(socket.socket):
             connection.shutdown(socket.SHUT_RDWR)
 
     def made(self, transport: asyncio.BaseTransport) -> None:
-        """Note that a connection is made."""
-        # A connection with TLS that has broken has no socket any more.
+        """Note that the event loop has a connection."""
+        # A broken connection with TLS has no socket.
         if (connection := transport.get_extra_info("socket")) is not None:
             self._unmade.pop(connection.fileno(), None)
 
@@ -109,10 +95,7 @@ class Listener(socket.socket):
 def listen(host: str, port: int, limit: int) -> Listener:
     """Listen on an address and a port, 0 for any free one.
 
-    Args:
-        host: Address or name.
-        port: The port.
-        limit: Connections that may be accepted and not made yet.
+    `limit` is that of the `Listener`.
 
     Raises:
         PortInUse: Another program listens on the port.

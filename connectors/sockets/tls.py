@@ -1,4 +1,4 @@
-"""TLS contexts: of a server whose files change, and of chosen clients."""
+"""TLS contexts for changing certificates and for allowed clients."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sds_core.text import printable, shorten
 _log = logging.getLogger("sds-monitor")
 
 _LONGEST_NAMES = 200
-"""Characters of the names in a certificate that the log has."""
+"""Maximum length of the logged names of a certificate, in characters."""
 
 
 class NewestContext(ssl.SSLContext):
-    """The context of a server that asks for the newest one at each connection.
+    """The context of a server that requests the newest context for each connection.
 
-    A certificate can thus be replaced while the server runs. `asyncio` takes nothing
-    else from a server's context.
+    So a certificate can be replaced while the server runs. `asyncio` calls only
+    `wrap_bio`.
     """
 
     def __new__(cls, newest: Callable[[], ssl.SSLContext]) -> Self:
@@ -39,7 +39,7 @@ class ChosenClientsContext(ssl.SSLContext):
     """The context of a server for clients whose certificate has an allowed name.
 
     A name is a subject alternative name: DNS name, address, e-mail address or URI. It
-    must be the same text, as in Prometheus' exporter toolkit
+    must be equal, as in Prometheus' exporter toolkit
     (prometheus/exporter-toolkit:web/tls_config.go, VerifyPeerCertificate).
     """
 
@@ -49,8 +49,7 @@ class ChosenClientsContext(ssl.SSLContext):
 
     def __init__(self, allowed: Collection[str]) -> None:
         self.allowed = frozenset(allowed)
-        # Python has no callback for certificates. Within the handshake, no application
-        # has the connection yet.
+        # Python has no callback for certificates.
         self.sslobject_class = _ChosenClient
 
 

@@ -1,5 +1,5 @@
-"""Synchronisation of Prolly trees over TCP (sds_core/prolly); no encryption.
+"""Synchronisation of Prolly trees over TCP (sds_core/prolly).
 
-`server.py` answers peers, `client.py` asks one; `stream.py` reads and writes frames
-with limits of size and time.
+`server` answers peers, `client` asks one; `stream` reads and writes frames with limits
+of size and time.
 """

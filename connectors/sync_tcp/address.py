@@ -1,4 +1,4 @@
-"""Where a peer listens, and the error that names it."""
+"""Addresses of peers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from typing import NamedTuple
 
 
 class BadAddress(ValueError):
-    """A text is no HOST:PORT; the message has it."""
+    """A text is no HOST:PORT."""
 
 
 class Address(NamedTuple):
     """Host and TCP port.
 
-    An IPv6 address has no brackets. Port 0 is for a server only, which takes any free
-    one.
+    An IPv6 address has no brackets. Port 0 is any free port of a server.
     """
 
     host: str
@@ -26,7 +25,7 @@ class Address(NamedTuple):
 
 
 class PeerUnreachable(OSError):
-    """The peer cannot be reached, or went away again and again."""
+    """The peer is unreachable, or ended every connection."""
 
     def __init__(self, address: Address, detail: str) -> None:
         super().__init__(
@@ -39,7 +38,7 @@ def parse_address(text: str) -> Address:
     """Return the address in ``HOST:PORT`` or ``[IPV6]:PORT``.
 
     Raises:
-        BadAddress: It is something else.
+        BadAddress: The text has another form.
     """
     host, colon, port = text.rpartition(":")
     is_bracketed = host.startswith("[") and host.endswith("]")

@@ -1,4 +1,4 @@
-"""Asks a peer, over as many connections as it takes."""
+"""Synchronises with a peer, over several connections if some break."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sds_core.prolly.outcome import DEFAULT_LIMITS, Client, Limits, Outcome
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 
 ATTEMPTS = 5
-"""Connections that are tried in all; what was learned on a broken one is kept."""
+"""Maximum number of connections; the client keeps what it learned on a broken one."""
 
 RECORDS_PER_REQUEST = 500
 
@@ -33,11 +33,9 @@ _Result = TypeVar("_Result")
 
 
 class Synchronised(NamedTuple):
-    """The result of a synchronisation, and what it took.
+    """The result of a synchronisation, and its cost on all connections.
 
-    Attributes:
-        rounds: Times that this side waited for an answer.
-        sent_bytes, received_bytes: On all connections.
+    `rounds` counts how often this side waited for an answer.
     """
 
     outcome: Outcome
@@ -47,11 +45,11 @@ class Synchronised(NamedTuple):
 
 
 class Peer:
-    """A server of synchronisations; limits and timeouts are for what is asked of it.
+    """A server of synchronisations, with limits and timeouts for its answers.
 
-    Without a context, it speaks no TLS. A token opens a server that has tokens.
-    Methods raise `PeerUnreachable` if no connection lasted long enough, and `SyncError`
-    if the peer does not follow the protocol, or refuses.
+    Without a context, the connection has no TLS. Methods raise `PeerUnreachable` if no
+    connection lasts long enough, and `SyncError` if the peer does not follow the
+    protocol, or refuses.
     """
 
     def __init__(
@@ -91,9 +89,9 @@ class Peer:
         return Synchronised(outcome, rounds, sent, received)
 
     async def records(self, message_hashes: Sequence[bytes]) -> list[pb.Record]:
-        """Return the whole records of messages; those that the peer still has."""
+        """Return the whole records of those messages that the peer still has."""
         found: dict[bytes, pb.Record] = {}
-        # A record that the peer does not have any more is asked for once.
+        # A record that the peer no longer has is requested once.
         wanted = list(dict.fromkeys(message_hashes))
 
         async def attempt() -> None:

@@ -1,8 +1,8 @@
 """Answers peers: synchronisations of both protocols, and whole records.
 
 A peer that does not follow the protocol, or is too slow, loses its connection. If
-tokens are configured, a connection without one is not a peer yet. Answers are computed
-outside the event loop, so other peers are not delayed.
+tokens are configured, a connection needs a valid one to become a peer. Threads compute
+the answers, so other peers are not delayed.
 """
 
 from __future__ import annotations
@@ -30,37 +30,36 @@ from sds_core.prolly.tree import ProllyTree
 _log = logging.getLogger("sds-monitor")
 
 MAX_CONNECTIONS = 16
-"""Peers at the same time; one more is refused."""
+"""Maximum number of peers at the same time."""
 
 MAX_PER_ADDRESS = 4
-"""Peers of one address at the same time, so that it cannot keep out the others."""
+"""Maximum number of peers of one address, so that others can connect."""
 
 _MAX_HANDSHAKES = 100
-"""Connections without a peer yet: more than peers, since strangers can hold these."""
+"""Connections that are no peers yet: more than peers, since strangers can hold them."""
 
 _CREDENTIAL_BYTES = 1_024
-"""Length of the longest first message, if it must have a token: strangers send it."""
+"""Maximum length of a first message with a token: strangers send it."""
 
 _MAX_RECORDS = 1_000
-"""Records that one request may ask for."""
+"""Maximum number of records in one request."""
 
 _OPENING = {Kind.OPEN, Kind.EXCHANGE_ROOT_REQUEST}
 
 
 class SyncServer:
-    """Serves one side's messages.
+    """Serves the messages of this side.
 
     Args:
-        tree: Returns the tree now; called at the begin of each synchronisation, which
-            keeps the tree to its end.
+        tree: Returns the present tree; called once for each synchronisation.
         records: Returns records by message hash; called in a thread. If it fails, the
             peer is refused.
-        limits: What peers may ask for.
+        limits: Limits of requests.
         timeouts: How long to wait for peers.
         tls: Returns the context for a new connection; None for no TLS.
-        figures: Where to count.
-        admits: Returns whether a token opens the server; an empty one is that of a peer
-            without a token.
+        figures: Counters.
+        admits: Returns whether a token opens the server; an empty token is that of a
+            peer without one.
     """
 
     def __init__(
@@ -81,13 +80,12 @@ class SyncServer:
         self._admits = admits
         self._listener: Listener | None = None
         self._connections: set[asyncio.Task[None]] = set()
-        # The address of each peer.
-        self._peers: list[str] = []
+        self._peers: list[str] = []  # Addresses.
         self.figures = figures or ServingFigures()
 
     @asynccontextmanager
     async def listening(self, address: Address) -> AsyncIterator[Address]:
-        """Listen until the block ends; yields the address with its real port.
+        """Listen until the block ends; yield the address with its real port.
 
         Raises:
             PortInUse: Another program listens on the port.
@@ -142,14 +140,14 @@ class SyncServer:
             self._timeouts.step_s,
             None if is_open else _CREDENTIAL_BYTES,
         )
-        # A connection with TLS that has broken has no name any more.
+        # A broken connection with TLS has no name.
         address, *_ = writer.get_extra_info("peername") or ("",)
         try:
             if not is_open:
                 await self._check_token(stream)
             self._check_crowd(address)
         except SyncError as error:
-            # Without waiting for the peer, which could hold memory for so long.
+            # A wait for the peer would hold memory.
             writer.write(bytes(self._refusal(error)))
             return
         self._listener.made(writer.transport)
@@ -165,11 +163,7 @@ class SyncServer:
             self._peers.remove(address)
 
     async def _check_token(self, stream: FrameStream) -> None:
-        """Wait for a token that opens the server.
-
-        Raises:
-            Unauthorised: The peer has sent something else.
-        """
+        """Wait for a valid token; raise Unauthorised for any other frame."""
         async with asyncio.timeout(self._timeouts.first_s):
             frame = await stream.read()
         if frame is None:
@@ -180,11 +174,6 @@ class SyncServer:
             raise Unauthorised
 
     def _check_crowd(self, address: str) -> None:
-        """Check that an address may have one more peer.
-
-        Raises:
-            LimitExceeded: There is none.
-        """
         if len(self._peers) >= MAX_CONNECTIONS:
             text = f"{MAX_CONNECTIONS} peers are connected already"
             raise LimitExceeded(text)
@@ -198,7 +187,6 @@ class SyncServer:
         async with asyncio.timeout(self._timeouts.first_s):
             frame = await stream.read()
             if frame is not None and frame.kind is Kind.CREDENTIAL:
-                # It is not needed.
                 frame = await stream.read()
         while frame is not None:
             if frame.kind is Kind.RECORDS_REQUEST:
@@ -220,7 +208,7 @@ class SyncServer:
         try:
             records = list(self._records(hashes))
         except Exception as error:
-            # No fault of the peer, which must not learn the names of brokers.
+            # The peer must not learn the names of brokers.
             _log.warning("records for a peer cannot be read: %r", error)
             return [frame_of(pb.Refusal(reason="its records cannot be read now"))]
         return self._record_frames(records)
@@ -233,7 +221,7 @@ class SyncServer:
         return DocumentServer(tree, self._limits)
 
     def _record_frames(self, records: Iterable[pb.Record]) -> Iterator[Frame]:
-        """Yield records in frames of limited length, and an empty one at the end."""
+        """Yield records in frames of limited length, then an empty one."""
         answer = pb.RecordsResponse()
         size = 0
         for record in records:

@@ -15,16 +15,15 @@ _READ_BYTES = 64 * 1024
 
 
 class Timeouts(NamedTuple):
-    """Times, in seconds.
+    """Time limits, in seconds.
 
     Attributes:
         connect_s: For the connection.
-        first_s: In which a peer must end its TLS handshake, and then send its first
-            frame.
-        step_s: In which the other side must send or take a part.
-        session_s: For all that one connection does.
-        retry_s: Before a second connection; each further wait is twice as long, and at
-            most 5 s.
+        first_s: For the TLS handshake of a peer, and then for its first frame.
+        step_s: For each part that the other side sends or takes.
+        session_s: For one connection in all.
+        retry_s: Wait before a second connection; each further wait is twice as long,
+            and at most 5 s.
     """
 
     connect_s: float = 10.0
@@ -40,8 +39,8 @@ DEFAULT_TIMEOUTS = Timeouts()
 class FrameStream:
     """Reads and writes the frames of one connection; counts bytes.
 
-    `frame_bytes` is the longest frame that is read, `step_s` the time for each part,
-    seconds. `first_bytes` is the longest first frame, if it has another limit.
+    `frame_bytes` is the maximum length of a frame, `first_bytes` that of the first
+    frame if it differs. `step_s` is the time for each part, seconds.
     """
 
     def __init__(
@@ -61,11 +60,11 @@ class FrameStream:
         self.received_bytes = 0
 
     async def read(self) -> Frame | None:
-        """Return the next frame; None at an orderly end of the connection.
+        """Return the next frame; None after an orderly end of the connection.
 
         Raises:
             SyncError: The bytes are no frames, or end within one.
-            TimeoutError: No part of it came in time.
+            TimeoutError: No part of the frame arrived in time.
             OSError: The connection broke.
         """
         while not self._read:

@@ -1,7 +1,7 @@
 """Parses answers of a node's REST API (JSON; logos-delivery, rest_api).
 
-A message that cannot be parsed does not affect the others of its page. Functions raise
-`UNREADABLE` if the bytes are not such an answer.
+An invalid message does not affect the others of its page. Functions raise `UNREADABLE`
+if the bytes are not such an answer.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from connectors.waku_rest.json_list import check_length, elements
 from sds_core.waku import WakuMessage
 
 UNREADABLE = (ValueError, RecursionError)
-"""Errors of reading untrusted JSON. `msgspec.DecodeError` and `UnicodeDecodeError` are
-ValueErrors; JSON that is nested too deeply raises RecursionError."""
+"""Errors of parsing untrusted JSON; too deeply nested JSON raises RecursionError."""
 
 _HASH_BYTES = 32
 _HEX_HASH = re.compile("0x[0-9a-fA-F]{64}")
@@ -27,7 +26,7 @@ _HEX_HASH = re.compile("0x[0-9a-fA-F]{64}")
 
 @dataclass(slots=True)
 class Undecodables:
-    """Messages of a page that cannot be read: how many, and why the first one."""
+    """The number of invalid messages in a page, and the reason of the first."""
 
     count: int = 0
     reason: str = ""
@@ -42,10 +41,8 @@ class Undecodables:
 class Page:
     """A page of the node's cache for a topic; reading it has emptied the cache.
 
-    Messages are in no particular order.
-
-    Attributes:
-        broken_off: Why the end of the page is missing; empty if it is complete.
+    Messages are in no particular order. `broken_off` is the reason if the end of the
+    page is missing, else empty.
     """
 
     messages: list[WakuMessage]
@@ -55,14 +52,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """One message of a store.
+    """One message of a store; None if only hashes were requested.
 
-    Attributes:
-        hash: Deterministic Waku message hash, 32 bytes: computed here if pubsub topic
-            and message are known, else the one that the node states.
-        pubsub_topic: Pubsub topic that it was relayed on; None if the node does not
-            say.
-        message: The message; None if only hashes were requested.
+    The hash of 32 bytes is computed here if pubsub topic and message are known.
+    Otherwise it is that of the answer. The pubsub topic is None if the answer lacks it.
     """
 
     hash: bytes
@@ -74,8 +67,7 @@ class StoredMessage:
 class StorePage:
     """One page of a store's answer, oldest message first.
 
-    Attributes:
-        cursor: Cursor for the next page, 32 bytes; None on the last page.
+    The cursor of 32 bytes leads to the next page; it is None on the last page.
     """
 
     messages: list[StoredMessage]
@@ -84,7 +76,7 @@ class StorePage:
 
 
 def read_page(body: bytes) -> Page:
-    """Parse a page of relay or filter, of which the end may be missing.
+    """Parse a page of relay or filter; its end may be missing.
 
     Raises:
         ValueError: The bytes are not a page, or end within its first message.
@@ -106,14 +98,10 @@ def read_page(body: bytes) -> Page:
 
 
 class StoreAnswer(msgspec.Struct, rename="camel"):
-    """The answer of a store, whose messages have not been read yet.
+    """The answer of a store with unparsed messages.
 
-    Attributes:
-        status_code: Status with the meaning of an HTTP status; 200 is success.
-        status_desc: The same in words.
-        messages: JSON of the list of messages.
-        pagination_cursor: Hash of the last message in the order of the query; None
-            or empty on the last page.
+    `status_code` has the meaning of an HTTP status. `pagination_cursor` is the hash of
+    the last message in the order of the query; None or empty on the last page.
     """
 
     status_code: int
@@ -122,9 +110,9 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
     pagination_cursor: str | None = None
 
     def page(self, requested_topic: str | None) -> StorePage:
-        """Read the messages of the answer.
+        """Parse the messages of the answer.
 
-        The answer does not repeat the pubsub topic of the query if it has only hashes.
+        An answer with only hashes does not repeat the pubsub topic of the query.
 
         Raises:
             ValueError: The cursor is not a hash, or the messages are not a list.
@@ -146,12 +134,12 @@ def read_store_answer(body: bytes) -> StoreAnswer:
 
 
 def read_subscription_status(body: bytes) -> str:
-    """Return the status of a filter subscription, a text that the node chooses."""
+    """Return the status of a filter subscription, free text of the node."""
     return _FILTER_ANSWER.decode(body).status_desc
 
 
 class _Message(msgspec.Struct, rename="camel"):
-    """A message of relay, filter or store; an absent field is the same as null."""
+    """A message of relay, filter or store; null fields count as absent."""
 
     payload: bytes
     content_topic: str
@@ -188,7 +176,6 @@ _FILTER_ANSWER = msgspec.json.Decoder(_FilterAnswer)
 
 
 def _stored_message(raw: bytes, requested_topic: str | None) -> StoredMessage:
-    """Return a message of a store, as an answer has it in JSON."""
     stored = _STORED.decode(check_length(raw))
     topic = stored.pubsub_topic or requested_topic
     message = stored.message.message() if stored.message else None
@@ -198,11 +185,7 @@ def _stored_message(raw: bytes, requested_topic: str | None) -> StoredMessage:
 
 
 def _hash_of(text: str) -> bytes:
-    """Return the bytes of a hash in hexadecimal or, as older nodes write it, in base64.
-
-    Raises:
-        ValueError: They are not 32 bytes.
-    """
+    """Decode a hash in hexadecimal or, from older nodes, in base64."""
     if _HEX_HASH.fullmatch(text):
         return bytes.fromhex(text[2:])
     try:

@@ -29,8 +29,8 @@ _IRRECOVERABLE = (
     ("appending RLN proof", SendError.RLN_PROOF_FAILED),
     ("Message size exceeded", SendError.SIZE_TOO_LARGE),
 )
-"""Texts of refusals after which no attempt succeeds. Others may be passing: a budget of
-RLN that is spent, a node that has lost its peers or its subscription."""
+"""Texts of permanent refusals. Others may pass: a spent RLN rate limit, a node without
+peers or without a subscription."""
 
 _TOO_LARGE = 413
 
@@ -39,14 +39,9 @@ class RestNode:
     """One node, for any number of channels on autosharded topics.
 
     A read of the relay's cache empties it: use one `RestNode` for all channels of a
-    node, and a node of its own for each process.
-
-    Args:
-        relay: The node that relays.
-        store: The node whose store is queried; may be the same. None for no store.
-        cluster: Cluster of the network; 1 is the Waku Network.
-        shards: Number of its shards; 8 in the Waku Network.
-        poll_s: Time between reads of the relay's cache, s.
+    node, and a separate node for each process. `relay` and `store` may be the same
+    node; without a store, queries fail. The Waku Network is cluster 1 with 8 shards.
+    The relay's cache is read every `poll_s` seconds.
     """
 
     def __init__(
@@ -75,7 +70,7 @@ class RestNode:
         return autosharded_topic(content_topic, self._cluster, self._shards)
 
     async def subscribe(self, content_topic: str, listener: Listener) -> Unsubscribe:
-        """Give a listener the messages of a content topic, and the node's state."""
+        """Report messages of a content topic, and the node's state, to a listener."""
         topic = self.pubsub_topic(content_topic)
         on_topic = self._listeners.setdefault(topic, {})
         on_topic.setdefault(content_topic, []).append(listener)
@@ -101,10 +96,10 @@ class RestNode:
         self._pollers.clear()
 
     async def send(self, message: WakuMessage) -> None:
-        """Have the node relay a message.
+        """Let the node relay a message.
 
         Raises:
-            SendFailed: It did not.
+            SendFailed: The node did not relay it.
         """
         topic = self.pubsub_topic(message.content_topic)
         try:
@@ -118,7 +113,7 @@ class RestNode:
         """Query the store for one page.
 
         Raises:
-            QueryFailed: It gave none.
+            QueryFailed: The store returned no page.
         """
         if self._store is None:
             raise QueryFailed("no store is configured")
@@ -145,7 +140,6 @@ class RestNode:
         return StoredPage(messages, page.cursor)
 
     async def _poll(self, topic: str) -> None:
-        """Read the relay's cache of a topic until cancelled."""
         trouble = Trouble(unix_ms)
         is_subscribed = False
         while True:

@@ -1,7 +1,7 @@
 """One Waku node's REST API: relay, filter and store (logos-delivery, rest_api).
 
-A node deletes a page of relay or filter when it answers. The caller therefore gets
-every message that arrived, even if the rest of the answer is bad. Nothing is retried.
+A node deletes a page of relay or filter when it answers. So the caller gets every
+message that arrived, even if the rest of the answer is bad. Nothing is retried.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ relay cache of 300 messages of the largest size (150 KiB, in base64), or of 10,0
 messages of 4 KiB."""
 
 _LARGE_BYTES = 1024 * 1024
-"""Larger answers are parsed in a thread, so that they do not block the event loop."""
+"""Larger answers are parsed in a thread."""
 
 _QUOTED_CHARACTERS = 200
 
@@ -55,9 +55,7 @@ _BUSY = frozenset({429, 503, 504})
 """Statuses of HTTP and of the store after which a retry may succeed."""
 
 _TOTAL_TIMEOUTS = 6
-"""Time limit of a whole answer, as a multiple of the timeout of one step. Without it, a
-node that sends a byte at a time could delay the end of the mirror without limit."""
-
+"""Time limit of a whole answer, as a multiple of the timeout of one step."""
 
 _Argument = TypeVar("_Argument")
 _Result = TypeVar("_Result")
@@ -67,10 +65,7 @@ class NodeClient:
     """Sends requests to one node; each method is one request.
 
     Every method raises `NodeUnreachable`, `NodeRefused` and `BadAnswer`. A cancelled
-    read of relay or filter loses its page.
-
-    Attributes:
-        url: URL of the node's REST API, without a slash at its end.
+    read of relay or filter loses its page. `url` has no slash at its end.
     """
 
     def __init__(self, url: str, http: httpx.AsyncClient) -> None:
@@ -92,10 +87,10 @@ class NodeClient:
         return await self._take(path, pubsub_topic)
 
     async def publish(self, pubsub_topic: str, message: WakuMessage) -> None:
-        """Have the node relay a message; it makes the proof if the network has RLN.
+        """Let the node relay a message, with a proof if the network has RLN.
 
         Raises:
-            NodeUnreachable: It may have been relayed.
+            NodeUnreachable: The node may have relayed it.
         """
         path = f"/relay/v1/messages/{quote(pubsub_topic, safe='')}"
         body = {
@@ -144,9 +139,9 @@ class NodeClient:
         *,
         include_data: bool = True,
     ) -> StorePage:
-        """Read a page of messages, or of their hashes alone without `include_data`.
+        """Read a page of messages, or of hashes only without `include_data`.
 
-        The cursor is that of the previous page; None for the first page.
+        `cursor` is that of the previous page; None for the first page.
         """
         parameters = _store_parameters(query, cursor, include_data)
         answer = await self._ask("GET", "/store/v3/messages", params=parameters)
@@ -158,7 +153,6 @@ class NodeClient:
         with self._reading(answer):
             page = await answer.made(parsed.page, query.pubsub_topic)
         if page.cursor is not None and page.cursor == cursor:
-            # A cursor that is unchanged would never lead to the last page.
             raise BadAnswer(self.url, answer.request, "the cursor does not move")
         return page
 
@@ -237,8 +231,8 @@ class NodeClient:
     def _check_encoding(self, request: str, response: httpx.Response) -> None:
         """Refuse an answer that is compressed more than once.
 
-        Each encoding may make a thousand times as much of the few bytes that arrive at
-        once; after one of them this is at most `MAX_ANSWER_BYTES`.
+        Each encoding may expand the received bytes a thousandfold. After one, they are
+        at most `MAX_ANSWER_BYTES`.
         """
         encoding = response.headers.get("Content-Encoding", "")
         if "," in encoding:
@@ -263,7 +257,6 @@ class NodeClient:
 
 
 def _certificate_error(error: BaseException) -> ssl.SSLCertVerificationError | None:
-    """Return the error about a certificate that is the cause of an error, if any."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
         cause = cause.__cause__ or cause.__context__
@@ -284,7 +277,7 @@ class _Answer:
     async def made(
         self, make: Callable[[_Argument], _Result], argument: _Argument
     ) -> _Result:
-        """Return what `make` returns; called in another thread if the body is large."""
+        """Return the result of `make`, from another thread if the body is large."""
         if len(self.body) > _LARGE_BYTES:
             return await asyncio.to_thread(make, argument)
         return make(argument)
@@ -326,10 +319,9 @@ def _store_parameters(
 
 
 def _decoded_twice(topic: str) -> str:
-    """Encode a topic of a query twice: server and store API each decode it once."""
+    """Escape a topic for a query: server and store API each decode it."""
     return topic.replace("%", "%25").replace("+", "%2B")
 
 
 def _quoted(text: str) -> str:
-    """Return the first characters of a stranger's text, in one line."""
     return printable(one_line(text))[:_QUOTED_CHARACTERS]

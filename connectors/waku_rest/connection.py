@@ -11,25 +11,22 @@ import httpx
 _CONNECTIONS = httpx.Limits(
     max_connections=8, max_keepalive_connections=8, keepalive_expiry=2.0
 )
-"""Limits for one node. Few connections are enough: a node answers from one thread. An
-idle one is closed before a server would close it: a page could be lost at that moment.
-"""
+"""Limits for one node, which answers from one thread. An idle connection is closed
+before the server closes it, since a page could be lost then."""
 
 
 class BadSettings(ValueError):
-    """A node cannot be reached by these settings; the message says what to change."""
+    """A node is unreachable by these settings; the message has the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """How to reach one node.
+    """How to reach the REST API of one node.
 
-    Attributes:
-        url: URL of its REST API, `http` or `https`, without user and password.
-        timeout_s: Time limit for a connection and for each part of an answer, seconds.
-            The node itself stops a store query after 5 s.
-        authorization: Value of the header `Authorization`; empty for no header.
-        ca_file: PEM file of trusted certificates; None for httpx's default.
+    The URL has `http` or `https`, without user and password. `timeout_s` limits a
+    connection and each part of an answer, seconds; the node itself stops a store query
+    after 5 s. `authorization` is the value of that header. `ca_file` is a PEM file of
+    trusted certificates; None for httpx's default.
 
     Raises:
         BadSettings: The URL is invalid, or the authorization is not a header value.
@@ -50,8 +47,7 @@ class NodeSettings:
 def open_client(settings: NodeSettings) -> httpx.AsyncClient:
     """Open the connections to a node; the caller closes them.
 
-    Certificates are verified, and redirections are not followed: they could carry the
-    authorization elsewhere.
+    Redirections are not followed: they could carry the authorization elsewhere.
 
     Raises:
         BadSettings: The certificates cannot be read.

@@ -21,13 +21,10 @@ _ADVICE = {
 
 
 class NodeError(Exception):
-    """A request to a node failed.
+    """A request to a node failed; `request` is method and path.
 
-    Attributes:
-        node: URL of the node.
-        request: Method and path.
-        retry_after_s: Time after which the node wants a retry, seconds; None if the
-            answer does not say.
+    `retry_after_s` is the wait that the node requests, seconds; None if it requests
+    none.
     """
 
     def __init__(
@@ -59,7 +56,7 @@ class NodeUnreachable(NodeError, ConnectionError):
 
 
 class NodeUntrusted(NodeUnreachable):
-    """The certificate of the node cannot be trusted, so the request was not sent."""
+    """The certificate of the node is not trusted, so the request was not sent."""
 
     def __init__(self, node: str, request: str, cause: str) -> None:
         super().__init__(node, request, cause, may_have_arrived=False)
@@ -71,11 +68,10 @@ class NodeUntrusted(NodeUnreachable):
 
 
 class NodeRefused(NodeError):
-    """The node answered, with an error.
+    """The node answered with an error.
 
-    Attributes:
-        status: Status of HTTP, or of the store inside an answer.
-        detail: Text from the node, at most 200 characters.
+    `status` is that of HTTP, or of the store inside an answer. `detail` is text from
+    the node, at most 200 characters.
     """
 
     def __init__(
@@ -100,11 +96,7 @@ class NodeBusy(NodeRefused):
 
 
 class NotSubscribed(NodeRefused):
-    """The node has no such subscription: none was made, or it has restarted since.
-
-    Attributes:
-        topic: The pubsub topic or content topic.
-    """
+    """The node has no subscription to `topic`: none was made, or it has restarted."""
 
     def __init__(
         self, node: str, request: str, status: int, detail: str, topic: str
@@ -114,7 +106,7 @@ class NotSubscribed(NodeRefused):
 
 
 class BadAnswer(NodeError):
-    """The answer of a node does not follow the REST API; `detail` says why."""
+    """The answer of a node does not follow the REST API."""
 
     def __init__(self, node: str, request: str, detail: str) -> None:
         super().__init__(

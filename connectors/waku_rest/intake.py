@@ -1,4 +1,4 @@
-"""Takes Waku messages into the spool: selects them, finds their keys, counts them."""
+"""Adds Waku messages to the spool: selects, identifies and counts them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,10 @@ _Result = TypeVar("_Result")
 
 
 class MirrorContext(NamedTuple):
-    """What the tasks of a mirror share.
+    """Objects that the tasks of a mirror share.
 
-    Attributes:
-        spool: Stores records, hashes, and how far stores were read.
-        coverage: Records when nodes answered.
-        ending: Set when the mirror must end; a page that is being read is still stored.
-        now_ms: Wall clock, Unix ms.
+    `coverage` records when nodes answered. A page that is being read when `ending` is
+    set is still stored. `now_ms` returns Unix ms.
     """
 
     settings: MirrorSettings
@@ -56,7 +53,6 @@ class Intake:
         self._coverage = context.coverage
         self._ending = context.ending
         self._now_ms = context.now_ms
-        # Above this size, `is_full` is true.
         self._limit_bytes = context.settings.spool_bytes
         topics = context.settings.topics.values()
         self._selection = Selection(frozenset(itertools.chain.from_iterable(topics)))
@@ -68,22 +64,22 @@ class Intake:
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more should be read from nodes for now."""
+        """Whether reading from nodes must pause."""
         return self._figures.is_paused
 
     async def take(
         self, messages: Sequence[tuple[str, WakuMessage]], source: Source
     ) -> None:
-        """Take messages; the selected new ones are durable when this returns.
+        """Store the selected new messages durably.
 
-        A message comes with the pubsub topic on which it was received.
+        A message comes with its pubsub topic.
         """
         if messages:
             await self.use(self._take, messages, source)
             self.has_pending.set()
 
     async def probably_lost(self, node: str, cause: Loss) -> None:
-        """Record a probable loss at a node: a hole, unless another node covers it."""
+        """Record a probable loss at a node, unless another node covers it."""
         if self._coverage.interrupted(node, self._now_ms()):
             self._figures.losses[cause] += 1
             await self.use(self._spool.skip_number)
@@ -122,7 +118,7 @@ class Intake:
                     "Kafka has taken some records"
                 )
             elif figures.spooled_bytes <= self._limit_bytes // 2:
-                # Not sooner: while it is worked off it may fill up again and again.
+                # An earlier message would alternate with that of a full spool.
                 self._full.ends("the spool has room again")
             return result
 
@@ -145,7 +141,7 @@ class Intake:
                 incoming.append(incoming_of(pubsub_topic, message, channel, source))
                 continue
             skipped.append(skip)
-            # Queries to stores never return messages on other topics.
+            # Stores never return messages on other topics.
             if skip is not Skip.OTHER_TOPIC:
                 unwanted.append(message.hash_on(pubsub_topic))
         # The time of storing, not of reading, so that record times never decrease.
@@ -161,7 +157,7 @@ def incoming_of(
 ) -> Incoming:
     """Return the record to write for a message (docs/records.md).
 
-    It contains no frame if it has no channel. `source` is the value of that header.
+    Without a channel, it contains no frame. `source` is the value of that header.
     """
     message_hash = message.hash_on(pubsub_topic)
     headers = waku_headers(message, source, pubsub_topic, f"0x{message_hash.hex()}")

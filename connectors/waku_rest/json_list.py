@@ -1,9 +1,9 @@
 """Divides a JSON list into its elements, without parsing them.
 
-The list is from a stranger and may be large. While C code runs, other threads wait for
-Python's lock (GIL): a regular expression that matches a string of 64 MB, or `msgspec`
-that reads one, would stop the server of probes and metrics for seconds. So the list is
-searched in small steps, and long elements are omitted.
+The list is untrusted and may be large. C code blocks other threads by Python's lock
+(GIL): a regular expression that matches 64 MB, or `msgspec` that reads them, would stop
+the server of probes and metrics for seconds. So the list is searched in small steps,
+and long elements are omitted.
 """
 
 from __future__ import annotations
@@ -12,16 +12,14 @@ import re
 from collections.abc import Iterator
 
 MAX_ELEMENTS = 100_000
-"""Greatest number of messages in one list: a cache holds some thousands at most, and a
-page of a store 100."""
+"""Maximum number of messages: a cache holds some thousands, a page of a store 100."""
 
 MAX_ELEMENT_BYTES = 8 * 1024 * 1024
-"""Greatest length of one message: holds the longest frame that is decoded, 4 MiB, in
-base64. Relays carry at most 150 KiB."""
+"""Maximum length of one message: the longest decoded frame, 4 MiB, in base64. Relays
+carry at most 150 KiB."""
 
 MAX_MARKS = 50 * MAX_ELEMENTS
-"""Greatest number of quotes, commas, brackets and escapes: a message has about 30. They
-are read one by one, some millions a second."""
+"""Maximum number of quotes, commas, brackets and escapes: a message has about 30."""
 
 _STEP_BYTES = 64 * 1024
 _SHOWN_BYTES = 200
@@ -82,11 +80,7 @@ def elements(body: bytes) -> Iterator[bytes]:
 
 
 def check_length(element: bytes) -> bytes:
-    """Return an element.
-
-    Raises:
-        ValueError: It is longer than a message can be.
-    """
+    """Return an element; raise ValueError if it is longer than a message can be."""
     if len(element) > MAX_ELEMENT_BYTES:
         message = f"it has {len(element)} bytes, more than {MAX_ELEMENT_BYTES}"
         raise ValueError(message)
@@ -94,11 +88,7 @@ def check_length(element: bytes) -> bytes:
 
 
 def _marks(body: bytes) -> Iterator[int]:
-    """Yield the positions of all characters that may have a meaning in JSON.
-
-    Raises:
-        ValueError: The list has more than `MAX_MARKS`; raised after these.
-    """
+    """Yield the positions of all characters that may have a meaning in JSON."""
     left = MAX_MARKS
     for start in range(0, len(body), _STEP_BYTES):
         for found in _MARK.finditer(body, start, start + _STEP_BYTES):

@@ -1,4 +1,4 @@
-"""Reads live messages of one node: its relay cache or its filter cache."""
+"""Reads live messages from the relay cache or filter cache of one node."""
 
 from __future__ import annotations
 
@@ -20,26 +20,23 @@ from connectors.waku_rest.settings import Listen
 from sds_core.mirror.figures import Loss, Source
 
 _RENEW_MS = 60_000
-"""Interval at which filter subscriptions are renewed, ms: a filter node drops one after
-five minutes. A relay subscription lasts until the node restarts; renewing it would hide
-a restart."""
+"""Interval of renewals of filter subscriptions, ms: a filter node drops one after five
+minutes. A renewal of a relay subscription would hide a restart."""
 
 _LONGEST_S = 2.0
-"""Maximum wait between two attempts at a node that is down, s.
-
-After its restart, it receives nothing for us until it is subscribed again.
-"""
+"""Maximum wait between two attempts at a node that is down, s: after its restart, it
+caches nothing before a new subscription."""
 
 _AFTER_CLEARING = frozenset({500, 502, 504})
-"""Statuses of refusals after which the node may have cleared the page: a proxy in front
-of the node did not wait for the answer, or could not read it."""
+"""Statuses of a proxy that did not get the answer, so the node may have cleared the
+page."""
 
 _FILTER_CACHE = 50
 """Messages in a node's filter cache, which no setting of the node changes."""
 
 
 class Listener:
-    """Reads the relay or filter cache of one node again and again."""
+    """Polls the relay or filter cache of one node."""
 
     def __init__(
         self, node: NodeClient, context: MirrorContext, intake: Intake
@@ -66,22 +63,17 @@ class Listener:
                 count = 0
                 if not self._intake.is_full:
                     count = await persist(
-                        self._round,
-                        NodeError,
-                        self._ending,
-                        self._failed,
-                        _LONGEST_S,
+                        self._round, NodeError, self._ending, self._failed, _LONGEST_S
                     )
                 if count < self._cache // 2:
                     await self._ending.pause(self._interval_s)
 
     async def _round(self) -> int:
-        """Read the node's whole cache; returns the number of messages."""
         try:
             count = await self._read_subscribed()
         except NodeUnreachable as error:
-            # A node that was unreachable may have restarted without losing the
-            # subscription: it subscribes by itself to the shards of its configuration.
+            # A restarted node may subscribe by its configuration: no `NotSubscribed`
+            # follows.
             away = not error.may_have_arrived
             await self._lost(Loss.UNREACHABLE if away else Loss.PAGE_CUT_OFF)
             raise
@@ -109,7 +101,7 @@ class Listener:
         try:
             return await self._read()
         except NotSubscribed:
-            # The node has restarted: it misses everything until it is subscribed again.
+            # The node has restarted, and has cached nothing since.
             self._subscribed_ms = None
             await self._lost(Loss.RESUBSCRIBED)
             await self._subscribe()
@@ -129,7 +121,6 @@ class Listener:
         return count
 
     def _is_old(self) -> bool:
-        """Whether the subscription must be renewed; also if the clock was set back."""
         since_ms = self._subscribed_ms
         return since_ms is None or abs(self._now_ms() - since_ms) >= _RENEW_MS
 
@@ -143,7 +134,6 @@ class Listener:
         self._subscribed_ms = now_ms
 
     async def _pages(self) -> AsyncIterator[tuple[str, Page]]:
-        """Yield pages of the node's cache with their pubsub topics."""
         for pubsub_topic, content_topics in self._topics.items():
             if self._is_relay:
                 yield pubsub_topic, await self._node.relay_messages(pubsub_topic)

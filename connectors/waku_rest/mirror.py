@@ -36,17 +36,13 @@ _WRITTEN_AT_ONCE = 500
 
 _FORGET_EVERY_S = 60.0
 _SPARE_MS = 600_000
-"""Hashes stay stored for this much longer than the span over which stores are read
-again."""
+"""Time for which hashes stay stored after stores are last read for them."""
 
 _log = logging.getLogger("sds-monitor")
 
 
 class Mirror:
-    """Copies messages of some Waku nodes into Kafka until it must end.
-
-    It updates the figures while it runs.
-    """
+    """Copies messages of Waku nodes into Kafka, and updates the figures."""
 
     def __init__(
         self,
@@ -72,10 +68,10 @@ class Mirror:
         """Mirror until the end, then write the spooled records if Kafka accepts them.
 
         Raises:
-            connectors.kafka.topics.InvalidTopic: Kafka does not allow a topic of this
+            connectors.kafka.settings.InvalidTopic: Kafka does not allow the topic's
                 name.
-            connectors.waku_rest.client.BadSettings: A node's certificates cannot be
-                read.
+            connectors.waku_rest.connection.BadSettings: Certificates of a node are
+                unreadable.
             sqlite3.Error: The disk fails.
         """
         try:
@@ -130,7 +126,6 @@ class Mirror:
                 intake.has_pending.set()
 
     async def _beat(self, intake: Intake, coverage: Coverage, ending: Ending) -> None:
-        """Spool heartbeats as long as any node answers."""
         lately_ms = round(INTERVAL_S * 1000) + 2 * self._interval_ms
         while not ending.is_set():
             if coverage.has_answer_since(self._now_ms() - lately_ms):
@@ -138,14 +133,12 @@ class Mirror:
             await ending.pause(INTERVAL_S)
 
     async def _forget(self, intake: Intake, ending: Ending) -> None:
-        """Delete hashes that no store query can return any more."""
         while not ending.is_set():
             edges_ms = [self._now_ms()]
             if self._settings.store:
                 for node in self._figures.nodes:
                     swept = await intake.use(self._spool.swept, node)
-                    # A store that was never read does not count: the node may have no
-                    # store.
+                    # A node without a store does not count.
                     if swept is not None and swept.up_to_ms > swept.from_ms:
                         edges_ms.append(swept.up_to_ms)
             edge_ms = min(edges_ms) - LONGEST_REACH_MS - _SPARE_MS
@@ -153,7 +146,6 @@ class Mirror:
             await ending.pause(_FORGET_EVERY_S)
 
     async def _write(self, intake: Intake, all_read: Ending) -> None:
-        """Write spooled records until reading has ended and all are written."""
         figures = self._figures
         while True:
             intake.has_pending.clear()
@@ -184,7 +176,7 @@ class Mirror:
     def _count(
         self, records: Sequence[Spooled], refused: Mapping[Spooled, RecordRefused]
     ) -> None:
-        """Count written records; the sequence numbers of refused ones become holes."""
+        """Count written records; a refused one leaves a sequence gap."""
         figures = self._figures
         figures.refused += len(refused)
         figures.written += sum(
@@ -194,13 +186,13 @@ class Mirror:
             _log.warning("seq %d is not written: %s", record.seq, why)
 
     def _report_end(self, written: int, refused: int) -> None:
-        """Log that Kafka answers again, when the records that waited are written."""
+        """Log that Kafka answers again, once the waiting records are written."""
         if not self._kafka.is_on:
             return
         was_passing = self._kafka.is_passing
         self._kafka.passes()
         self._sent_late += written - refused
-        # The first write has only the records of the attempt that failed first.
+        # The first write has only the records of the first failed attempt.
         if not self._figures.spooled or (was_passing and written < _WRITTEN_AT_ONCE):
             sent = counted(self._sent_late, "record")
             self._kafka.ends("Kafka answers again", f", {sent} sent")

@@ -1,4 +1,4 @@
-"""Waits between turns and after failures, which end when the mirror ends."""
+"""Waits and retries that end when the mirror ends."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _Result = TypeVar("_Result")
 _LONGEST_S = 30.0
 
 _MOST_REQUESTED_S = 300.0
-"""Upper limit of a wait that a node requests, s: it may be repaired earlier."""
+"""Maximum wait that a node can request, s."""
 
 
 class Trouble:
-    """Remembers since when something fails; each method does nothing if repeated."""
+    """Remembers since when something fails; repeated calls have no effect."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
@@ -35,16 +35,16 @@ class Trouble:
 
     @property
     def is_on(self) -> bool:
-        """Whether it has begun and its end is not logged."""
+        """Whether a failure has begun and its end is not logged."""
         return self._since_ms is not None
 
     @property
     def is_passing(self) -> bool:
-        """Whether it works again, and the end is not logged."""
+        """Whether the failure has ended, and the end is not logged."""
         return self._until_ms is not None
 
     def begins(self, message: object | None = None) -> None:
-        """Note the time of the first failure; a message is logged as a warning."""
+        """Note the time of the first failure; log a message as a warning."""
         self._until_ms = None
         if self._since_ms is not None:
             return
@@ -53,12 +53,12 @@ class Trouble:
             _log.warning("%s", message)
 
     def passes(self) -> None:
-        """Note the time at which it works again, if the end is logged later."""
+        """Note the end of the failure, to log it later."""
         if self.is_on and not self.is_passing:
             self._until_ms = self._now_ms()
 
     def ends(self, message: str, more: str = "") -> None:
-        """Log that it works again, and after how long; `more` are further facts."""
+        """Log the end of the failure and its duration; `more` are further facts."""
         if self._since_ms is None:
             return
         until_ms = self._now_ms() if self._until_ms is None else self._until_ms
@@ -69,7 +69,7 @@ class Trouble:
 
 
 class Ending(asyncio.Event):
-    """Set to signal all tasks that the mirror must end, in order."""
+    """Signals all tasks that the mirror must end."""
 
     async def pause(self, seconds: float) -> None:
         """Wait for some seconds, or until the mirror ends."""

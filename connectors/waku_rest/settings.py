@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Listen(enum.StrEnum):
-    """How live messages are read."""
+    """Source of live messages."""
 
     RELAY = "relay"
     """Nodes relay the pubsub topics themselves."""
@@ -24,20 +24,19 @@ class Listen(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MirrorSettings:
-    """One mirror.
+    """Settings of one mirror.
 
     Attributes:
         nodes: REST APIs of the nodes.
         topics: Content topics by pubsub topic; an empty tuple selects all.
         listen: How live messages are read.
         store: Whether the nodes' stores are read too.
-        cache_messages: Length of a node's cache (``--rest-relay-cache-capacity`` of
-            the node; its filter cache is fixed at 50).
-        poll_interval_s: Time between two pages, seconds; after a full page the next
-            read follows immediately.
+        cache_messages: Length of a node's cache (``--rest-relay-cache-capacity`` of the
+            node; its filter cache is fixed at 50).
+        poll_interval_s: Time between two pages, seconds; a full page has none after it.
         store_interval_s: Time between two reads of a store's newest messages, seconds.
         backfill_s: Length of the past that a new mirror reads from stores, seconds.
-        spool_bytes: Above this size of the spool, reading pauses.
+        spool_bytes: Size of the spool above which reading pauses.
     """
 
     nodes: tuple[NodeSettings, ...]

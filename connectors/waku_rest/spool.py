@@ -2,8 +2,8 @@
 
 The node deletes a page that was read. Each page is therefore stored before the next is
 read, in one transaction with its sequence numbers and hashes. A mirror that is killed
-loses at most the page that it was reading. A record that it writes to Kafka twice has
-the same `seq` both times.
+loses at most the page that it was reading. If it writes a record to Kafka twice, both
+have the same `seq`.
 """
 
 from __future__ import annotations
@@ -52,16 +52,11 @@ _ROW_BYTES = 64
 """Approximate size of a row without key, value and headers."""
 
 _QUESTION = 500
-"""Hashes in one query: some builds of SQLite allow no more parameters."""
+"""Hashes in one query: some builds of SQLite limit parameters."""
 
 
 class Incoming(NamedTuple):
-    """A record to write, without the tap's own headers (`observer` and `seq`).
-
-    Attributes:
-        message_hash: Deterministic Waku hash, 32 bytes.
-        key: Channel id; None if it is unknown.
-    """
+    """A record to write, without the headers `observer` and `seq`; see `Spooled`."""
 
     message_hash: bytes
     key: bytes | None
@@ -70,15 +65,14 @@ class Incoming(NamedTuple):
 
 
 class Spooled(NamedTuple):
-    """A record that waits for Kafka.
+    """A record that waits for Kafka; a heartbeat has no value and no headers.
 
     Attributes:
         id: Position in the order of writing.
         at_ms: Record time, Unix ms.
-        seq: The frame's number; of a heartbeat, the last one given before it.
+        seq: The frame's number; of a heartbeat, that of the frame before it.
         key: Channel id; None if it is unknown, and of heartbeats.
-        value: The frame; empty for a heartbeat.
-        headers: Without `observer` and `seq`; none for a heartbeat.
+        headers: Without `observer` and `seq`.
     """
 
     id: int
@@ -102,7 +96,7 @@ class Swept(NamedTuple):
 
 
 class StateUnusable(OSError):
-    """A mirror cannot use its directory; the message says why, and what to do."""
+    """A mirror cannot use its directory; the message has the remedy."""
 
 
 class Spool:
@@ -115,11 +109,10 @@ class Spool:
 
     Attributes:
         observer: Tap id.
-        last_seq: The last sequence number given to a frame.
-        count: How many records wait for Kafka, heartbeats included.
-        size_bytes: Size of the records that wait for Kafka, in bytes.
-        forgotten_ms: Hashes accepted before this time, Unix ms, are deleted; 0 if none
-            are.
+        last_seq: The last sequence number of a frame.
+        count: Number of waiting records, heartbeats included.
+        size_bytes: Size of the waiting records, bytes.
+        forgotten_ms: Hashes from before this time, Unix ms, are deleted; 0 if none are.
 
     Raises:
         StateUnusable: Another mirror runs on it, it belongs to another tap, or it
@@ -183,10 +176,9 @@ class Spool:
         ).fetchone()
 
     def begin(self) -> bool:
-        """Record that pages are read from now on, until the spool is closed in order.
+        """Mark the spool as open; return whether it was not closed in order.
 
-        Returns whether an earlier mirror did not close the spool in order: it was
-        killed.
+        In that case an earlier mirror was killed.
         """
         with self._database as database:
             (was_closed,) = database.execute("SELECT is_closed FROM mirror").fetchone()
@@ -194,7 +186,7 @@ class Spool:
         return not was_closed
 
     def skip_number(self) -> None:
-        """Leave one sequence number out, so that a probable loss becomes a hole."""
+        """Skip one sequence number, so that a probable loss becomes a gap."""
         with self._database as database:
             database.execute(_SET_LAST_SEQ, (self.last_seq + 1,))
         self.last_seq += 1
@@ -205,10 +197,10 @@ class Spool:
         at_ms: int,
         unwanted: Collection[bytes] = (),
     ) -> int:
-        """Store messages that are not known yet; durable when this returns.
+        """Store unknown messages durably; return their number.
 
-        Hashes that are unwanted count as known, and are not written. Returns the number
-        of new messages, which were received at `at_ms`, Unix ms.
+        They were received at `at_ms`, Unix ms. Unwanted hashes become known without a
+        record.
         """
         known = self.known(message.message_hash for message in messages)
         new: dict[bytes, Incoming] = {}
@@ -239,7 +231,7 @@ class Spool:
         return len(rows)
 
     def beat(self, at_ms: int) -> None:
-        """Spool a heartbeat: it must not overtake the frames before it."""
+        """Spool a heartbeat, behind the frames before it."""
         headers = msgspec.msgpack.encode(())
         with self._database as database:
             database.execute(
@@ -250,7 +242,7 @@ class Spool:
         self.size_bytes += len(headers) + _ROW_BYTES
 
     def known(self, hashes: Iterable[bytes]) -> set[bytes]:
-        """Return those of some hashes that `accept` has stored."""
+        """Return the hashes that `accept` has stored."""
         wanted = list(hashes)
         found: set[bytes] = set()
         for first in range(0, len(wanted), _QUESTION):
@@ -317,7 +309,7 @@ class Spool:
         self.forgotten_ms = forgotten_ms
 
     def failure(self, error: BaseException) -> str:
-        """Return an error of the file in one line: which it is, why, and the remedy."""
+        """Return an error in one line, with the file, the reason and the remedy."""
         if isinstance(error, sqlite3.Error):
             return f"{self._path}: {cause_of(error, self._path)}"
         return str(error)
@@ -340,7 +332,7 @@ def _unusable(directory: Path, reason: object) -> StateUnusable:
 def open_spool(
     directory: Path, observer: str | None, new_observer: str
 ) -> Iterator[Spool]:
-    """Open a spool; closed at the end of the block, in order unless an error occurs."""
+    """Open a spool; close it after the block, in order unless an error occurs."""
     spool = Spool(directory, observer, new_observer)
     try:
         yield spool

@@ -1,4 +1,4 @@
-"""Lists what the store of a node has between two times, and fetches messages of it."""
+"""Lists the messages of a node's store in a time span, and fetches them."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _ATTEMPTS = 5
 
 
 class StoreListing:
-    """Reads one node's store: pubsub topics -> their content topics, none for all.
+    """Reads one node's store, by content topics of each pubsub topic, none for all.
 
-    Methods raise `NodeError` if the node cannot be reached, refuses, or answers with
-    nonsense.
+    Methods raise `NodeError` if the node is unreachable, refuses, or sends an invalid
+    answer.
     """
 
     def __init__(self, node: NodeSettings, topics: Mapping[str, Sequence[str]]) -> None:
@@ -40,7 +40,7 @@ class StoreListing:
         self._topics = topics
 
     async def hashes(self, start_ns: int, end_ns: int) -> dict[bytes, str]:
-        """Return message hash -> pubsub topic of all messages of some times.
+        """Return the pubsub topic of each message in a time span, by message hash.
 
         Times are the sender's, Unix ns, at least 1, both inclusive.
         """
@@ -54,9 +54,9 @@ class StoreListing:
     async def messages(
         self, hashes: Mapping[bytes, str]
     ) -> dict[bytes, tuple[str, WakuMessage]]:
-        """Return message hash -> pubsub topic and message; those that the store has.
+        """Return the pubsub topic and the message for each hash that the store has.
 
-        The pubsub topics given by hash are for nodes that do not say it.
+        The pubsub topics in `hashes` are for nodes that do not return them.
         """
         found = {}
         async with open_client(self._settings) as http:

@@ -1,4 +1,4 @@
-"""Queries to the store of a Waku node, and how all pages of one are read."""
+"""Queries to the store of a Waku node, and the loop over their pages."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from connectors.waku_rest.errors import BadAnswer
 from sds_core.prolly.tree import ProllyTree
 
 MAX_CONTENT_TOPICS = 10
-"""Content topics in one query: with more, the store refuses every page but the
-first."""
+"""Content topics in one query: with more, the store refuses all but the first page."""
 
 MAX_HASHES = 50
-"""Hashes in one query: more may exceed the 8 KiB that the node reads of a request's
-head."""
+"""Hashes in one query: more may exceed the node's limit for a request head, 8 KiB."""
 
 MAX_PAGE_SIZE = 100
-"""Upper limit of the store, also if a query requests more."""
+"""Upper limit of the store."""
 
 _Item = TypeVar("_Item")
 
@@ -31,14 +29,14 @@ class StoreQuery:
     """Conditions on the messages of a store; all of them must hold.
 
     Attributes:
-        pubsub_topic: Pubsub topic that a message was relayed on; None for any.
+        pubsub_topic: Pubsub topic of a message; None for any.
         content_topics: Allowed content topics, at most `MAX_CONTENT_TOPICS`; empty for
             all.
         start_ns, end_ns: Sender's time, Unix ns, at least 1, both inclusive.
         hashes: Allowed message hashes, at most `MAX_HASHES`; empty for all.
         page_size: Messages in a page, in [1, `MAX_PAGE_SIZE`].
-        ascending: Whether the oldest page comes first; within a page the oldest
-            message always does.
+        ascending: Whether the oldest page comes first; within a page the oldest message
+            always does.
 
     Raises:
         ValueError: The API does not support these conditions.
@@ -81,10 +79,10 @@ def in_parts(items: Sequence[_Item], most: int) -> Iterator[Sequence[_Item]]:
 def queries_of(
     topics: Mapping[str, Sequence[str]], start_ns: int, end_ns: int
 ) -> Iterator[StoreQuery]:
-    """Yield the queries for all messages on some topics that were sent in a span.
+    """Yield the queries for all messages on some topics in a time span.
 
-    `topics` has pubsub topic -> content topics, none for all. Times are Unix ns, at
-    least 1, both inclusive.
+    `topics` has the content topics of each pubsub topic, none for all. Times are the
+    sender's, Unix ns, at least 1, both inclusive.
     """
     for pubsub_topic, content_topics in topics.items():
         # Without content topics, one query selects all of them.
@@ -96,12 +94,13 @@ def queries_of(
 async def follow(
     read_page: ReadPage, node: str, is_ending: Callable[[], bool] = lambda: False
 ) -> bool:
-    """Read page after page; returns whether the last page was read.
+    """Read page after page; return whether the last page was read.
 
-    `node` is the URL for errors. `is_ending` is asked before each page whether to stop.
+    `node` is the URL for errors. `is_ending` returns whether to stop before the next
+    page.
 
     Raises:
-        BadAnswer: The cursors lead in a circle.
+        BadAnswer: The cursors form a cycle.
     """
     cursor: bytes | None = None
     cursors: set[bytes] = set()
@@ -120,11 +119,11 @@ def onward_query(
     pubsub_topic: str | None = None,
     content_topics: Sequence[str] = (),
 ) -> StoreQuery:
-    """Return the query for what a store has behind the last message of a tree.
+    """Return the query for the messages behind the last one of a tree.
 
-    Both sides of a synchronisation may lack it: it was sent after that began
-    (75/WAKU2-SYNC, Implementation). Another message may have the time of the last one,
-    so that time is included.
+    Both sides of a synchronisation may lack messages that were sent after its start
+    (75/WAKU2-SYNC, Implementation). The time of the last one is included, because
+    another message may have it.
     """
     last = tree.last()
     start_ns = 1 if last is None else last.timestamp_ns

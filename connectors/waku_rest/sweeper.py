@@ -1,8 +1,8 @@
 """Reads one node's store for messages that were not received live.
 
 A store is queried by the sender's time, and may receive a message long after that time.
-It is therefore read again over longer spans at longer intervals. The first query asks
-for hashes only; the messages behind unknown hashes follow.
+It is therefore read again over longer spans at longer intervals. The first query
+requests only hashes; further ones request the messages with unknown hashes.
 """
 
 from __future__ import annotations
@@ -31,34 +31,28 @@ _NS = 1_000_000
 """Nanoseconds in a millisecond."""
 
 _SETTLE_MS = 5_000
-"""Younger messages are left to the listeners, which receive them sooner."""
+"""Minimum age of a message: listeners receive younger ones sooner."""
 
 _SLICE_MS = 600_000
 """Part of a long past that is read before the progress is stored."""
 
 LONGEST_REACH_MS = 3_600_000
-"""A message is still found if it reaches a store at most this long after it was
-sent."""
+"""Maximum delay after which a message may reach a store and is still read."""
 
 _LONGEST_S = 30.0
-"""Maximum wait between two attempts at a store that does not answer, s.
-
-Its messages are not lost.
-"""
+"""Maximum wait between two attempts at a store that does not answer, s."""
 
 _AHEAD_MS = 60_000
 """How far a sender's time may lie after the receipt of the message. Stores accept live
 messages that are up to 20 s ahead of the store's clock."""
 
-
 _REACHES = {20_000: 0, 300_000: 150_000, LONGEST_REACH_MS: 1_800_000}
-"""How far back the store is read, ms -> how often, ms. Each hash is listed about seven
-times in all. Stores of logos-delivery synchronise with each other over 20 s, 5 minutes
-and an hour."""
+"""Interval of reads, ms, by their reach into the past, ms. Each hash is listed about
+seven times. Stores of logos-delivery synchronise over the same three spans."""
 
 
 class Sweeper:
-    """Reads the store of one node again and again."""
+    """Polls the store of one node."""
 
     def __init__(
         self, node: NodeClient, context: MirrorContext, intake: Intake
@@ -121,14 +115,11 @@ class Sweeper:
         return swept
 
     async def _read(self, start_ms: int, end_ms: int) -> bool:
-        """Read the messages that were sent from one time to another, Unix ms.
-
-        Returns whether all were read before the end of the mirror.
-        """
+        """Read the messages of a time span, Unix ms; return whether all were read."""
         topics, start_ns = self._settings.topics, max(1, start_ms * _NS)
         for query in queries_of(topics, start_ns, end_ms * _NS):
             # A retry starts from the first page: the store may have deleted the message
-            # that a cursor names.
+            # of a cursor.
             await persist(
                 partial(self._follow, query),
                 NodeError,
@@ -144,8 +135,6 @@ class Sweeper:
         return True
 
     async def _follow(self, query: StoreQuery) -> None:
-        """Read all pages of a query, or until the mirror ends."""
-
         async def read_page(cursor: bytes | None) -> bytes | None:
             return await persist(
                 partial(self._read_page, query, cursor),
@@ -159,7 +148,6 @@ class Sweeper:
             self._trouble.ends(f"node {self._node.url}: its store answers again")
 
     async def _read_page(self, query: StoreQuery, cursor: bytes | None) -> bytes | None:
-        """Read a page; returns the cursor to the next."""
         while self._intake.is_full and not self._ending.is_set():
             await self._ending.pause(1.0)
         page = self._counted(

@@ -17,11 +17,7 @@ from connectors.kafka.clients import (
 )
 from connectors.kafka.handshake import wait_until_listening
 from connectors.kafka.producer import TopicRecord, partition_of, send
-from connectors.kafka.settings import (
-    MAX_MESSAGE_BYTES,
-    KafkaSettings,
-    RecordRefused,
-)
+from connectors.kafka.settings import MAX_MESSAGE_BYTES, KafkaSettings, RecordRefused
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.waku_rest.spool import Spooled
 
@@ -32,11 +28,8 @@ _ATTEMPT_S = 30.0
 class FrameWriter:
     """Writes spooled records; connects at the first write, and again after a failure.
 
-    Args:
-        kafka: Cluster and topic of frames. One write takes at most `timeout_s` or 30 s,
-            whichever is less.
-        partitions: Number of partitions if the topic is created.
-        observer: Tap id.
+    One write takes at most the `timeout_s` of `kafka` or 30 s, whichever is less. If
+    the topic is missing, it is created with `partitions`.
     """
 
     def __init__(self, kafka: KafkaSettings, partitions: int, observer: str) -> None:
@@ -47,19 +40,18 @@ class FrameWriter:
         self._producer: KafkaProducer | None = None
 
     def write(self, records: Sequence[Spooled]) -> dict[Spooled, RecordRefused]:
-        """Write records; when this returns, Kafka has acknowledged all that it accepts.
+        """Write records; return those that Kafka refuses for good, with the reasons.
 
-        After an error some may be written; a retry gives them the same `seq`. Returns
-        the records that Kafka rejects for good, with the reasons.
+        Kafka has acknowledged all others. After an error, some may be written; a retry
+        writes them with the same `seq`.
 
         Raises:
-            connectors.kafka.topics.InvalidTopic: Kafka does not allow a topic of this
-            name.
+            connectors.kafka.settings.InvalidTopic: Kafka does not allow the topic's
+                name.
             KafkaUnreachable: Not all records were acknowledged in time.
         """
         refused: dict[Spooled, RecordRefused] = {}
-        # Kafka refuses a whole batch because of one record, and the producer then
-        # refuses all later records. To write each record alone shows which one is bad.
+        # After one bad record, Kafka refuses the batch and the producer all others.
         for spooled in sorted(self._write(records)):
             refused |= self._write([spooled])
         return refused
@@ -79,8 +71,7 @@ class FrameWriter:
             producer.flush(self._kafka.timeout_s)
             for spooled, future in sent:
                 try:
-                    # After the flush, a record without a result has missed the time
-                    # limit.
+                    # After the flush, a record without a result is late.
                     future.get(timeout=0.1)
                 except KafkaError as error:
                     refused[spooled] = record_refusal(self._kafka, error)
@@ -88,7 +79,7 @@ class FrameWriter:
             self.close()
             raise failure(self._kafka, error) from error
         if refused:
-            # The producer accepts nothing more, because its numbering has a gap.
+            # The numbering has a gap, so the producer accepts nothing more.
             self.close()
         return refused
 
@@ -119,7 +110,6 @@ class FrameWriter:
         return self._producer
 
     def _records(self, spooled: Spooled) -> Iterator[TopicRecord]:
-        """Yield the record of a frame, or a heartbeat for each partition."""
         tap = (("observer", self._observer), ("seq", str(spooled.seq).encode()))
         if spooled.is_heartbeat:
             headers = (*tap, ("kind", b"heartbeat"))
