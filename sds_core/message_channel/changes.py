@@ -2,11 +2,8 @@
 
 A record is one call that changed the state, with its arguments. The same calls after
 the same snapshot give the same state, because a participant has no clock, and its only
-random values, the times of sync messages, are in the record. A record is about as long
-as its frame, so snapshots are needed only now and then. Calls without effect, which are
-frequent in a channel, are not recorded.
-
-Records are sealed (`sds_core.sealed`), as snapshots are.
+random values, the times of sync messages, are in the record. Records are sealed
+(`sds_core.sealed`), as snapshots are.
 """
 
 from __future__ import annotations
@@ -24,9 +21,8 @@ VERSION = 1
 class Call(StrEnum):
     """The call that changed the state.
 
-    COPY: a frame without effect, except that it cancelled an answer or taught a hint.
-    MET: the application received a message elsewhere. RESUMED: the first call after a
-    restart, whatever else it did.
+    COPY: A frame that only cancelled an answer or had a new hint. MET: The application
+    received a message elsewhere. RESUMED: The first call after a restart.
     """
 
     SENT = "sent"
@@ -47,13 +43,9 @@ class Change(msgspec.Struct, array_like=True):
     New fields go to the end and have a default.
 
     Attributes:
-        number: 1 for the participant's first change; numbers are consecutive.
-        call: what changed the state.
-        now_ms: time of the call, Unix ms.
-        next_sync_ms: when the next sync message is due after the call, Unix ms.
-        value: bytes of the frame that was sent or received.
-        hint: retrieval hint of the call.
-        message_id: message that the call names instead of a frame.
+        number: 1 for the participant's first change, then consecutive.
+        now_ms: Time of the call, Unix ms.
+        next_sync_ms: When the next sync message is due after the call, Unix ms.
     """
 
     number: int
@@ -73,8 +65,8 @@ class ChangeRecorder:
     """Collects the change records of one participant.
 
     Attributes:
-        number: number of the last change.
-        is_on: whether changes are recorded; if False, they are not numbered either.
+        number: Number of the last change.
+        is_on: Whether changes are recorded and numbered.
     """
 
     def __init__(self) -> None:

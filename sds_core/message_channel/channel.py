@@ -48,22 +48,16 @@ class MessageChannel(ParticipantView):
     Times are Unix ms and must not decrease from call to call.
 
     Args:
-        channel_id: Id of the channel.
-        participant_id: Id of this participant, globally unique; not empty.
-        now_ms: Time of the start.
+        participant_id: Globally unique; not empty.
         random: Source of the ids of messages and the times of sync messages.
-        profile: Behaviour where the documents leave a choice.
 
     Attributes:
-        channel_id: Id of the channel.
-        participant_id: Id of this participant.
-        profile: Behaviour where the documents leave a choice.
         next_deadline_ms: When `advance` must be called next, Unix ms; every call
             updates it.
-        hint_provider: Returns the retrieval hint of a message, or an empty value if it
-            has none; None by default. It is called before each frame for those messages
-            of the causal history whose hint is unknown; it must not raise an error.
-            This is `onRetrievalHint` of nim-sds.
+        hint_provider: Returns the retrieval hint of a message, or an empty value; None
+            by default. The participant calls it before each frame for messages of the
+            causal history whose hint is unknown. It must not raise an error. This is
+            `onRetrievalHint` of nim-sds.
     """
 
     def __init__(
@@ -105,8 +99,7 @@ class MessageChannel(ParticipantView):
         Args:
             content: Bytes for the other applications; not empty.
             now_ms: Unix ms.
-            message_id: A globally unique id; by default a hash of channel, sender,
-                Lamport timestamp, content, time and a random number.
+            message_id: A globally unique id; by default a hash.
 
         Raises:
             EmptyContent: The content is empty.
@@ -123,9 +116,6 @@ class MessageChannel(ParticipantView):
     def send_ephemeral(self, content: bytes, now_ms: int) -> Step:
         """Put a message into a frame without reliability (SDS, "Ephemeral Messages").
 
-        The frame has no timestamp, history or filter, and the participant does not
-        remember it.
-
         Raises:
             EmptyContent: The content is empty.
             FrameTooLarge: The frame would be longer than the profile allows.
@@ -135,7 +125,7 @@ class MessageChannel(ParticipantView):
     def note_retrieval_hint(self, message_id: str, hint: bytes) -> None:
         """Store the retrieval hint of a message, for later causal histories.
 
-        The transport knows the hint of our own message only after it broadcast it. If a
+        The transport knows the hint of our own message only after the broadcast. If a
         message is neither in the log nor waiting, or a hint is too long, the call has
         no effect.
         """
@@ -145,12 +135,10 @@ class MessageChannel(ParticipantView):
     def mark_dependencies_met(self, message_ids: Iterable[str], now_ms: int) -> Step:
         """Count messages as received that the application received elsewhere.
 
-        For example, the application read them from its own storage, or it joined later
-        and does not need them. Messages that wait only for these are delivered. These
-        messages are no longer missing or lost, the filter holds them, and a copy that
-        arrives is a duplicate; they enter no log and no causal history. Messages in the
-        log or the incoming buffer do not change. This is `markDependenciesMet` of
-        nim-sds.
+        For example, the application read them from its own storage. Messages that wait
+        only for these are delivered. These messages are no longer missing or lost, the
+        filter holds them, and a copy that arrives is a duplicate; they enter no log and
+        no causal history. This is `markDependenciesMet` of nim-sds.
 
         Raises:
             ValueError: An id is empty, too long, or not valid Unicode text; nothing
@@ -169,7 +157,6 @@ class MessageChannel(ParticipantView):
         return Step((), events)
 
     def _ask_for_hints(self) -> None:
-        """Store the provider's hints of messages in the next causal history."""
         if self.hint_provider is None:
             return
         for entry in self._log.last(self.profile.causal_history_size):
@@ -185,10 +172,7 @@ class MessageChannel(ParticipantView):
     ) -> Step:
         """Receive a frame of the channel (SDS, "Receive Message").
 
-        Args:
-            value: the frame's bytes, which may be invalid.
-            now_ms: Unix ms.
-            retrieval_hint: how the frame can be fetched again; empty if unknown.
+        The bytes may be invalid. The hint is empty if it is unknown.
         """
         check_time(now_ms)
         limit = self.profile.max_frame_bytes
@@ -223,7 +207,7 @@ class MessageChannel(ParticipantView):
     def _done_without_effect(
         self, event: Ignored, hint: bytes, now_ms: int, was_asked_for: bool
     ) -> None:
-        """Record an ignored frame that cancelled an answer or taught a hint."""
+        """Record an ignored frame that cancelled an answer or had a new hint."""
         message_id = event.message_id
         if event.reason not in (IgnoredReason.OWN_ECHO, IgnoredReason.DUPLICATE):
             hint = b""
@@ -250,32 +234,22 @@ class MessageChannel(ParticipantView):
         return Step(broadcasts, events)
 
     def sweep_incoming(self, now_ms: int) -> Step:
-        """Drop messages that are missing for too long; request the others again.
-
-        SDS, "Periodic Incoming Buffer Sweep".
-        """
+        """Drop messages that are missing for too long (see `Sweeps.incoming`)."""
         return self._swept(self._sweeps.incoming, Call.SWEEP_INCOMING, now_ms)
 
     def sweep_outgoing(self, now_ms: int) -> Step:
-        """Broadcast messages again that were not acknowledged in time.
-
-        SDS, "Periodic Outgoing Buffer Sweep".
-        """
+        """Broadcast messages again that were not acknowledged in time."""
         return self._swept(self._sweeps.outgoing, Call.SWEEP_OUTGOING, now_ms)
 
     def sweep_repairs(self, now_ms: int) -> Step:
-        """Broadcast requested messages that no other participant has sent.
-
-        SDS-R guide, "Incoming Repair Request Buffer Sweep".
-        """
+        """Broadcast requested messages that no other participant has sent."""
         return self._swept(self._sweeps.repairs, Call.SWEEP_REPAIRS, now_ms)
 
     def sync(self, now_ms: int) -> Step:
         """Put log and filter into a frame without content.
 
-        The frame enters no buffer, log or filter (SDS, "Periodic Sync Message").
-        Returns an empty step if the log is empty, no message waits and no repair
-        request is due.
+        The frame enters no buffer, log or filter. The step is empty if the log is
+        empty, no message waits and no repair request is due.
         """
         self._at(now_ms)
         self._ask_for_hints()
@@ -296,8 +270,8 @@ class MessageChannel(ParticipantView):
     def take_changes(self) -> list[bytes]:
         """Return the changes since the last call, in order, and forget them.
 
-        Append them to a store before the broadcasts of the call go out. What a snapshot
-        contains may be deleted from the store.
+        Store them before the broadcasts of the call. Changes that a snapshot contains
+        may be deleted.
         """
         return self._changes.take()
 
@@ -305,11 +279,9 @@ class MessageChannel(ParticipantView):
         """Return the whole state as bytes for `restore`.
 
         Times are absolute: a deadline that passes before `restore` is due immediately.
-        One time stops until the first call after `restore`: that after which a missing
-        message is lost, because no repair is possible meanwhile.
-
-        Args:
-            now_ms: Unix ms; by default the time of the last call.
+        Only the time until a missing message is lost stops until the first call after
+        `restore`, because no repair is possible meanwhile. By default, `now_ms` is the
+        time of the last call.
         """
         if now_ms is not None:
             self._at(now_ms)
@@ -328,10 +300,10 @@ class MessageChannel(ParticipantView):
         """Return the participant that a snapshot was taken of.
 
         Args:
-            blob: Result of `snapshot`, of this version or an earlier one.
+            blob: Result of `snapshot`, of this version or a previous one.
             changes: Results of `take_changes`, in order; those that the snapshot
                 contains are skipped.
-            random: Source of the ids of later messages and the times of sync messages.
+            random: See `MessageChannel`.
             profile: The participant's profile; it must fit the snapshot.
             was_off: Whether the first call ends the time in which the process was off;
                 if False, `resume` ends it.
@@ -360,8 +332,7 @@ class MessageChannel(ParticipantView):
     def resume(self, now_ms: int) -> None:
         """Subtract the time since the last call, in which the process was off.
 
-        Call this only after a `restore` without `was_off`, if the caller knows when the
-        process was off.
+        Call this only after a `restore` with `was_off=False`.
         """
         self._uptime.is_resuming = True
         self._at(now_ms)

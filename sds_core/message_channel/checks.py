@@ -13,11 +13,6 @@ from sds_core.wire import Frame, FrameKind, HistoryEntryLike
 def check_name(what: str, name: str, limit: int) -> None:
     """Check an id that the application gives.
 
-    Args:
-        what: Name of the argument, for the error.
-        name: The id.
-        limit: Greatest number of characters.
-
     Raises:
         ValueError: The id is empty, too long, or not valid Unicode text.
     """
@@ -51,14 +46,9 @@ def refusal(
     profile: Profile,
     lamport: LamportTimestamp,
 ) -> Ignored | None:
-    """Return why a frame must have no effect; None if it may have an effect.
+    """Return why a new content or sync frame must have no effect; None if it may.
 
-    Args:
-        frame: A content or sync frame that is not known yet.
-        unknown: Entries of its causal history that are not in the log.
-        now_ms: Unix ms.
-        profile: The receiving participant's options, limits among them.
-        lamport: The receiving participant's Lamport timestamp.
+    `unknown` has the entries of its causal history that are not in the log.
     """
     message_id = frame.message_id
     entries = len(frame.causal_history)

@@ -30,10 +30,7 @@ class Delivery(Behaviour):
     ) -> tuple[set[str], list[Event]]:
         """Return the dependencies that a message waits for, and record missing ones.
 
-        Args:
-            unknown: Entries of its causal history that are not in the log.
-            named_by: Id of the message.
-            now_ms: Unix ms.
+        `unknown` has the entries of its causal history that are not in the log.
         """
         incoming = self._incoming
         buffered_is_met = self._profile.buffered_meets_dependencies
@@ -60,9 +57,7 @@ class Delivery(Behaviour):
             oldest = next(iter(incoming.missing))
             events.append(Evicted(Buffer.MISSING, oldest))
             events += self.lose(oldest, now_ms)
-        # Some may be delivered or dropped now, if the oldest missing messages were
-        # dropped. Only messages in the buffer can still have their dependencies met:
-        # `lost` does not hold all ids either if the history is longer than the limit.
+        # Dropping the oldest missing messages may have delivered or dropped some.
         unmet = {
             one for one in unmet if one in incoming.missing or one in incoming.waiting
         }
@@ -92,8 +87,7 @@ class Delivery(Behaviour):
     def met_elsewhere(self, message_id: str, now_ms: int) -> list[Event] | None:
         """Count a message that the application received as met, and deliver what waits.
 
-        The log remembers it as a message that it dropped, and the filter holds it.
-        Returns None if it is in the log or in this buffer, because nothing changes.
+        None if it is in the log or in this buffer, because nothing changes.
         """
         if self._log.knows(message_id) or message_id in self._incoming.waiting:
             return None
@@ -104,7 +98,6 @@ class Delivery(Behaviour):
         return self._meet([message_id], now_ms)
 
     def _release(self, message_id: str, now_ms: int) -> list[Event]:
-        """Deliver a waiting message, after its dependencies that have arrived."""
         incoming = self._incoming
         events: list[Event] = []
         needed = incoming.needed_by(message_id)
@@ -113,10 +106,7 @@ class Delivery(Behaviour):
         return events + self.deliver_circle(incoming.waiting_of(needed), now_ms)
 
     def deliver_circle(self, circle: Iterable[str], now_ms: int) -> list[Event]:
-        """Deliver messages that wait for each other, one after the other.
-
-        Each delivery may complete the dependencies of further messages.
-        """
+        """Deliver messages that wait for each other, one after the other."""
         events: list[Event] = []
         for message_id in circle:
             message = self._incoming.waiting.pop(message_id, None)
@@ -125,7 +115,6 @@ class Delivery(Behaviour):
         return events
 
     def _meet(self, dependencies: Iterable[str], now_ms: int) -> list[Event]:
-        """Deliver the messages whose last unmet dependency is one of these."""
         freed = [
             _delivery(message_id, message)
             for dependency in dependencies
@@ -155,7 +144,6 @@ class Delivery(Behaviour):
         return events
 
     def _deliver(self, frame: Frame, value: bytes, hint: bytes, now_ms: int) -> Event:
-        """Put one message into the log."""
         message_id = frame.message_id
         sender_id = frame.sender_id
         lamport = frame.lamport or 0

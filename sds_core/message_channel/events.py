@@ -1,7 +1,7 @@
 """Events for a participant's application, and frames for its transport.
 
-The names follow SDS, "Events Emitted". Every event is a plain value. `Event` is their
-union, so a type checker reports an event that an application does not handle.
+The names follow SDS, "Events Emitted". `Event` is the union of all events, so a type
+checker reports an event that an application does not handle.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ class Broadcast(NamedTuple):
 
     Attributes:
         cause: content for a message's first sending, retry or repair for a later one.
-        message_id: the id inside the frame.
         value: the bytes to send, byte-identical at every sending of one message.
     """
 
@@ -45,7 +44,6 @@ class Sent(_Event, frozen=True):
     """A message of ours was put into a frame.
 
     Attributes:
-        message_id: id of our message.
         lamport: position in the log, which is ordered by (lamport, message_id); None
             for an ephemeral message, which enters no log.
     """
@@ -58,7 +56,6 @@ class Retried(_Event, frozen=True):
     """An unacknowledged message of ours is broadcast again.
 
     Attributes:
-        message_id: id of our message.
         attempt: 1 for the first retry.
     """
 
@@ -76,8 +73,6 @@ class PossiblyAcknowledged(_Event, frozen=True):
     """A participant's bloom filter seems to hold a message of ours.
 
     Attributes:
-        message_id: id of our message.
-        sender_id: the participant whose filter it is.
         participants: number of participants whose filters count towards an
             acknowledgement; 0 if this filter is too full to count and no other filter
             counts.
@@ -96,13 +91,7 @@ class Evidence(StrEnum):
 
 
 class Acknowledged(_Event, frozen=True):
-    """Another participant received a message of ours; no later event concerns it.
-
-    Attributes:
-        message_id: id of our message.
-        sender_id: the participant whose frame decided it.
-        evidence: a causal history that names it, or enough bloom filters.
-    """
+    """Another participant received a message of ours; no later event concerns it."""
 
     message_id: str
     sender_id: str
@@ -123,7 +112,6 @@ class Delivered(_Event, frozen=True):
         message_id: id of a message of another participant, or of our own forgotten one.
         sender_id: who sent it first; empty if unknown.
         lamport: position in the log, which is ordered by (lamport, message_id).
-        content: bytes for the application.
     """
 
     message_id: str
@@ -146,8 +134,6 @@ class Missing(_Event, frozen=True):
     A hint or sender that is learned later is in `MessageChannel.missing`.
 
     Attributes:
-        message_id: the id that is missing.
-        retrieval_hint: helps to fetch it elsewhere; empty if unknown.
         sender_id: who sent it; empty if unknown, and then no repair is possible.
         named_by: id of the message whose causal history names it.
     """
@@ -186,7 +172,6 @@ class RepairRequested(_Event, frozen=True):
     """A frame of ours requests missing messages (SDS-R).
 
     Attributes:
-        message_ids: the requested messages.
         carrier_id: id of the message that carries the request.
     """
 
@@ -200,7 +185,6 @@ class RepairRequestReceived(_Event, frozen=True):
     Attributes:
         message_ids: the requested messages that we send unless another participant
             sends them first.
-        sender_id: the requesting participant.
     """
 
     message_ids: tuple[str, ...]
@@ -241,7 +225,6 @@ class Ignored(_Event, frozen=True):
     its message may have been delivered before.
 
     Attributes:
-        reason: the reason, for counters.
         message_id: id in the frame; empty if the frame is malformed.
         detail: text with the frame's values, for a log line.
     """
@@ -252,12 +235,7 @@ class Ignored(_Event, frozen=True):
 
 
 class BloomUnusable(_Event, frozen=True):
-    """A frame's bloom filter cannot be used; the rest of the frame counts.
-
-    Attributes:
-        message_id: id in the frame.
-        detail: why it cannot be used.
-    """
+    """A frame's bloom filter cannot be used; the rest of the frame counts."""
 
     message_id: str
     detail: str
@@ -304,12 +282,7 @@ Event = (
 
 
 class Step(NamedTuple):
-    """Result of one call to a participant; frames and events in order.
-
-    Attributes:
-        broadcasts: frames for the transport.
-        events: events for the application.
-    """
+    """Result of one call to a participant; frames and events in order."""
 
     broadcasts: Sequence[Broadcast]
     events: Sequence[Event]

@@ -33,12 +33,11 @@ class FrameBuilder(Behaviour):
     ) -> tuple[bytes, list[HistoryEntry]]:
         """Return the bytes of a content or sync frame, and its repair requests.
 
-        If the frame is too long, its causal history is shortened, from its first
-        entries on.
+        If the frame is too long, its causal history loses its first entries.
 
         Raises:
-            FrameTooLarge: The frame would be longer than the profile allows, even
-                without a history; the state is unchanged then.
+            FrameTooLarge: The frame is too long even without a history; the state is
+                unchanged.
         """
         requested = self._repairer.requests.due(now_ms)
         limit = self._profile.max_frame_bytes
@@ -65,8 +64,8 @@ class FrameBuilder(Behaviour):
     def _causal_history(self, room: int) -> list[HistoryEntry]:
         """Return the last entries of the log that fit into a number of bytes.
 
-        Other participants choose the length of their ids and hints; without a limit,
-        long ones could make each of our frames as long as the maximum.
+        Other participants choose the length of their ids and hints, so a limit is
+        necessary.
         """
         entries = self._log.last(self._profile.causal_history_size)
         for fitting, entry in enumerate(reversed(entries)):
@@ -77,11 +76,7 @@ class FrameBuilder(Behaviour):
         return entries
 
     def encoded(self, frame: Frame) -> bytes:
-        """Return a frame's bytes.
-
-        Raises:
-            FrameTooLarge: The frame is longer than the profile allows.
-        """
+        """Return a frame's bytes, or raise `FrameTooLarge`."""
         value = encode(frame)
         limit = self._profile.max_frame_bytes
         if len(value) > limit:
@@ -93,9 +88,8 @@ class FrameBuilder(Behaviour):
     ) -> str:
         """Return an id that no other message has (SDS, "Design Assumptions").
 
-        Content and timestamp can repeat, because a participant that resumes from an
-        older snapshot counts from that snapshot's timestamp. Time and random value do
-        not repeat.
+        Content and timestamp can repeat after a restore from an older snapshot. Time
+        and random value do not.
         """
         hashed = sha256()
         for part in (
@@ -118,13 +112,7 @@ def requested_events(entries: list[HistoryEntry], carrier_id: str) -> Iterator[E
 
 
 class Sending(Behaviour):
-    """Puts messages of the application into frames and into the participant's state.
-
-    Args:
-        parts: The participant's state.
-        frames: Builds its frames.
-        random: Source of the ids of messages.
-    """
+    """Puts messages of the application into frames and into the participant's state."""
 
     def __init__(self, parts: Parts, frames: FrameBuilder, random: Random) -> None:
         super().__init__(parts)

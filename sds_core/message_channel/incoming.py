@@ -15,9 +15,8 @@ from sds_core.wire import Frame, HistoryEntry
 HINTS_KEPT = 3
 """Retrieval hints of one missing message: the newest ones.
 
-Each sending has its own hint, and only some copies reached a cache. Histories of
-different participants name different copies in turn, so the newest hint alone may never
-be the right one.
+Each sending has its own hint, and only some copies reached a cache, so the newest hint
+alone may never be the right one.
 """
 
 
@@ -25,9 +24,8 @@ class MissingDependency(NamedTuple):
     """A message that a causal history named and that was not received.
 
     Attributes:
-        entry: entry of the causal history that named it; with the newest hint.
-        since_ms: when it was first noticed, Unix ms.
-        older_hints: hints of earlier histories, newest first.
+        entry: Entry of the causal history that named it, with the newest hint.
+        since_ms: When it was first noticed, Unix ms.
     """
 
     entry: HistoryEntry
@@ -46,11 +44,7 @@ class Waiting:
     """A message in the incoming buffer.
 
     Attributes:
-        frame: the message.
-        value: its bytes.
-        retrieval_hint: hint to fetch the message again; empty if unknown.
-        arrived_ms: Unix ms.
-        unmet: ids that it waits for.
+        unmet: Ids that it waits for.
     """
 
     frame: Frame
@@ -64,12 +58,10 @@ class IncomingBuffer:
     """Messages with unmet causal dependencies, and the dependencies themselves.
 
     Attributes:
-        waiting: messages by id, in order of arrival.
-        missing: messages that were named but not received, in order of the first
-            naming.
-        circles_due_ms: when to search for messages that wait for each other, Unix ms.
-        lost: ids that were dropped; dependencies on them count as met.
-        received: number of messages that arrived.
+        waiting: Messages by id, in order of arrival.
+        missing: Messages that were named but not received, the first named first.
+        circles_due_ms: When to search for messages that wait for each other, Unix ms.
+        lost: Ids that were dropped; dependencies on them count as met.
     """
 
     def __init__(self, profile: Profile) -> None:
@@ -115,12 +107,8 @@ class IncomingBuffer:
     def learn(self, entry: HistoryEntry) -> HistoryEntry | None:
         """Update the entry of a missing message from another entry that names it.
 
-        The newest hints are kept, because each retry has its own hint and the first
-        copy may have reached no cache. The first known sender is kept, because a
-        message has only one sender, and a hostile participant must not replace it.
-
-        Returns:
-            The updated entry; None if it did not change.
+        The first known sender is kept, because a hostile participant must not replace
+        it. Returns the updated entry; None if it did not change.
         """
         missing = self.missing[entry.message_id]
         known = missing.entry
@@ -184,14 +172,11 @@ class IncomingBuffer:
         """Return the ids of messages that wait too long without a missing one.
 
         Messages that name each other in a circle would never be delivered. The result
-        has the log's order, which is the order of delivery if their timestamps are
-        correct.
+        has the log's order.
         """
         if self._lost_after_ms is None:
             return []
         latest_ms = now_ms - self._lost_after_ms
-        # A message that waits for a missing message is checked when the missing one is
-        # lost.
         later_ms = (
             message.arrived_ms
             for message in self.waiting.values()
@@ -208,7 +193,7 @@ class IncomingBuffer:
     def needed_by(self, message_id: str) -> list[str]:
         """Return a waiting message and everything that it waits for, here or missing.
 
-        In the order of discovery. Long chains and circles are handled.
+        The result has the order of discovery.
         """
         found = {message_id: None}
         todo = [message_id]
@@ -264,7 +249,6 @@ class IncomingBuffer:
         )
 
     def _held_up(self) -> set[str]:
-        """Return the ids that wait for a missing message, directly or indirectly."""
         found: set[str] = set()
         todo = list(self.missing)
         while todo:

@@ -7,17 +7,13 @@ from sds_core.message_channel.profile import LamportRule, Profile
 CENTURY_MS = 36_525 * 86_400_000
 """Limit, ms, by which a timestamp may be ahead of the clock; higher ones are ignored.
 
-The bound moves with the clock, so no participant can raise a channel's timestamps to a
+The limit moves with the clock, so no participant can raise a channel's timestamps to a
 value after which every later timestamp would be refused.
 """
 
 
 class LamportTimestamp:
-    """The timestamp and its `LamportRule`; times in ms, the value in the rule's unit.
-
-    Attributes:
-        value: the participant's current timestamp.
-    """
+    """The timestamp and its `LamportRule`; times in ms, `value` in the rule's unit."""
 
     __slots__ = ("_max_ahead_ms", "_rule", "_unit_ms", "value")
 
@@ -56,10 +52,9 @@ class LamportTimestamp:
     def _raise_to(self, value: int, now_ms: int) -> None:
         """Increase the timestamp, but only half as far ahead as frames are accepted.
 
-        If each frame increased it fully, timestamps at the limit would exceed the
-        limit, which moves with the clock, and all participants would refuse all further
-        frames. So each participant reserves half of the distance for the frames that it
-        sends.
+        Each participant reserves half of the distance for the frames that it sends.
+        Otherwise timestamps at the limit would exceed it, and all participants would
+        refuse all further frames.
         """
         reach = (now_ms + self._max_ahead_ms // 2) // self._unit_ms
         self.value = max(self.value, min(value, reach))

@@ -11,16 +11,15 @@ from sds_core.wire import HistoryEntry
 class LocalLog:
     """Message ids in the order that all participants converge to.
 
-    Ordered by (lamport, message id) (SDS, "Deliver Message", "Resolve Conflicts"), or
-    by arrival. A full log drops its first entry.
+    The order is by (lamport, message id) (SDS, "Deliver Message", "Resolve Conflicts"),
+    or by arrival. A full log drops its first entry.
 
     Attributes:
-        entries: entry for causal histories of each id in the log.
-        hintless: ids in the log without a retrieval hint.
-        forgotten: ids dropped last, with their Lamport timestamps; at most as many as
+        entries: Entry for causal histories of each id in the log.
+        forgotten: Ids dropped last, with their Lamport timestamps; at most as many as
             the log holds. A dependency on one is met, and a second copy is recognised.
-        horizon: the last message, as (lamport, message id), that is neither in the log
-            nor in `forgotten`; None while all messages are in one of them.
+        horizon: The last message, as (lamport, message id), that is neither in the log
+            nor in `forgotten`; None if each message is in one of them.
     """
 
     def __init__(self, order: LogOrder, limit: int) -> None:
@@ -40,7 +39,7 @@ class LocalLog:
         return (lamport, message_id) < self._order[0]
 
     def add(self, lamport: int, entry: HistoryEntry) -> None:
-        """Add an id that is not in the log; a full log drops its first entry."""
+        """Add an id that is not in the log."""
         message_id = entry.message_id
         if self._by_arrival:
             self._arrivals += 1
@@ -86,15 +85,13 @@ class LocalLog:
     def may_have_had(self, lamport: int, message_id: str) -> bool:
         """Return whether an unknown id may belong to a forgotten message.
 
-        This is so if its position is not later than that of a forgotten message. If the
-        order is that of arrival, the positions are unknown and the result is False.
+        False in the order of arrival, in which the positions are unknown.
         """
         horizon = self._ordered_horizon
         return horizon is not None and (lamport, message_id) <= horizon
 
     @property
     def _ordered_horizon(self) -> tuple[int, str] | None:
-        """The horizon; None in the order of arrival, which has no horizon."""
         return None if self._by_arrival else self.horizon
 
     def last(self, count: int) -> list[HistoryEntry]:

@@ -36,17 +36,12 @@ class Outgoing:
     """One message of ours.
 
     Attributes:
-        value: the frame's bytes, the same at every sending.
-        sent_ms: when it was last broadcast, Unix ms.
-        retry_ms: when it will be broadcast again, Unix ms; inf if never.
-        attempts: number of rebroadcasts.
-        is_possibly_acknowledged: whether some participant's filter holds it.
-        seen_by: participants whose filter holds it and counts; fewer than the
-            acknowledgement needs.
-        filters: number of filters that hold it and count. The first filter of each
+        retry_ms: When it will be broadcast again, Unix ms; inf if never.
+        seen_by: Participants whose filter holds it and counts.
+        filters: Number of filters that hold it and count. The first filter of each
             participant counts; further ones count only while few participants were
             heard.
-        probes: bit positions of the id, and the filter size that they are valid for.
+        probes: Filter size (m_bits, k), and the bit positions of the id for it.
     """
 
     value: bytes
@@ -63,7 +58,7 @@ class OutgoingBuffer:
     """Messages that are unacknowledged or possibly acknowledged, oldest first."""
 
     def __init__(self, profile: Profile) -> None:
-        # The earliest retry, computed only after a change: there may be many messages.
+        # The earliest retry, computed only after a change.
         self._next_ms: float = inf
         self._stale = False
         self._profile = profile
@@ -102,12 +97,7 @@ class OutgoingBuffer:
     def review(self, frame: Frame, others: int) -> Iterator[Event]:
         """Acknowledge our messages that a frame of another participant shows.
 
-        Its causal history names messages that its sender received; its filter holds
-        them, or seems to (SDS, "Review ACK Status").
-
-        Args:
-            frame: The frame.
-            others: Number of other participants that were heard, at least 1.
+        SDS, "Review ACK Status". At least one other participant was heard.
         """
         for entry in frame.causal_history:
             message_id = entry.message_id
@@ -167,8 +157,7 @@ class OutgoingBuffer:
             needed, has_few_others = others, False
         acknowledged = []
         for message_id, message in self.messages.items():
-            # A participant is one witness, however many frames it sends. But the number
-            # of other participants may have become smaller.
+            # A participant is one witness, however many frames it sends.
             is_again = sender_id in message.seen_by
             if is_again and not has_few_others:
                 if len(message.seen_by) >= needed:

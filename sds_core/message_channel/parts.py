@@ -19,9 +19,8 @@ class Uptime:
     """The time of the last call, from which a restart computes how long it was off.
 
     Attributes:
-        last_ms: Time of the last call or snapshot, Unix ms; None if a snapshot of an
-            older version does not contain it. After a restore from change records, the
-            time of the last change.
+        last_ms: Time of the last call, snapshot or restored change, Unix ms; None after
+            a snapshot of a version that does not contain it.
         is_resuming: Whether the next call is the first one after a restart.
     """
 
@@ -36,23 +35,7 @@ class Uptime:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The state of a participant, in mutable objects (SDS, "State").
-
-    Attributes:
-        channel_id: Channel of the participant.
-        participant_id: The participant.
-        profile: Options of the participant.
-        started_ms: Start of the participant, Unix ms.
-        lamport: Lamport timestamp.
-        log: Local log.
-        bloom: Filter of the messages that it has received.
-        outgoing: Own messages that are not acknowledged.
-        incoming: Messages that wait for others, and missing messages.
-        repairer: Requests and answers of SDS-R.
-        sync: Timer of its sync messages.
-        changes: Change records.
-        uptime: Time of the last call.
-    """
+    """The state of a participant, in mutable objects (SDS, "State")."""
 
     channel_id: str
     participant_id: str
@@ -97,11 +80,7 @@ class Parts:
 
 
 class Behaviour:
-    """Base of what reads or changes the state of a participant.
-
-    Args:
-        parts: The participant's state.
-    """
+    """Base of what reads or changes the state of a participant."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts

@@ -2,9 +2,8 @@
 
 `Profile()` is designed to lose no message; `Profile.spec()` has the values of SDS and
 the SDS-R guide, `Profile.js_sds()` those of js-waku's `@waku/sds`, `Profile.nim_sds()`
-those of nim-sds. The comment of each option says which library does what; the table of
-rules in the documentation lists it for each rule. To change options, use
-`dataclasses.replace` on one of these profiles.
+those of nim-sds. The comment of each option says which library does what. To change
+options, use `dataclasses.replace` on one of these profiles.
 """
 
 from __future__ import annotations
@@ -89,9 +88,8 @@ class Profile:
     # Local log.
     log_order: LogOrder = LogOrder.LAMPORT
     log_limit: int = 10_000  # ids; the first in order is dropped
-    # SDS recommends 2; js-waku has 200, nim-sds 10. A message that was not received,
-    # and that no received history names, is lost without evidence: the page on
-    # participants has the figures.
+    # SDS recommends 2; js-waku has 200, nim-sds 10. If no received history names a
+    # message, its loss stays unknown.
     causal_history_size: int = 20
 
     # Bloom filter; see rolling_bloom.py for what the two limits do.
@@ -121,9 +119,8 @@ class Profile:
     retry_unacknowledged_ms: int = 30_000
     retry_possibly_acknowledged_ms: int = 60_000
     max_retries: int = 10
-    outgoing_limit: int = 1_000  # the oldest goes
-    # Bytes of the frames in a buffer. The buffer holds as many messages of the usual 20
-    # kB as its limit allows, or 128 of the longest.
+    outgoing_limit: int = 1_000  # the oldest is dropped
+    # Bytes of the frames in a buffer: 128 frames of the maximum length.
     outgoing_bytes_limit: int = 32 * 2**20
 
     # Incoming buffer. In SDS, a dependency in the local log is met; in js-waku, one in
@@ -131,7 +128,7 @@ class Profile:
     buffered_meets_dependencies: bool = False
     # None: the participant waits for a missing message while the buffer has room.
     lost_after_ms: int | None = 600_000
-    incoming_limit: int = 1_000  # the oldest is delivered; what it lacks is lost
+    incoming_limit: int = 1_000  # the oldest is delivered without its dependencies
     incoming_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
     missing_limit: int = 10_000  # the oldest is lost
 
@@ -168,9 +165,8 @@ class Profile:
     # libraries carry 3, others may carry more; without a limit, one frame of 20 kB
     # could request all stored messages. None: all, as the guide says.
     requests_taken_per_message: int | None = 10
-    # Messages and bytes that we send as answers in one sweep period. It allows three
-    # frames with as many requests as the guide's, and the longest frame: 52 kB a
-    # second. Further answers are sent later, or by another participant.
+    # Messages and bytes that we send as answers in one sweep period: 52 kB a second.
+    # Further answers are sent later, or by another participant.
     answers_per_sweep: int = 9
     answer_bytes_per_sweep: int = 262_144
     repair_buffer_limit: int = 1_000
@@ -238,15 +234,13 @@ class Profile:
     def max_content_bytes(self) -> int:
         """Length up to which a content always fits into a frame.
 
-        It leaves room for one entry of the causal history, whatever its length; the
-        history has more entries if they fit. A longer content may fit; `send` raises
-        `FrameTooLarge` if it does not.
+        It leaves room for one entry of the causal history. If a longer content does not
+        fit, `send` raises `FrameTooLarge`.
         """
         room = self.max_frame_bytes - self._overhead_bytes() - self._entry_bytes()
         return max(0, room)
 
     def _least_frame_bytes(self) -> int:
-        """Return the length that leaves room for all fields except content."""
         return 4 * self._overhead_bytes() // 3
 
     def _overhead_bytes(self) -> int:
@@ -257,16 +251,15 @@ class Profile:
         return max(one.length_bytes for one in filters) + rest
 
     def _entry_bytes(self) -> int:
-        """Return the maximum bytes of a causal history's entry, or of a request."""
+        """Return the maximum bytes of an entry of a causal history or request."""
         return 2 * 4 * self.id_limit + self.hint_limit + 32
 
     @classmethod
     def spec(cls) -> Profile:
         """SDS and the SDS-R guide, as far as they can be followed.
 
-        For a channel of the same participants, `Profile()` loses fewer messages,
-        because the guide stores messages only for T_max, in which few requests for them
-        arrive.
+        `Profile()` loses fewer messages, because the guide stores messages only for
+        T_max, in which few requests for them arrive.
         """
         return cls(
             lamport_rule=LamportRule.COUNT,
@@ -328,8 +321,7 @@ class Profile:
 def _with_wide_limits(profile: Profile) -> Profile:
     """Return the profile of a library, which has none of these limits.
 
-    They are so large that the library's own traffic, with 3 requests in a frame and 30
-    kB in a usual frame, reaches the limits on entries first.
+    The library's own traffic reaches the limits on entries first.
     """
     return replace(
         profile,

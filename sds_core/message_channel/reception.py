@@ -19,12 +19,7 @@ from sds_core.wire import Frame, FrameKind, HistoryEntryLike
 
 
 class Reception(Behaviour):
-    """Applies the frames of other participants to a participant's state.
-
-    Args:
-        parts: The participant's state.
-        delivery: Delivers content messages into its log.
-    """
+    """Applies the frames of other participants to a participant's state."""
 
     def __init__(self, parts: Parts, delivery: Delivery) -> None:
         super().__init__(parts)
@@ -33,14 +28,7 @@ class Reception(Behaviour):
     def receive(
         self, frame: Frame, value: bytes, retrieval_hint: bytes, now_ms: int
     ) -> Step:
-        """Apply one frame to the state.
-
-        Args:
-            frame: The decoded frame.
-            value: The same frame as bytes.
-            retrieval_hint: How the frame can be fetched again; empty if unknown.
-            now_ms: Unix ms.
-        """
+        """Apply one frame to the state."""
         message_id = frame.message_id
         if frame.channel_id != self._channel_id:
             return ignored(
@@ -52,8 +40,7 @@ class Reception(Behaviour):
         if frame.kind is FrameKind.CONTENT:
             self._repairer.responses.remove(message_id)
         is_missing = message_id in self._incoming.missing
-        # After a restore from an older snapshot, others return messages of ours that we
-        # have forgotten: these are missing, so the participant must accept them.
+        # After a restore from an older snapshot, our own messages may be missing.
         if frame.sender_id == self._participant_id and not is_missing:
             self._learn_hint(message_id, retrieval_hint)
             return ignored(IgnoredReason.OWN_ECHO, message_id)
@@ -78,8 +65,7 @@ class Reception(Behaviour):
             and entry.message_id not in (message_id, "")
         ]
         if unknown and self._log.is_older(frame.lamport or 0, message_id):
-            # The dependencies of content that old may have been delivered and
-            # forgotten.
+            # The log may have forgotten the dependencies of content that is so old.
             unknown = []
         refused = refusal(frame, unknown, now_ms, self._profile, self._lamport)
         if refused is not None:
@@ -96,8 +82,7 @@ class Reception(Behaviour):
     ) -> list[Event]:
         """Apply an accepted content or sync frame to the state.
 
-        Content that may have been delivered long ago and forgotten has all effects
-        except the delivery. Its dependencies are as old, so they are not looked up.
+        Content that may be forgotten has all effects except the delivery.
         """
         message_id = frame.message_id
         sender_id = frame.sender_id
@@ -150,10 +135,7 @@ class Reception(Behaviour):
         return events
 
     def _may_have_been_here(self, frame: Frame) -> bool:
-        """Return whether an unknown content message may be a copy of a forgotten one.
-
-        A missing or lost message is not a copy, because it never arrived.
-        """
+        """Return whether content may be a copy of a forgotten message."""
         message_id = frame.message_id
         return (
             message_id not in self._incoming.missing

@@ -16,10 +16,6 @@ from sds_core.message_channel.profile import AfterRequest, Eviction, Profile
 from sds_core.repair_timing import RepairHash, hash_of
 from sds_core.wire import HistoryEntry, HistoryEntryLike
 
-# A priority queue whose entries can be removed and changed (SDS-R guide).
-#
-# "Performance Recommendations": "Use priority queues for T_req/T_resp ordered buffers".
-
 Priority = TypeVar("Priority", int, tuple[bool, int])
 
 _MOST_OUTDATED = 64
@@ -29,9 +25,8 @@ _MOST_OUTDATED = 64
 class PriorityQueue(Generic[Priority]):
     """Ids by priority, the least first; equal priorities by id.
 
-    Every call takes logarithmic time in the number of entries, averaged over calls. A
-    removed or changed entry stays in the heap until it is at the top, or until outdated
-    pairs outnumber the entries.
+    SDS-R guide, "Performance Recommendations". A removed or changed entry stays in the
+    heap until it is at the top, or until outdated pairs outnumber the entries.
     """
 
     __slots__ = ("_heap", "_priorities")
@@ -75,11 +70,7 @@ class PriorityQueue(Generic[Priority]):
         return None
 
     def pop(self) -> str:
-        """Remove and return the id with the least priority.
-
-        Raises:
-            IndexError: The queue is empty.
-        """
+        """Remove and return the id with the least priority; the queue is not empty."""
         while True:
             priority, message_id = heappop(self._heap)
             if self._priorities.get(message_id) == priority:
@@ -136,12 +127,7 @@ def response_offset_ms(
 
 
 def response_groups(participants: int, profile: Profile) -> int:
-    """Return how many groups share the answering, at least 1.
-
-    Args:
-        participants: number of participants in the channel, at least 1.
-        profile: options, which may fix the number.
-    """
+    """Return how many groups share the answering, at least 1."""
     return profile.response_groups or max(1, participants // _PARTICIPANTS_PER_GROUP)
 
 
@@ -262,10 +248,7 @@ class RepairRequests:
         return entries
 
     def resume(self, now_ms: int) -> None:
-        """Make those due now whose time for an answer ended while the process was off.
-
-        The process requested nothing meanwhile, or it missed the answer.
-        """
+        """Make requests due now whose time ended while the process was off."""
         for message_id in self._take_ended(now_ms):
             self._entries[message_id] = (self._entries[message_id][0], now_ms)
             self._waiting.put(message_id, now_ms)
@@ -286,7 +269,6 @@ class RepairRequests:
                 self._hold(entry.message_id, held_until_ms)
 
     def _take_ended(self, now_ms: int) -> list[str]:
-        """Remove from both queues, and return, the requests whose time has ended."""
         if now_ms < self.next_ms:
             return []
         return [
@@ -357,5 +339,4 @@ class RepairResponses:
 
 
 def _eviction_rank(due_ms: int, profile: Profile) -> int:
-    """Return a number that is smallest for the entry that a full buffer evicts."""
     return due_ms if profile.repair_eviction is Eviction.EARLIEST else -due_ms

@@ -30,19 +30,9 @@ from sds_core.message_channel.repair import (
 from sds_core.message_channel.retained import RetainedMessages
 from sds_core.wire import Frame, HistoryEntry
 
-# How many repair answers a participant sends in a period, and how many bytes. The guide
-# has no limit: a short frame that requests everything would be answered with all stored
-# messages, and each further frame again.
-
 
 class AnswersGiven(NamedTuple):
-    """What was answered in one sweep period.
-
-    Attributes:
-        period: number of the period since the participant's start.
-        answers: messages broadcast in it.
-        size_bytes: their bytes.
-    """
+    """What was answered in one sweep period."""
 
     period: int
     answers: int
@@ -50,14 +40,10 @@ class AnswersGiven(NamedTuple):
 
 
 class AnswerBudget:
-    """The answers of the current sweep period (`Profile.repair_sweep_ms`).
+    """Limits the answers in a sweep period (`Profile.repair_sweep_ms`).
 
-    Args:
-        profile: options of the participant.
-        started_ms: start of the first period, Unix ms.
-
-    Attributes:
-        given: what was answered in the period of the last answer.
+    The guide has no limit: a participant would answer each short frame that requests
+    everything with all stored messages.
     """
 
     __slots__ = ("_profile", "_started_ms", "given")
@@ -80,11 +66,7 @@ class AnswerBudget:
         self.given = AnswersGiven(period, answers + 1, so_far + size_bytes)
 
     def next_ms(self, due_ms: float) -> int:
-        """Return the start of the first period in which an answer may be sent.
-
-        Args:
-            due_ms: when the answer is due, Unix ms.
-        """
+        """Return the start of the first period in which an answer may be sent."""
         period_ms = self._profile.repair_sweep_ms
         periods = max(0, int(-((self._started_ms - due_ms) // period_ms)))
         if self._is_spent():
@@ -110,8 +92,7 @@ class Participants:
     def __init__(self, profile: Profile) -> None:
         self._forgotten_after_ms = profile.participant_forgotten_after_ms
         self._limit = profile.participants_limit
-        # Participants with the oldest last frame come first. Ordered: in a plain dict,
-        # each of these removals makes the next search for the first one longer.
+        # The oldest last frame first; an OrderedDict finds it in constant time.
         self._last_frame_ms: OrderedDict[str, int] = OrderedDict()
 
     def __len__(self) -> int:
@@ -144,17 +125,12 @@ class Repairer:
     """The participant's part in the repair of its channel.
 
     Args:
-        participant_id: id of the participant.
-        profile: options of the participant.
-        started_ms: start of the sweep periods, Unix ms; due answers are sent once in
-            each period.
+        started_ms: Start of the sweep periods, Unix ms.
 
     Attributes:
-        requests: missing messages to request.
-        responses: requests of others that we answer.
-        budget: answers that may still be given.
-        retained: whole messages to answer with.
-        participants: other participants, for the response groups.
+        requests: Missing messages to request.
+        responses: Requests of others that we answer.
+        retained: Whole messages to answer with.
     """
 
     def __init__(self, participant_id: str, profile: Profile, started_ms: int) -> None:
@@ -170,13 +146,7 @@ class Repairer:
         """Queue a request for a missing message that a history names.
 
         If requests are repeated, T_req counts from the time when the message was first
-        missing. Otherwise an evicted request would wait again each time a history names
-        the message, and a full buffer would never send a request.
-
-        Args:
-            entry: entry of the history.
-            since_ms: time since which the message is missing, Unix ms.
-            now_ms: Unix ms.
+        missing. Otherwise a full buffer could evict every request before T_req.
         """
         if self._profile.after_request is AfterRequest.ASK_AGAIN:
             return self.ask_for(entry, max(since_ms, now_ms - self._profile.t_max_ms))

@@ -22,14 +22,6 @@ def repeat(
 ) -> None:
     """Change a participant's state as a recorded call did.
 
-    Args:
-        change: The next change; one that the snapshot contains is skipped.
-        parts: The participant's state.
-        sending: Adds the participant's own messages to the state.
-        reception: Applies the frames of others to the state.
-        delivery: Delivers what waits for messages that the application has.
-        sweeps: Changes the state with the time.
-
     Raises:
         SnapshotError: A change before it is missing, or its frame cannot be read.
     """

@@ -9,13 +9,7 @@ from sds_core.message_channel.sized_dict import SizedDict
 
 
 class Retained(NamedTuple):
-    """One message as it was on the wire.
-
-    Attributes:
-        value: the frame's bytes.
-        sender_id: who sent it first.
-        stored_ms: time of storing, Unix ms.
-    """
+    """One message as it was on the wire."""
 
     value: bytes
     sender_id: str

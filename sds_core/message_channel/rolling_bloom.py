@@ -22,8 +22,7 @@ class RollingBloom:
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
         self._filter: BloomFilter | None = None
-        # Oldest first; those before `_in_filter` are in the filter. A filter that never
-        # rolls over does not need them again.
+        # Oldest first; those before `_in_filter` are in the filter.
         self._ids: list[str] = []
         self._in_filter = 0
         self._wire: bytes | None = None
@@ -62,7 +61,7 @@ class RollingBloom:
         """Restore the result of `state`.
 
         Raises:
-            BloomError: the wire form is not a filter of this profile.
+            BloomError: The wire form is not a filter of this profile.
         """
         self._filter = BloomFilter.from_wire(
             self._profile.dialect, wire, self._profile.bloom

@@ -16,10 +16,7 @@ class SizedDict(MutableMapping[str, V]):
     the length of a value.
 
     Args:
-        size_of: returns the bytes of a value, always the same for one value.
-
-    Attributes:
-        size_bytes: sum of the values' sizes.
+        size_of: Returns the bytes of a value, always the same for one value.
     """
 
     __slots__ = ("_entries", "_size_of", "size_bytes")
@@ -71,5 +68,5 @@ class SizedDict(MutableMapping[str, V]):
         return next(iter(self._entries))
 
     def is_over(self, limit: int, limit_bytes: int) -> bool:
-        """Return whether more exist entries or bytes than this."""
+        """Return whether more entries or bytes exist than this."""
         return len(self._entries) > limit or self.size_bytes > limit_bytes

@@ -52,10 +52,7 @@ FREE: Final = frozenset(
         "requests_taken_per_message",
     }
 )
-"""Options that may differ from one run to the next, if the state fits.
-
-These are all limits, and whether and how long stored values are used.
-"""
+"""Options that may differ from one run to the next, if the state fits."""
 
 
 class OutgoingState(msgspec.Struct, array_like=True):
@@ -159,10 +156,7 @@ def state_of(parts: Parts) -> State:
 def restored(state: State, profile: Profile, random: Random) -> Parts:
     """Return the parts of the participant that a snapshot was taken of.
 
-    Args:
-        state: State that fits the profile; see `check_fit`.
-        profile: The participant's options.
-        random: Draws the times of later sync messages.
+    The state must fit the profile; see `check_fit`.
 
     Raises:
         SnapshotError: A stored filter or message cannot be read.
@@ -216,7 +210,6 @@ def _received(state: State) -> int:
 
 
 def _time_or_none(time_ms: float) -> int | None:
-    """Return a time for the state; None stands for never."""
     return None if time_ms == inf else int(time_ms)
 
 
@@ -263,11 +256,7 @@ def _waiting_state(buffer: IncomingBuffer) -> list[WaitingState]:
 
 
 def _waiting_messages(state: State) -> Iterator[tuple[str, Waiting]]:
-    """Yield the incoming buffer's messages from a snapshot.
-
-    Raises:
-        SnapshotError: a stored message is not a frame.
-    """
+    """Yield the incoming buffer's messages from a snapshot."""
     for one in state.waiting:
         try:
             frame = decode(one.value)
@@ -280,11 +269,7 @@ def _waiting_messages(state: State) -> Iterator[tuple[str, Waiting]]:
 
 
 def _restore_bloom(bloom: RollingBloom, state: State) -> None:
-    """Restore an empty filter from a snapshot.
-
-    Raises:
-        SnapshotError: the stored filter does not fit the profile.
-    """
+    """Restore an empty filter; `SnapshotError` if it does not fit the profile."""
     try:
         bloom.restore(*state.bloom)
     except WireError as error:
@@ -293,9 +278,6 @@ def _restore_bloom(bloom: RollingBloom, state: State) -> None:
 
 def check_fit(state: State, profile: Profile) -> None:
     """Check that a state fits the profile with which the participant resumes.
-
-    The state's times, ids and filters have a meaning only under the options with which
-    they were made. Limits may change if the stored values stay below them.
 
     Raises:
         SnapshotError: An option differs, or a value is over a limit.
@@ -317,7 +299,6 @@ def check_fit(state: State, profile: Profile) -> None:
 
 
 def _needed(state: State) -> dict[str, int]:
-    """Return the minimum of each limit on stored values."""
     entries = [
         *state.log_entries,
         *(missing.entry for missing in state.missing),

@@ -19,14 +19,7 @@ from sds_core.message_channel.profile import AfterRequest
 
 
 class Sweeps(Behaviour):
-    """Changes a participant's state when a deadline has passed.
-
-    Args:
-        parts: The participant's state.
-        delivery: Delivers content messages into its log.
-        frames: Builds its frames.
-        random: Source of the ids of sync messages.
-    """
+    """Changes a participant's state when a deadline has passed."""
 
     def __init__(
         self, parts: Parts, delivery: Delivery, frames: FrameBuilder, random: Random
@@ -44,8 +37,7 @@ class Sweeps(Behaviour):
     def incoming(self, now_ms: int) -> Step:
         """Drop messages that are missing for too long; request others again.
 
-        A message is delivered as soon as its dependencies are met, so a sweep only
-        finds messages whose wait ends (SDS, "Periodic Incoming Buffer Sweep").
+        SDS, "Periodic Incoming Buffer Sweep".
         """
         events: list[Event] = []
         for message_id in self._incoming.overdue(now_ms):

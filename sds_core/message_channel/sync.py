@@ -23,20 +23,17 @@ AFTER_SYNC_SENT: Final = 2.0
 class SyncTimer:
     """Plans sync messages so that a busy channel needs few (SDS, "Periodic Sync").
 
-    Other traffic replaces a sync message and so delays it, but never forever. A sync
-    message acknowledges the content of others, so received content only makes it
+    A sync message acknowledges the content of others, so received content makes it
     earlier. Sync messages of other participants replace it; those of the content's
     sender do not. All traffic together delays it up to a limit
     (`Profile.sync_put_off_limit`). While repair requests wait for a frame, nothing
     delays it (SDS-R guide, "Periodic Sync Messages").
 
     Attributes:
-        next_ms: when the next one is due, Unix ms.
-        own_frame_ms: time of our last frame, or of the start, Unix ms; the limit counts
-            from it.
-        owed_to: the only sender of the content since then that no other participant's
-            sync message has acknowledged; empty if no such content exists, or if it has
-            several senders, who acknowledge each other's.
+        next_ms: When the next one is due, Unix ms.
+        own_frame_ms: Time of our last frame, or of the start, Unix ms.
+        owed_to: The only sender of the content since then that no other participant's
+            sync message has acknowledged; empty if it has none or several.
     """
 
     next_ms: int
@@ -62,26 +59,14 @@ class SyncTimer:
         return self
 
     def content_sent(self, now_ms: int, *, requests_wait: bool) -> None:
-        """Plan again after our own content, which replaces a sync message.
-
-        Args:
-            now_ms: Unix ms.
-            requests_wait: Whether repair requests wait for a frame.
-        """
+        """Plan again after our own content, which replaces a sync message."""
         self._own_frame(now_ms)
         self._plan(AFTER_CONTENT_SENT, now_ms, inf, requests_wait=requests_wait)
 
     def content_received(
         self, sender_id: str, now_ms: int, others: int, *, requests_wait: bool
     ) -> None:
-        """Plan again after content of another participant, to acknowledge it.
-
-        Args:
-            sender_id: Its sender.
-            now_ms: Unix ms.
-            others: Number of other participants, at least 1.
-            requests_wait: Whether repair requests wait for a frame.
-        """
+        """Plan again after content of another participant, to acknowledge it."""
         self.owed_to = sender_id if self.owed_to in ("", sender_id) else ""
         latest_ms = inf if self._put_off_limit is None else self.next_ms
         latest_ms = min(latest_ms, self._latest_ms(others))
@@ -92,7 +77,7 @@ class SyncTimer:
     def sync_received(
         self, sender_id: str, now_ms: int, others: int, *, requests_wait: bool
     ) -> None:
-        """Plan again after another's sync message; arguments as above."""
+        """Plan again after a sync message of another participant."""
         latest_ms = self._latest_ms(others)
         if sender_id != self.owed_to:
             self.owed_to = ""

@@ -12,15 +12,13 @@ from sds_core.wire import HistoryEntry, decode
 class SyncStatus(NamedTuple):
     """What a participant has received of its channel, as far as it knows.
 
-    This is `syncStatus` of a channel in js-waku (packages/sdk
-    src/reliable_channel/sync_status.ts). There the numbers start when the channel is
-    created; these survive a restart.
+    This is `syncStatus` of js-waku (packages/sdk src/reliable_channel/sync_status.ts),
+    but it survives a restart.
 
     Attributes:
-        received: Content messages of others that arrived, delivered or not.
         missing: Messages that a causal history named and that may still arrive.
-        lost: Messages for which the participant no longer waits; a message that arrives
-            later is removed. At most `Profile.missing_limit` are remembered.
+        lost: Messages for which the participant no longer waits, at most
+            `Profile.missing_limit`.
     """
 
     received: int
@@ -34,11 +32,7 @@ class SyncStatus(NamedTuple):
 
 
 class ParticipantView(Behaviour):
-    """The messages that a participant has sent, received, acknowledged, or misses.
-
-    Attributes:
-        HINTS_KEPT: Number of retrieval hints of a missing message that are kept.
-    """
+    """The messages that a participant has sent, received, acknowledged, or misses."""
 
     HINTS_KEPT: Final = HINTS_KEPT
 
@@ -81,11 +75,7 @@ class ParticipantView(Behaviour):
         return self._repairer.requests.due_ms
 
     def retrieval_hints_of(self, message_id: str) -> tuple[bytes, ...]:
-        """Return up to `HINTS_KEPT` hints of a missing message, newest first.
-
-        Each copy of a message has its own hint, and not every copy reached a cache.
-        Empty if the message is not missing.
-        """
+        """Return up to `HINTS_KEPT` hints, newest first; empty if it is not missing."""
         missing = self._incoming.missing.get(message_id)
         return () if missing is None else missing.hints
 

@@ -1,8 +1,4 @@
-"""When a record is sent again.
-
-2/MVDS, "Retransmission", defines no function; it says that Send Epoch should grow
-exponentially up to a bound and then start again.
-"""
+"""When a record is sent again (2/MVDS, "Retransmission", which defines no function)."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ Backoff = Callable[[int, int], int]
 
 _DEPLOYED_EPOCHS = 90
 _DEPLOYED_JITTER_EPOCHS = 30
-# status-go stops after 14 sendings; after more, the wait would only grow absurdly.
+# status-go stops after 14 sendings.
 _DEPLOYED_DOUBLINGS = 14
 
 
@@ -23,7 +19,7 @@ def exponential(first_epochs: int = 2, bound_epochs: int = 128) -> Backoff:
 
     Args:
         first_epochs: Wait after the first sending, in epochs. With 1, most records are
-            sent twice: an answer takes two epochs if both nodes send at their next one.
+            sent twice, because an answer takes up to two epochs.
         bound_epochs: Maximum wait, in epochs.
 
     Raises:
@@ -48,7 +44,7 @@ DEFAULT = exponential()
 
 
 def linear(count: int, epoch: int) -> int:
-    """Wait for two epochs more each time, without bound (vacp2p/mvds, simulation)."""
+    """Wait for two more epochs each time, without a bound (vacp2p/mvds, simulation)."""
     return epoch + 2 * count
 
 
@@ -56,9 +52,6 @@ def deployed_exponential(random: Random) -> Backoff:
     """Return waits of 90 epochs that double, plus up to 29 at random (status-go).
 
     An epoch is 300 ms there. The wait doubles 14 times at most.
-
-    Args:
-        random: Source of the random part.
     """
 
     def next_epoch(count: int, epoch: int) -> int:

@@ -2,12 +2,7 @@
 
 An application whose node resumes after a restart stores the changes after each call,
 before it sends payloads (connectors/storage/mvds.py). Acknowledgements that wait for
-the next payload are not part of the state: the peer sends such a message again, and it
-is then acknowledged.
-
-A journal of inputs would be slower: with 10,000 messages for 5 peers, repeating 500
-epochs takes 8 s at startup. Writing a whole state takes half a second; reading rows
-takes half a second.
+the next payload are not part of the state, because the peer sends such a message again.
 """
 
 from __future__ import annotations
@@ -25,7 +20,6 @@ class StoredMessage:
     """A message that a node knows.
 
     Attributes:
-        group_id: Its group.
         message: The message; None if a full store dropped it.
         sender: Peer that it came from first; None for our own message.
         is_delivered: Whether the application received it; False while it waits for
@@ -45,7 +39,6 @@ class Changes:
     A node's whole state is the change from an empty one.
 
     Attributes:
-        epoch: The node's epoch.
         groups: Peers of each changed group, by its id.
         records: Changed records by peer and message id.
         messages: Changed messages by id.
@@ -75,7 +68,6 @@ class ChangeLog:
         self._clear()
 
     def _clear(self) -> None:
-        # Used as ordered sets.
         self.epoch = False
         self.groups: dict[bytes, None] = {}
         self.records: dict[tuple[bytes, bytes], None] = {}

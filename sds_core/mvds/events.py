@@ -18,12 +18,9 @@ class _Event(msgspec.Struct, frozen=True, gc=False):
 class Delivered(_Event, frozen=True):
     """A message of another node, for the application.
 
-    Emitted once per message, while its id is known. An ephemeral message is not
-    remembered: it is delivered each time it arrives.
+    Emitted once for each known message, and for each copy of an ephemeral one.
 
     Attributes:
-        message_id: Its id.
-        message: The message.
         sender: The peer that it came from, who need not be its author.
         missing_parents: Parents that were not delivered before.
     """
@@ -35,12 +32,7 @@ class Delivered(_Event, frozen=True):
 
 
 class Waiting(_Event, frozen=True):
-    """A message arrived; it is delivered after its parents (consistent resolution).
-
-    Attributes:
-        message_id: Its id.
-        missing_parents: Parents that are not delivered yet.
-    """
+    """A message arrived; it is delivered after its parents (consistent resolution)."""
 
     message_id: bytes
     missing_parents: tuple[bytes, ...]
@@ -54,20 +46,14 @@ class Duplicate(_Event, frozen=True):
 
 
 class Acknowledged(_Event, frozen=True):
-    """A peer holds a message that this node was sending or offering to it.
-
-    It acknowledged the message, or offered or sent it to us.
-    """
+    """A peer acknowledged, offered or sent a message that this node sent to it."""
 
     message_id: bytes
     peer: bytes
 
 
 class GaveUp(_Event, frozen=True):
-    """A record is not sent to a peer any more.
-
-    It was sent `max_sends` times, or its message was forgotten.
-    """
+    """A record was sent `max_sends` times, or its message was forgotten."""
 
     message_id: bytes
     peer: bytes
@@ -75,7 +61,7 @@ class GaveUp(_Event, frozen=True):
 
 
 class Forgotten(_Event, frozen=True):
-    """A full store dropped a message. Copies of it are still recognised."""
+    """A full store dropped a message; copies of it are still recognised."""
 
     message_id: bytes
 
@@ -98,8 +84,6 @@ class Refused(_Event, frozen=True):
     of a group that is not shared with its sender is requested when the group is shared.
 
     Attributes:
-        reason: The reason, for counters.
-        sender: The peer.
         message_id: Message that the record concerns; empty for a whole payload.
     """
 
@@ -112,12 +96,7 @@ Event = Delivered | Waiting | Duplicate | Acknowledged | GaveUp | Forgotten | Re
 
 
 class Step(NamedTuple):
-    """Result of one epoch.
-
-    Attributes:
-        payloads: Peer -> payload to send to it; only peers with records are included.
-        events: Events for the application.
-    """
+    """Result of one epoch: payloads by peer, and events for the application."""
 
     payloads: dict[bytes, Payload]
     events: list[Event]

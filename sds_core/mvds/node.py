@@ -4,11 +4,9 @@ The node does no I/O and reads no clock. The application calls `tick` once in ea
 epoch, sends the payloads that it returns, and passes received payloads to `receive`.
 
 Acknowledgements are not retransmitted, because a node could not know when to stop.
-Instead, each copy of a MESSAGE is acknowledged again. A lost acknowledgement therefore
-costs one more copy of its message.
+Instead, the node acknowledges each copy of a MESSAGE.
 
-Sources: 2/MVDS; 4/MVDS-META. What neither specifies is an option, or is explained in
-the code.
+Sources: 2/MVDS; 4/MVDS-META.
 """
 
 from __future__ import annotations
@@ -39,13 +37,11 @@ from sds_core.mvds.reception import Reception
 from sds_core.mvds.records import Record, RecordType
 from sds_core.mvds.state import NodeState
 
-# Makes the payloads of one epoch. Source: 2/MVDS, "Flow" and "Retransmission".
-
 
 def payloads_of_epoch(state: NodeState, events: list[Event]) -> dict[bytes, Payload]:
     """Return one payload for each peer with due records, and count these as sent.
 
-    Records that do not fit into a payload are sent in the next epoch.
+    Records that do not fit are sent in the next epoch (2/MVDS, "Retransmission").
     """
     payloads = {}
     due = state.records.take_due(state.epoch)
@@ -63,7 +59,6 @@ def payloads_of_epoch(state: NodeState, events: list[Event]) -> dict[bytes, Payl
 def _send(
     state: NodeState, record: Record, packer: Packer, events: list[Event]
 ) -> None:
-    """Put a due record into a payload, drop it, or postpone it to the next payload."""
     limit = state.options.max_sends
     if limit is not None and record.send_count >= limit:
         state.give_up(record, events)
@@ -72,7 +67,6 @@ def _send(
         state.records.put_back(record)
         return
     count = record.send_count + 1
-    # A later epoch in any case, whatever the function returns.
     epoch = max(state.epoch + 1, state.options.backoff(count, state.epoch))
     state.records.put(replace(record, send_count=count, send_epoch=epoch))
 
@@ -83,8 +77,7 @@ def _pack(state: NodeState, record: Record, packer: Packer) -> bool:
     if record.type is RecordType.REQUEST:
         return packer.request(record.message_id)
     message = state.store.message(record.message_id)
-    # A message is dropped from the store together with its records.
-    assert message is not None  # noqa: S101
+    assert message is not None  # noqa: S101 - dropped together with its records
     return packer.message(message)
 
 
@@ -92,7 +85,6 @@ class Node:
     """One node, its groups and peers.
 
     Args:
-        peer_id: Id under which peers know this node.
         options: Its options; None: the defaults.
     """
 
@@ -104,22 +96,22 @@ class Node:
 
     @property
     def options(self) -> Options:
-        """Return the options."""
+        """The options."""
         return self._state.options
 
     @property
     def epoch(self) -> int:
-        """Return the number of ticks so far, those before a restart included."""
+        """Number of ticks so far, including those before a restart."""
         return self._state.epoch
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """Return the OFFER, REQUEST and MESSAGE records of all peers."""
+        """The OFFER, REQUEST and MESSAGE records of all peers."""
         return tuple(self._state.records)
 
     @property
     def pending_acks(self) -> dict[bytes, tuple[bytes, ...]]:
-        """Return the ids that the next payloads acknowledge, by peer."""
+        """Ids that the next payloads acknowledge, by peer."""
         return self._state.outbox.acks()
 
     def message(self, message_id: bytes) -> Message | None:
@@ -134,7 +126,7 @@ class Node:
         """Join a group, or add peers to it.
 
         Later messages of the group are sent to these peers; earlier ones are sent on
-        request. Messages that they sent before, and that were refused, are requested.
+        request. Messages of these peers that the node refused are requested.
 
         Raises:
             BadGroupId: The id does not have `Options.group_id_bytes`.
@@ -176,15 +168,8 @@ class Node:
     ) -> bytes:
         """Send a message to all peers of a group, starting in the next epoch.
 
-        Args:
-            group_id: The group.
-            body: Bytes of the application.
-            timestamp: Time of the message; deployed nodes write Unix seconds.
-            mode: Mode for this message; None: that of the options.
-            ephemeral: Send it once, in batch mode; no peer stores or acknowledges it.
-
-        Returns:
-            The message's id.
+        The result is its id. Deployed nodes write the timestamp in Unix seconds. An
+        ephemeral message is sent once, in batch mode, and no peer acknowledges it.
 
         Raises:
             UnknownGroup: The node is not in the group.
@@ -220,10 +205,7 @@ class Node:
         return new_id
 
     def peer_online(self, peer: bytes) -> None:
-        """Send all records for a peer in the next epoch, because it is reachable again.
-
-        Their send counts stay.
-        """
+        """Send all records for a peer in the next epoch: it is reachable again."""
         next_epoch = self.epoch + 1
         for record in self.records:
             if record.peer == peer and record.send_epoch > next_epoch:
@@ -257,10 +239,7 @@ class Node:
         self._state.log.is_on = True
 
     def take_changes(self) -> Changes | None:
-        """Return the changes since the last call; None if nothing changed.
-
-        Nothing is returned before `record_changes` was called.
-        """
+        """Return the changes since the last call; None if nothing changed."""
         return self._state.take_changes()
 
     def snapshot(self) -> Changes:
@@ -271,13 +250,7 @@ class Node:
     def restore(
         cls, peer_id: bytes, state: Changes, options: Options | None = None
     ) -> Self:
-        """Return a node that resumes from a stored state.
-
-        Args:
-            peer_id: Id of the node.
-            state: Its whole state.
-            options: Its options; they may differ from the previous ones.
-        """
+        """Return a node that resumes from a stored state; its options may differ."""
         node = cls(peer_id, options)
         node._state.load(state)
         node._state.drop_surplus(node._events)

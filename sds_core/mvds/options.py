@@ -40,32 +40,26 @@ class Options:
     """The options of one node.
 
     Attributes:
-        mode: Mode of messages for which `append` receives no mode.
-        backoff: When a record is sent again.
         max_sends: Number of sendings after which a record is dropped; None: never.
         forward: Whether received messages are offered to the other peers of the group.
             Deployed nodes do so; the document does not mention it.
-        resolution: What happens to a message whose parents are missing.
         write_parents: Whether our messages name as parents those messages of the group
             that no other known message names as parent.
         group_id_bytes: Length of group ids; None: any. Message ids are ambiguous if
             group ids differ in length; deployed nodes use 32.
-        max_payload_bytes: Maximum length of a sent payload. Records that do not fit are
-            sent in the next epoch. Waku relays carry 150 KB.
-        max_messages: Maximum number of our own messages, and of messages of others,
-            that are stored; the oldest is dropped first.
-        max_stored_bytes: Maximum size of the stored messages, counted in the same way.
-        max_known_ids: Ids of messages that are recognised as known, so that copies are
-            acknowledged but not delivered again; the oldest is dropped first.
-        max_requests: Maximum number of REQUEST records in the state for one peer;
-            further offers of the peer are refused until some are answered. The same
-            number of its refused messages is requested when their group is shared.
-        max_acks: Maximum number of acknowledgements for one peer that wait for the next
-            payload. Further ones are dropped: the peer sends such a message again.
-        max_parents: Maximum number of parents of a received message, which is refused
-            if it has more; our own messages name at most this number.
-        max_waiting: Messages that wait for their parents; the oldest is delivered
-            without them.
+        max_payload_bytes: Maximum length of a sent payload. Waku relays carry 150 KB.
+        max_messages, max_stored_bytes: Maximum number and size of our own messages that
+            are stored, and of those of others; the oldest is dropped first.
+        max_known_ids: Maximum number of ids whose copies are acknowledged but not
+            delivered again; the oldest is dropped first.
+        max_requests: Maximum number of REQUEST records for one peer, and of its refused
+            messages that are requested when their group is shared.
+        max_acks: Maximum number of acknowledgements that wait for one peer; further
+            ones are dropped.
+        max_parents: Maximum number of parents of a message; a received message with
+            more is refused.
+        max_waiting: Maximum number of messages that wait for their parents; the oldest
+            is delivered without them.
     """
 
     mode: Mode = Mode.INTERACTIVE
@@ -110,7 +104,6 @@ class Options:
     def max_message_bytes(self) -> int:
         """Maximum length of a MESSAGE record.
 
-        This is half of a payload: acknowledgements never fill the other half, so that
-        every payload has room for the record that has been due for longest.
+        It is half of a payload, which acknowledgements never fill.
         """
         return self.max_payload_bytes // 2

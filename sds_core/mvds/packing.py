@@ -19,11 +19,7 @@ _Item = TypeVar("_Item")
 
 
 class Packer:
-    """Collects the records of one payload; methods return False if one does not fit.
-
-    Args:
-        max_bytes: Maximum length of the payload.
-    """
+    """Collects the records of one payload; methods return False if one does not fit."""
 
     def __init__(self, max_bytes: int) -> None:
         self.left_bytes = max_bytes
@@ -72,13 +68,11 @@ class Packer:
         return True
 
 
-# Records that only the next payload to a peer contains. Acknowledgements and ephemeral
-# messages are not part of the state (2/MVDS, "State"): without acknowledgements, they
-# would be sent forever.
-
-
 class Outbox:
-    """Acknowledgements and ephemeral messages by peer."""
+    """Acknowledgements and ephemeral messages by peer, for its next payload only.
+
+    They are not part of the state (2/MVDS, "State").
+    """
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -115,8 +109,7 @@ class Outbox:
     def pack(self, peer: bytes, packer: Packer) -> None:
         """Move as much as fits into a payload for a peer.
 
-        Acknowledgements leave room for the longest message, so that a peer that sends
-        many messages does not prevent messages to it.
+        Acknowledgements leave room for the longest message.
         """
         room_bytes = packer.left_bytes - self._options.max_message_bytes
         acks = self._acks.pop(peer, {})

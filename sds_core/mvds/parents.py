@@ -59,7 +59,7 @@ class WaitingMessages:
         self._children: dict[bytes, dict[bytes, None]] = {}
 
     def __len__(self) -> int:
-        """Return how many messages wait."""
+        """Return the number of waiting messages."""
         return len(self._missing)
 
     def __contains__(self, message_id: bytes) -> bool:
@@ -73,7 +73,7 @@ class WaitingMessages:
             self._children.setdefault(parent, {})[message_id] = None
 
     def oldest(self) -> bytes:
-        """Return the message that has waited for longest; at least one must wait."""
+        """Return the message that has waited longest; at least one must wait."""
         return next(iter(self._missing))
 
     def remove(self, message_id: bytes) -> tuple[bytes, ...]:

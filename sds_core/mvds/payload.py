@@ -1,9 +1,8 @@
 """Bytes <-> Payload: the wire format of MVDS.
 
-Two field numberings are in use: that of the specification (5001 and up) and that of
-vacp2p/mvds (1 and up). Only the former is written; both can be read. Tags of the former
-have three bytes, those of the latter one, so the first byte of a value identifies the
-numbering.
+The specification numbers the fields from 5001 on, vacp2p/mvds from 1 on. Both are read;
+the former is written. Tags of the former have three bytes, those of the latter one, so
+the first byte of a value identifies the numbering.
 
 Sources: 2/MVDS, "Payloads"; 4/MVDS-META; status-im/mvds for `group_offers`.
 """
@@ -95,13 +94,7 @@ _GREATEST_ONE_BYTE_TAG = 0x7F
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The metadata of a message according to 4/MVDS-META.
-
-    Attributes:
-        parents: Ids of messages of the group on which this one depends causally, 32
-            bytes each.
-        ephemeral: Whether the message is neither acknowledged nor shared as history.
-    """
+    """The metadata of a message according to 4/MVDS-META; parents are message ids."""
 
     parents: tuple[bytes, ...] = ()
     ephemeral: bool = False
@@ -112,11 +105,8 @@ class Message:
     """A record of type MESSAGE.
 
     Attributes:
-        group_id: Id of the group, of any length; deployed nodes use 32 bytes.
         timestamp: Time of the message, a signed number of 64 bits. The specification
             names no unit; deployed nodes write Unix seconds.
-        body: Bytes of the application.
-        metadata: None if the message has no field `metadata`.
     """
 
     group_id: bytes
@@ -127,12 +117,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class GroupOffer:
-    """Offers that name the group of the offered messages (status-im/mvds).
-
-    Attributes:
-        group_id: Id of the group.
-        message_ids: Ids of messages, 32 bytes each.
-    """
+    """Offers that name the group of the offered messages (status-im/mvds)."""
 
     group_id: bytes
     message_ids: tuple[bytes, ...]
@@ -142,14 +127,8 @@ class GroupOffer:
 class Payload:
     """All records that one node sends to one peer in one epoch.
 
-    Ids have 32 bytes, stand in wire order, and may be repeated.
-
-    Attributes:
-        acks: Ids of messages that the sender holds.
-        offers: Ids of messages that the sender can send.
-        requests: Ids of messages that the sender requests.
-        messages: Messages.
-        group_offers: Offers that name their group, an extension.
+    Ids have 32 bytes, stand in wire order, and may be repeated. `group_offers` is an
+    extension.
     """
 
     acks: tuple[bytes, ...] = ()
@@ -172,8 +151,8 @@ def decode(value: bytes) -> Payload:
 
     Raises:
         ValueTooLarge: It has more than MAX_VALUE_BYTES and was not parsed.
-        NotAPayload: It is not protobuf, has no known field, an id in it does not have
-            32 bytes, or it has more than MAX_RECORDS records.
+        NotAPayload: It is not protobuf, has no known field, has an id of a length other
+            than 32 bytes, or has more than MAX_RECORDS records.
     """
     payload, _ = decode_first(value, MAX_RECORDS)
     return payload
@@ -182,8 +161,7 @@ def decode(value: bytes) -> Payload:
 def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
     """Check all records of one payload, and return the first ones.
 
-    A payload of 150 kB has room for thousands of messages. Creating their objects takes
-    most of the time of decoding.
+    Creating the objects takes most of the time of decoding.
 
     Args:
         value: The payload; see `decode`.
@@ -245,8 +223,7 @@ def encode(payload: Payload) -> bytes:
     """Write a payload with the field numbers of the specification.
 
     The bytes are those that deployed Go nodes write: fields in the order of their
-    numbers, and no empty field. Decoding them returns an equal payload if its ids have
-    32 bytes and it is within the limits of `decode`.
+    numbers, and no empty field.
 
     Raises:
         ValueError: A timestamp does not fit into a signed number of 64 bits.
@@ -308,9 +285,8 @@ def message_id(message: Message) -> bytes:
     The document does not say how the timestamp is hashed: deployed nodes use 8 bytes,
     little-endian (vacp2p/mvds protobuf/messageid.go).
 
-    Group, timestamp and body are hashed without separators: two messages of different
-    groups can have the same id if the group ids differ in length. Metadata is not part
-    of the id.
+    Group, timestamp and body are hashed without separators, and without metadata. Two
+    messages can have the same id if their group ids differ in length.
     """
     # Two's complement, as Go converts a negative time.
     timestamp = message.timestamp.to_bytes(8, "little", signed=True)

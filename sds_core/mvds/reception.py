@@ -18,13 +18,7 @@ from sds_core.mvds.state import NodeState
 
 
 class Reception:
-    """Processes one payload of a known peer.
-
-    Args:
-        state: State of the node.
-        sender: The peer.
-        events: Events are added to this list.
-    """
+    """Processes one payload of a known peer."""
 
     def __init__(self, state: NodeState, sender: bytes, events: list[Event]) -> None:
         self._state = state
@@ -46,9 +40,8 @@ class Reception:
     def _take_request(self, one: bytes) -> None:
         """Replace the OFFER by the MESSAGE.
 
-        A request without an offer is answered too, because it asks for a parent. A
-        MESSAGE that is in the state already waits for its send epoch, so that requests
-        do not make the node send a message more often.
+        A request without an offer requests a parent. A MESSAGE in the state stays, so
+        that requests do not make the node send it more often.
         """
         message = self._state.store.message(one)
         if message is None or not self._shares(message.group_id):
@@ -60,8 +53,8 @@ class Reception:
     def _take_offer(self, one: bytes) -> None:
         """Request the message, or acknowledge it if it is known.
 
-        The document does not specify an answer to the offer of a known message;
-        deployed nodes send none, and repeat such offers forever.
+        The document specifies no answer to the offer of a known message. Deployed nodes
+        send none, and repeat such offers forever.
         """
         stored = self._state.store.get(one)
         if stored is None:
@@ -102,7 +95,7 @@ class Reception:
         """Acknowledge a message that is refused.
 
         The document requires an acknowledgement of every received MESSAGE, and nothing
-        else ends its retransmission. The group may be shared later: see `foreign.py`.
+        else ends its retransmission.
         """
         self._events.append(Refused(reason, self._sender, one))
         if _is_ephemeral(message):

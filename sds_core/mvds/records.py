@@ -1,7 +1,6 @@
 """The state: records that a node sends to its peers repeatedly.
 
-Source: 2/MVDS, "State". Acknowledgements are not records of the state, because they are
-not retransmitted: each copy of a message that arrives is acknowledged again.
+Source: 2/MVDS, "State".
 """
 
 from __future__ import annotations
@@ -29,11 +28,8 @@ class Record:
     """One record for one peer.
 
     Attributes:
-        peer: Peer that it is sent to.
-        message_id: Message that it concerns.
-        type: OFFER, REQUEST or MESSAGE.
-        send_count: How often it was sent to the peer.
-        send_epoch: Next epoch at which it can be sent to the peer.
+        send_count: Number of sendings so far.
+        send_epoch: Next epoch at which it can be sent.
     """
 
     peer: bytes
@@ -55,9 +51,8 @@ class RecordTable:
         self._by_message: dict[bytes, dict[bytes, Record]] = {}
         self._requests: Counter[bytes] = Counter()
         self._count = 0
-        # Each record has an entry here with its send epoch. Entries of removed and
-        # replaced records are dropped when their epoch comes, or when they are the
-        # majority. The number keeps entries of equal epochs in order.
+        # Send epochs of records, also of removed and replaced ones until their epoch
+        # comes or they are the majority. The number keeps equal epochs in order.
         self._due: list[tuple[int, int, Record]] = []
         self._number = 0
 
@@ -119,8 +114,7 @@ class RecordTable:
         """Make the next `take_due` return a due record again."""
         self._number += 1
         heappush(self._due, (record.send_epoch, self._number, record))
-        # Otherwise a peer could fill the memory by causing records to be made and
-        # removed.
+        # A hostile peer could fill the memory with removed records.
         if len(self._due) > _FEW_ENTRIES + 2 * self._count:
             self._due = [entry for entry in self._due if self._is_current(entry[2])]
             heapify(self._due)

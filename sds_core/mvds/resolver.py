@@ -10,12 +10,7 @@ from sds_core.mvds.payload import Message
 
 
 class Resolver:
-    """Decides when a stored message is delivered, and which parents a new one names.
-
-    Args:
-        options: Resolution and limits.
-        store: The node's messages.
-    """
+    """Decides when a stored message is delivered, and which parents a new one names."""
 
     def __init__(self, options: Options, store: MessageStore) -> None:
         self._options = options
@@ -53,7 +48,7 @@ class Resolver:
             self._deliver(message_id, missing, events)
 
     def before_drop(self, message_id: bytes, events: list[Event]) -> None:
-        """Deliver a message that still waits, because the store drops it."""
+        """Deliver a waiting message, because the store drops it."""
         if message_id in self._waiting:
             self._deliver(message_id, self._waiting.remove(message_id), events)
         message = self._store.message(message_id)

@@ -73,16 +73,11 @@ class Groups:
             self._mark(group_id)
 
 
-# Messages that were refused because their group is not shared with their sender. Nodes
-# seldom add each other to a group at the same moment, so the group may be shared later.
-# Then these messages are requested. They are not part of the state.
-
-
 class ForeignMessages:
-    """Groups and ids of refused messages by peer, the oldest first.
+    """Messages that were refused because their group is not shared with their sender.
 
-    Args:
-        most: Maximum number of ids that are stored for one peer; the oldest is dropped.
+    If the group is shared later, they are requested. They are not part of the state. At
+    most `most` ids of one peer are stored; the oldest is dropped.
     """
 
     def __init__(self, most: int) -> None:
@@ -183,10 +178,7 @@ class NodeState:
         return None if keys is None else self._values(*keys)
 
     def load(self, state: Changes) -> None:
-        """Restore a stored state into a new node.
-
-        If limits are lower than before, the next `drop_surplus` applies them.
-        """
+        """Restore a stored state into a new node; `drop_surplus` applies the limits."""
         self.epoch = state.epoch
         for group_id, peers in state.groups.items():
             self.groups.add(group_id)

@@ -14,11 +14,7 @@ from sds_core.prolly.node import EMPTY, Bucket, Leaf, LeafBucket, Node
 
 
 class Builder:
-    """Receives leaves and subtrees in order of their keys.
-
-    Args:
-        limit: From `boundary_limit`.
-    """
+    """Receives leaves and subtrees in order of their keys."""
 
     __slots__ = ("_hashes", "_keys", "_levels", "_limit")
 
@@ -52,7 +48,7 @@ class Builder:
         self._hashes += hashes[begin:]
 
     def can_take(self, node: Node) -> bool:
-        """Whether a subtree may be added next: a bucket of its level begins."""
+        """Return whether a subtree may be added: a bucket of its level begins."""
         return not self._keys and not any(self._levels[: node.level - 1])
 
     def take(self, node: Node) -> None:
@@ -95,7 +91,6 @@ class Builder:
         self._add_node(bucket, top)
 
     def _add_node(self, node: Node, top: int) -> None:
-        """Add a node, and the buckets that it ends, up to level `top`."""
         levels = self._levels
         while True:
             while len(levels) < node.level:

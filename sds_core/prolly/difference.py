@@ -1,9 +1,8 @@
 """Finds the messages that only one of two trees has.
 
 At each level from the root, nodes that both trees have are dropped, and the others are
-replaced by their children. A common node has the same messages below it in both trees,
-because equal Merkle hashes mean equal subtrees. So no differing message is missed. The
-time depends on the size of the difference, not of the trees.
+replaced by their children. Equal Merkle hashes mean equal subtrees, so no differing
+message is missed. The time depends on the size of the difference, not of the trees.
 """
 
 from __future__ import annotations
@@ -26,12 +25,7 @@ class OtherFanOut(ValueError):
 
 
 class Difference(NamedTuple):
-    """Messages that one of two trees lacks, each in order of time and hash.
-
-    Attributes:
-        only_first: Only the first tree has them.
-        only_second: Only the second has them.
-    """
+    """Messages that only one of two trees has, in order of time and hash."""
 
     only_first: Sequence[Item]
     only_second: Sequence[Item]
@@ -63,7 +57,6 @@ def unequal_on(
 def _unequal(
     ours: Sequence[Node], theirs: Sequence[Node]
 ) -> tuple[list[Node], list[Node]]:
-    """Return the nodes of each side that the other does not have."""
     our_hashes = {node.merkle for node in ours}
     their_hashes = {node.merkle for node in theirs}
     return (

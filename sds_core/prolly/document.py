@@ -1,9 +1,9 @@
 """The server of the document's protocol (steps 3 and 4, and requests of step 5).
 
 A reference in the document is a time (`int64`), and two messages may have the same
-time. A time therefore refers to the first node of its level with that time, in the
-order of hashes. A node in a `GetNonBoundaryNodesRequest` has its message hash too and
-is unique, so a client descends with these requests alone.
+time. Therefore a time refers to the first node of its level with that time, in the
+order of hashes. A client descends with `GetNonBoundaryNodesRequest` alone, which names
+nodes by their message hash too.
 """
 
 from __future__ import annotations
@@ -47,13 +47,7 @@ class Neighbours(NamedTuple):
 
 
 def written(node: Node, tree: ProllyTree, around: Neighbours | None = None) -> pb.Node:
-    """Return a node with its references.
-
-    Args:
-        node: A node of the tree.
-        tree: The tree.
-        around: Its neighbours, if they are known; by default they are searched.
-    """
+    """Return a node with its references; by default, search its neighbours."""
     if around is None:
         around = Neighbours(tree.left_of(node), tree.right_of(node))
     is_tail = node.key == TAIL_KEY
@@ -95,12 +89,10 @@ class DocumentServer:
 
     Args:
         tree: The messages of this side. It does not change during the connection.
-        limits: Limits on what is accepted and sent.
 
     Attributes:
-        client_differs: Whether the root in the latest `ExchangeRootRequest` shows that
-            the messages of both sides differ, so this side may lack some too; None
-            before the first request.
+        client_differs: Whether the latest `ExchangeRootRequest` has another root, so
+            this side may lack messages too; None before the first request.
     """
 
     def __init__(self, tree: ProllyTree, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -112,7 +104,7 @@ class DocumentServer:
         """Return the answer to a request.
 
         Raises:
-            SyncError: It cannot be decoded, asks for too much, or is not a request.
+            SyncError: It is not a valid request, or requests too much.
         """
         return [frame_of(self._answer(message_in(frame)))]
 

@@ -3,12 +3,12 @@
     SyncError
     ├── BadFrame            the bytes are no frame, or no message of their kind
     │   └── BrokenFrame     the stream ended within a frame
-    ├── UnexpectedMessage   a message that was not asked for
+    ├── UnexpectedMessage   a message of the wrong kind, or at the wrong time
     ├── BadNode             a node that the tree of an honest peer cannot have
     ├── WrongHash           what the peer sent does not have the hash that it named
     ├── LimitExceeded       more than the limits allow
     ├── Unauthorised        the peer sent no token that this side knows
-    └── PeerRefused         the peer says why it does not answer
+    └── PeerRefused         the peer does not answer, and reports the reason
 
 After each of them, the state is that before the synchronisation.
 """
@@ -41,7 +41,7 @@ class WrongHash(SyncError):
 
 
 class LimitExceeded(SyncError):
-    """The peer sends or asks for more than the limits allow."""
+    """The peer sends or requests more than the limits allow."""
 
 
 class Unauthorised(SyncError):

@@ -1,6 +1,6 @@
 """Frames on a byte stream: 4 bytes length, big-endian, 1 byte kind, and the message.
 
-The document leaves framing to the transport; a protocol of libp2p would have streams.
+The document leaves framing to the transport.
 """
 
 from __future__ import annotations
@@ -63,12 +63,7 @@ _Message = TypeVar("_Message", bound=Message)
 
 
 class Frame(NamedTuple):
-    """One frame of a stream.
-
-    Attributes:
-        kind: Kind of the message.
-        body: The message, as protobuf.
-    """
+    """One frame of a stream; the body is protobuf."""
 
     kind: Kind
     body: bytes
@@ -106,8 +101,7 @@ class FrameReader:
     """Splits a stream into frames.
 
     Args:
-        max_bytes: Maximum length of an accepted message.
-        first_bytes: The same for the first message; None if `max_bytes` applies.
+        first_bytes: Maximum length of the first message; None if `max_bytes` applies.
     """
 
     def __init__(self, max_bytes: int, first_bytes: int | None = None) -> None:

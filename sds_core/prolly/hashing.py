@@ -55,12 +55,7 @@ def hash_at(leaf: bytes, level: int) -> bytes:
 
 
 def top_level(leaf: bytes, limit: bytes) -> int:
-    """Return the highest level that has a node with this key, at most `MAX_LEVEL`.
-
-    Args:
-        leaf: Node hash of its leaf.
-        limit: From `boundary_limit`.
-    """
+    """Return the highest level that has a node with this key, at most `MAX_LEVEL`."""
     level = 0
     while leaf < limit and level < MAX_LEVEL:
         leaf = sha256(leaf).digest()

@@ -28,11 +28,9 @@ class Item(NamedTuple):
     """A message of a tree; items have the order of their encoded keys.
 
     Attributes:
-        timestamp_ns: Sender's time, Unix ns, in [1, `TAIL_TIMESTAMP_NS`). No tree
-            contains messages without a time, because 0 means that a reference is
-            absent.
-        message_hash: Deterministic message hash, 32 bytes. It determines the order of
-            messages with the same time.
+        timestamp_ns: Sender's time, Unix ns, in [1, `TAIL_TIMESTAMP_NS`); 0 means that
+            a reference is absent.
+        message_hash: Deterministic message hash, 32 bytes.
     """
 
     timestamp_ns: int
@@ -60,11 +58,7 @@ def unpack(key: bytes) -> Item:
 
 
 def first_key_at(timestamp_ns: int) -> bytes:
-    """Return the smallest key that a message of this time or a later one may have.
-
-    Args:
-        timestamp_ns: Unix ns; times out of range become the nearest in range.
-    """
+    """Return the smallest key that a message of this time or a later one may have."""
     return _TIMESTAMP.pack(min(max(timestamp_ns, 0), TAIL_TIMESTAMP_NS)) + bytes(
         HASH_BYTES
     )

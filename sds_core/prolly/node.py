@@ -1,7 +1,7 @@
 """Nodes of a tree, which are immutable, so that a snapshot needs no copy.
 
-A node above the lowest level is a *bucket*: it represents all nodes of the level below
-from behind its left neighbour up to the node with its own key, which ends the bucket.
+A node above the lowest level is a *bucket* of nodes of the level below: those after its
+left neighbour, up to the node with its own key.
 """
 
 from __future__ import annotations
@@ -16,12 +16,7 @@ from sds_core.prolly.item import HASH_BYTES, KEY_BYTES, TAIL_KEY
 
 
 class Leaf:
-    """A node of level 0: one message, or the tail.
-
-    Attributes:
-        key: Encoded key, or `TAIL_KEY`.
-        merkle: Its node hash.
-    """
+    """A node of level 0: one message, or the tail; `merkle` is its node hash."""
 
     __slots__ = ("key", "merkle")
 
@@ -33,24 +28,21 @@ class Leaf:
 
     @property
     def size(self) -> int:
-        """Number of messages below it: 1, or 0 for the tail."""
+        """Number of messages: 1, or 0 for the tail."""
         return int(self.key != TAIL_KEY)
 
     @property
     def children(self) -> Sequence[Node]:
-        """The children, of which a leaf has none."""
+        """No nodes."""
         return ()
 
 
 class LeafBucket:
-    """A node of level 1, with its leaves in two byte strings.
+    """A node of level 1, with the keys and node hashes of its leaves in byte strings.
 
-    A tree can have more than a million leaves; as objects they would need ten times the
-    memory.
+    A tree can have more than a million leaves; objects need ten times the memory.
 
     Attributes:
-        keys: Concatenated encoded keys of its leaves.
-        hashes: Concatenated node hashes of its leaves.
         key: Its own key, which is the last of `keys`.
         merkle: SHA-256 of `hashes`.
         size: Number of messages; the tail is not a message.
@@ -84,11 +76,8 @@ class Bucket:
     """A node above level 1.
 
     Attributes:
-        level: Its level.
         children: The nodes of its bucket, from left to right; the last one has its key.
-        key: Its own key.
         merkle: SHA-256 of the Merkle hashes of its children.
-        size: Number of messages below it.
     """
 
     __slots__ = ("children", "key", "level", "merkle", "size")
@@ -115,12 +104,7 @@ EMPTY: Final = Leaf(TAIL_KEY, TAIL_HASH)
 
 
 def child_at(node: Node, key: bytes) -> Node:
-    """Return the leftmost child whose key is at least `key`.
-
-    Args:
-        node: A node above level 0.
-        key: An encoded key, at most that of `node`.
-    """
+    """Return the leftmost child whose key is at least `key`."""
     children = node.children
     return children[bisect_left(children, key, key=lambda one: one.key)]
 

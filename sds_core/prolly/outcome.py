@@ -14,13 +14,10 @@ class Limits(NamedTuple):
     """Limits of one synchronisation.
 
     Attributes:
-        frame_bytes: Maximum length of a frame that is read or sent. Requests and
-            answers are split so that they stay below it.
+        frame_bytes: Maximum length of a frame that is read or sent.
         nodes: Maximum number of nodes and messages that are accepted from a peer in
-            total. Each needs less than 500 bytes, so the default allows 500 MB; a
-            synchronisation of 400,000 messages with an empty tree needs it.
-        records_bytes: Maximum size of whole records that one call accepts. A record of
-            the monitor has at most 4 MiB, so fifty always fit.
+            total. Each needs less than 500 bytes, so the default allows 500 MB.
+        records_bytes: Maximum size of whole records that one call accepts.
     """
 
     frame_bytes: int = 16 * 1024 * 1024
@@ -32,11 +29,7 @@ DEFAULT_LIMITS = Limits()
 
 
 class Allowance:
-    """Counts what a peer has sent.
-
-    Args:
-        limits: Has the maximum number of nodes.
-    """
+    """Counts what a peer has sent."""
 
     def __init__(self, limits: Limits) -> None:
         self._left = self._limit = limits.nodes
@@ -54,12 +47,7 @@ class Allowance:
 
 
 class Outcome(NamedTuple):
-    """How the messages of client and server differ.
-
-    Attributes:
-        only_here: Messages that the server lacks; in order of time and hash.
-        only_there: Messages that the client lacks; in the same order.
-    """
+    """Messages that only client or server has, in order of time and hash."""
 
     only_here: Sequence[Item]
     only_there: Sequence[Item]
@@ -73,11 +61,7 @@ class Client(Protocol):
         """The result; None until the synchronisation ends."""
 
     def start(self) -> Sequence[Frame]:
-        """Return the first frames for a new connection; also after one that broke.
-
-        Information from the old connection is used if the server still has the same
-        tree.
-        """
+        """Return the first frames for a new connection; also after one that broke."""
 
     def receive(self, frame: Frame) -> Sequence[Frame]:
         """Process a frame of the server; returns the frames to send.

@@ -28,7 +28,6 @@ class StoredBucket(NamedTuple):
 
     Attributes:
         key: Encoded key of its last leaf.
-        merkle: Its Merkle hash.
         leaves: Encoded keys of its leaves.
     """
 
@@ -38,13 +37,7 @@ class StoredBucket(NamedTuple):
 
 
 class BucketChanges(NamedTuple):
-    """How the buckets of two trees differ.
-
-    Attributes:
-        removed: Keys of buckets that only the first tree has.
-        added: Buckets of the second tree that are absent from the first, or differ
-            there.
-    """
+    """Keys of removed buckets, and buckets that are new or differ."""
 
     removed: Sequence[bytes]
     added: Sequence[StoredBucket]
@@ -65,8 +58,7 @@ def changed_buckets(before: ProllyTree, after: ProllyTree) -> BucketChanges:
 def tree_of(buckets: Iterable[StoredBucket], fan_out: int) -> ProllyTree:
     """Return the tree of stored buckets, which are in order of their keys.
 
-    A bucket with only the tail may be omitted. Only the root shows whether a whole
-    bucket is lost.
+    A bucket with only the tail may be omitted. The root shows whether a bucket is lost.
 
     Raises:
         DamagedBucket: A bucket does not match its hash, or cannot belong to such a

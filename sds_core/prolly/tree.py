@@ -21,13 +21,11 @@ from sds_core.prolly.node import EMPTY, Bucket, LeafBucket, Node, child_at, keys
 class ProllyTree:
     """An immutable set of messages; methods return new trees.
 
-    A new tree shares all unchanged nodes with the old one: a synchronisation continues
-    with its tree while messages arrive.
+    A new tree shares all unchanged nodes with the old one.
 
     Args:
         items: Messages, in any order; repeated items count once.
-        fan_out: Mean number of nodes in a bucket, in [2, 65,536]. Trees with different
-            fan-outs have different hashes.
+        fan_out: Mean number of nodes in a bucket, in [2, 65,536].
 
     Raises:
         BadItem: A message cannot be in a tree.
@@ -35,7 +33,6 @@ class ProllyTree:
 
     Attributes:
         root: Tail of the highest level.
-        fan_out: As above.
     """
 
     __slots__ = ("_limit", "fan_out", "root")
@@ -61,11 +58,11 @@ class ProllyTree:
         return map(unpack, keys_below(self.root))
 
     def __contains__(self, item: object) -> bool:
-        """Whether a message is in the tree."""
+        """Return whether a message is in the tree."""
         return isinstance(item, Item) and self.node(0, pack(item)) is not None
 
     def __eq__(self, other: object) -> bool:
-        """Whether the messages and the fan-out are equal."""
+        """Return whether the messages and the fan-out are equal."""
         if not isinstance(other, ProllyTree):
             return NotImplemented
         return (self.fan_out, self.root.level, self.root.merkle) == (
@@ -83,9 +80,8 @@ class ProllyTree:
     ) -> Self:
         """Return the tree with some messages inserted and some deleted.
 
-        The number of computed hashes is proportional to the changed buckets, on each
-        level. Inserting a present message, or deleting an absent one, changes nothing;
-        a message in both arguments is deleted.
+        To insert a present message, or to delete an absent one, changes nothing. A
+        message in both arguments is deleted.
 
         Raises:
             BadItem: A message cannot be in a tree.
@@ -104,8 +100,7 @@ class ProllyTree:
     def between(self, start_ns: int, end_ns: int) -> Self:
         """Return the tree of the messages with a time in [start_ns, end_ns), Unix ns.
 
-        It equals a tree built from these messages; only the buckets at both ends are
-        rebuilt.
+        Only the buckets at both ends are rebuilt.
         """
         builder = Builder(self._limit)
         first, end = first_key_at(start_ns), first_key_at(end_ns)
@@ -113,22 +108,12 @@ class ProllyTree:
         return self.with_root(builder.finish())
 
     def node(self, level: int, key: bytes) -> Node | None:
-        """Return the node of a level with this encoded key; None if it is absent.
-
-        Args:
-            level: 0 for leaves.
-            key: Encoded key of a message, or `TAIL_KEY`.
-        """
+        """Return the node of a level with this encoded key; None if it is absent."""
         found = self._at_or_after(level, key)
         return found if found is not None and found.key == key else None
 
     def first_node_at(self, level: int, timestamp_ns: int) -> Node | None:
-        """Return the leftmost node of a level with this time; None if none exists.
-
-        Args:
-            level: 0 for leaves.
-            timestamp_ns: Unix ns.
-        """
+        """Return the leftmost node of a level with this time; None if none exists."""
         found = self._at_or_after(level, first_key_at(timestamp_ns))
         if found is None or found.key[:8] != first_key_at(timestamp_ns)[:8]:
             return None
@@ -160,10 +145,7 @@ class ProllyTree:
         return self._at_or_after(node.level, _next_key(node.key))
 
     def raised(self, level: int) -> Node:
-        """Return the root, extended to at least this height.
-
-        Levels above the real root contain only their tail.
-        """
+        """Return the root, extended to at least this height by levels of one node."""
         root = self.root
         if root.level == 0 and level:
             root = LeafBucket(TAIL_KEY, root.merkle)
@@ -199,12 +181,7 @@ class _Change(NamedTuple):
 
 
 class _Walk:
-    """Copies a tree into a builder and applies changes.
-
-    Args:
-        builder: Receives the tree.
-        changes: The changes, in order of their keys.
-    """
+    """Copies a tree into a builder and applies changes, in order of their keys."""
 
     __slots__ = ("_changes", "_place", "builder")
 
@@ -248,12 +225,7 @@ def _take_between(
 ) -> None:
     """Copy the messages of a subtree with a key in [first, end).
 
-    Args:
-        builder: Receives them.
-        node: Root of the subtree.
-        before: Key of the left neighbour; all keys of the subtree are greater.
-        first: Least key.
-        end: Smallest key that is not copied.
+    `before` is the key of the left neighbour; all keys of the subtree are greater.
     """
     if node.key < first or before >= end:
         return
@@ -270,5 +242,4 @@ def _take_between(
 
 
 def _next_key(key: bytes) -> bytes:
-    """Return the smallest key that is greater."""
     return (int.from_bytes(key, "big") + 1).to_bytes(len(key), "big")

@@ -83,11 +83,7 @@ class Assembly:
         return options is None or len(payload) <= options.share_bytes
 
     def add(self, content: bytes, sender_id: str, now_ms: int) -> list[Event]:
-        """Process the content of an SDS message.
-
-        Returns:
-            The payload if it is complete, and the errors.
-        """
+        """Process the content of an SDS message; returns payloads and errors."""
         header = read_segment_header(content)
         if self._reassembler is None or header is None:
             return [MessageReceived(content, sender_id)]

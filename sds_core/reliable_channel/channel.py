@@ -52,7 +52,7 @@ from sds_core.wire import HistoryEntry
 class ReliableChannelCore:
     """One participant of a reliable channel.
 
-    Times are Unix ms; a time that is earlier than the previous one counts as the
+    Times are Unix ms. If a time is earlier than the previous one, it counts as the
     previous one.
 
     Args:
@@ -60,9 +60,7 @@ class ReliableChannelCore:
         sender_id: Unique for each participant, and the same after a restart.
         content_topic: Topic of the channel's messages, which no other channel uses.
         pubsub_topic: Topic on which the node relays them.
-        now_ms: Time of the creation.
         random: Source of ids and of the times of sync messages.
-        options: Options of the channel.
         encryption: Encrypts every frame; None if they are sent as they are.
     """
 
@@ -182,12 +180,7 @@ class ReliableChannelCore:
         """Return an id before a message is sent: `Send(payload, message_id)`.
 
         The application can then await all events of the message, from the first on.
-
-        Args:
-            payload: The whole payload.
-            now_ms: random: Source of values that distinguish equal payloads; not the
-                channel's source.
-            random: Source of what distinguishes equal payloads; not the channel's.
+        `random` must not be the channel's own source.
         """
         identity = self.channel_id, self.sender_id
         return new_message_id(*identity, payload, now_ms, random)
@@ -222,18 +215,12 @@ class ReliableChannelCore:
     def apply(
         self, event: Input, now_ms: int, *, ciphertexts: Sequence[bytes] = ()
     ) -> Output:
-        """Apply one input.
-
-        Args:
-            event: What happens.
-            now_ms: Unix ms.
-            ciphertexts: For a replay, what the encryption returned the first time.
+        """Apply one input; for a replay, with the ciphertexts of the first time.
 
         Raises:
-            NotStarted: MessageIdRefused: The id of a send is too long, or belongs to
-                another message; nothing changes.
-            MessageIdRefused: A send with an id that is too long, or that of another
-                message; nothing changes.
+            NotStarted: A message is sent while the channel is stopped.
+            MessageIdRefused: The id of a send is too long, or another message has it;
+                nothing changes.
         """
         if isinstance(event, Send | SendEphemeral):
             if not self.is_started:
@@ -254,8 +241,7 @@ class ReliableChannelCore:
     def snapshot(self) -> bytes:
         """Return the whole state as bytes for `restore`.
 
-        Draws a new seed, so that the channel and one that is restored from the state
-        behave alike.
+        It draws a new seed, so that this channel and a restored one behave alike.
         """
         seed = self._random.randbytes(32)
         self._random.seed(seed)
@@ -310,8 +296,7 @@ class ReliableChannelCore:
                 state.participant,
                 random=random,
                 profile=options.participant_profile(),
-                # The state may be resumed without `Restarted`, as if nothing had
-                # happened.
+                # A caller may resume the state without `Restarted`.
                 was_off=False,
             )
         except sds.SnapshotError as error:
@@ -431,17 +416,14 @@ class ReliableChannelCore:
 
     def _dispatched(self, number: int, now_ms: int, out: Output) -> None:
         ended = self._outward.ended(number)
-        if ended is None:
-            return
-        self._driver.dispatched(ended[0].cause, now_ms)
-        self._sending.dispatched(*ended, now_ms, out)
+        if ended is not None:
+            self._driver.dispatched(ended[0].cause, now_ms)
+            self._sending.dispatched(*ended, now_ms, out)
 
     def _dispatch_failed(
         self, failure: DispatchFailed, now_ms: int, out: Output
     ) -> None:
         ended = self._outward.ended(failure.number)
-        if ended is None:
-            return
-        queued, _ = ended
-        self._driver.failed(queued.cause, now_ms)
-        self._sending.failed(queued, failure, now_ms, out)
+        if ended is not None:
+            self._driver.failed(ended[0].cause, now_ms)
+            self._sending.failed(ended[0], failure, now_ms, out)

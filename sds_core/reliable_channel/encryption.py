@@ -1,8 +1,7 @@
 """Encryption of frames: an interface, and a cipher whose key all participants have.
 
-By default a whole frame is encrypted, after SDS has made it (RELIABLE-CHANNEL-API,
-"Security/Privacy Considerations": all participants must be able to decrypt all
-messages). Without the key, only its length is visible.
+All participants must be able to decrypt all messages (RELIABLE-CHANNEL-API,
+"Security/Privacy Considerations").
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ segment. The second byte is the version of the form.
 class EncryptionScope(StrEnum):
     """Which part of a message is encrypted.
 
-    FRAME: the whole frame, after SDS has made it. Without the key, only its length is
-    visible. CONTENT: each segment, before SDS puts it into a frame, as logos-delivery
-    does (logos_delivery/channels/reliable_channel.nim). Ids, causal history and filter
-    are readable, so that participants without the key can store and repair.
+    FRAME: The whole frame; only its length is visible. CONTENT: Each segment, before
+    SDS puts it into a frame (logos-delivery, channels/reliable_channel.nim). Ids,
+    causal history and filter are readable, so participants without the key can store
+    and repair.
     """
 
     FRAME = "frame"
@@ -47,12 +46,7 @@ class EncryptionError(ReliableChannelError):
 
 
 class Undecryptable(EncryptionError, ValueError):
-    """The bytes were not encrypted with this key for this channel, or were changed.
-
-    Attributes:
-        actual_bytes: Their number.
-        detail: Why they cannot be decrypted.
-    """
+    """The bytes were not encrypted with this key for this channel, or were changed."""
 
     def __init__(self, actual_bytes: int, detail: str) -> None:
         super().__init__(f"{actual_bytes} bytes cannot be decrypted: {detail}")
@@ -61,7 +55,7 @@ class Undecryptable(EncryptionError, ValueError):
 
 
 class BadNonce(EncryptionError):
-    """The source of nonces returned a wrong number of bytes; nothing was encrypted."""
+    """The source of nonces returned a wrong number of bytes."""
 
     def __init__(self, actual_bytes: int) -> None:
         super().__init__(f"a nonce has {actual_bytes} bytes, must be {NONCE_BYTES}")
@@ -72,10 +66,10 @@ class Encryption(Protocol):
     """The secret with which participants of a channel read each other's messages."""
 
     def encrypt(self, plaintext: bytes, /) -> bytes:
-        """Return a frame encrypted.
+        """Return the ciphertext of a frame.
 
         Raises:
-            EncryptionError: It cannot be encrypted.
+            EncryptionError: The frame cannot be encrypted.
         """
 
     def decrypt(self, ciphertext: bytes, /) -> bytes:
@@ -105,7 +99,7 @@ class ChaChaEncryption:
     """
 
     overhead_bytes: Final = len(_OPENING) + NONCE_BYTES + _TAG_BYTES
-    """Number of bytes by which a ciphertext is longer than its frame."""
+    """How much longer a ciphertext is than its frame, bytes."""
 
     def __init__(
         self, key: bytes, channel_id: str, nonces: Callable[[int], bytes]
@@ -118,22 +112,14 @@ class ChaChaEncryption:
         self._nonces = nonces
 
     def encrypt(self, plaintext: bytes, /) -> bytes:
-        """Return a frame encrypted.
-
-        Raises:
-            BadNonce: The source of nonces returned a wrong number of bytes.
-        """
+        """Encrypt a frame; see `Encryption`."""
         nonce = self._nonces(NONCE_BYTES)
         if len(nonce) != NONCE_BYTES:
             raise BadNonce(len(nonce))
         return _OPENING + nonce + self._cipher.encrypt(nonce, plaintext, self._context)
 
     def decrypt(self, ciphertext: bytes, /) -> bytes:
-        """Return the frame of a message.
-
-        Raises:
-            Undecryptable: The message has another key or channel, or was changed.
-        """
+        """Decrypt a frame; see `Encryption`."""
         actual_bytes = len(ciphertext)
         if not ciphertext.startswith(_OPENING):
             raise Undecryptable(actual_bytes, "they are not of this form")

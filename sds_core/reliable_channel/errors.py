@@ -24,12 +24,7 @@ class NotStarted(ReliableChannelError):
 
 
 class MessageIdRefused(ReliableChannelError, ValueError):
-    """The application chose a message id that is not allowed; nothing is sent.
-
-    Attributes:
-        message_id: The id.
-        detail: Why not.
-    """
+    """The application chose a message id that is not allowed; nothing is sent."""
 
     def __init__(self, message_id: str, detail: str) -> None:
         super().__init__(f"id {message_id!r:.80} is refused: {detail}")
@@ -38,11 +33,7 @@ class MessageIdRefused(ReliableChannelError, ValueError):
 
 
 class StateError(ReliableChannelError, ValueError):
-    """A channel cannot resume from a stored state.
-
-    Attributes:
-        detail: Why not.
-    """
+    """A channel cannot resume from a stored state."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(f"the stored state cannot be continued: {detail}")

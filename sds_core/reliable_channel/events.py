@@ -1,7 +1,7 @@
 """Events for the application (RELIABLE-CHANNEL-API, "Event handling").
 
-The names are those of the document. Events that the document does not have come after
-them: dropped messages, and limits that had an effect.
+The names are those of the document. Events of dropped messages and of limits follow;
+the document does not have them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,6 @@ class _ChunkEvent(_Event, frozen=True):
     """An event of a message of ours.
 
     Attributes:
-        message_id: The id that `send` returned.
         chunk_info: All chunks to which the event applies so far.
     """
 
@@ -84,31 +83,26 @@ class MessagePossiblyAcknowledged(_ChunkEvent, frozen=True):
 
 
 class MessageAcknowledged(_ChunkEvent, frozen=True):
-    """Another participant has a chunk."""
+    """Another participant received a chunk."""
 
     name: ClassVar = EventName.MESSAGE_ACKNOWLEDGED
 
 
 class SendError(StrEnum):
-    """Why a message is not sent, and not tried again.
-
-    The first four are the document's irrecoverable errors.
-    """
+    """Why a message is not sent; the first four errors are the document's."""
 
     ENCODING_FAILED = "encoding failed"
     EMPTY_PAYLOAD = "empty payload"
     SIZE_TOO_LARGE = "size too large"
     RLN_PROOF_FAILED = "RLN proof generation failed"
-    # Only for ephemeral messages, which are not sent again, and for full queues.
     SENDING_FAILED = "sending failed"
     QUEUE_FULL = "queue full"
 
 
 class SendingMessageIrrecoverableError(_ChunkEvent, frozen=True):
-    """A chunk cannot be sent, and is not tried again.
+    """A chunk cannot be sent, and is not sent again.
 
     Attributes:
-        error: The kind of error.
         detail: Its values, for a log line.
     """
 
@@ -119,13 +113,7 @@ class SendingMessageIrrecoverableError(_ChunkEvent, frozen=True):
 
 
 class MessageReceived(_Event, frozen=True):
-    """A whole message of another participant, after all its dependencies.
-
-    Attributes:
-        payload: What the other application sent.
-        sender_id: Its sender.
-        is_ephemeral: Whether it was sent without reliability.
-    """
+    """A whole message of another participant, after all its dependencies."""
 
     payload: bytes
     sender_id: str
@@ -147,7 +135,6 @@ class IrretrievableMessage(_Event, frozen=True):
     Attributes:
         entry: The message. For chunks, its id is the hash of the whole payload in
             hexadecimal, and it has no hint.
-        what: What is missing.
     """
 
     entry: HistoryEntry
@@ -164,12 +151,7 @@ class DropReason(StrEnum):
 
 
 class EphemeralMessageDropped(_Event, frozen=True):
-    """An ephemeral message was neither sent nor queued.
-
-    Attributes:
-        message_id: The id that `send_ephemeral` returned.
-        reason: State of the rate limit.
-    """
+    """An ephemeral message was neither sent nor queued."""
 
     message_id: str
     reason: DropReason
@@ -184,13 +166,7 @@ class RetriesExhausted(_ChunkEvent, frozen=True):
 
 
 class RateLimitReached(_Event, frozen=True):
-    """The budget of this epoch is spent, and messages wait for the next.
-
-    Emitted when the queue begins to fill, not for each message.
-
-    Attributes:
-        queued: Messages that wait.
-    """
+    """The budget of this epoch is spent; emitted when the first message waits."""
 
     queued: int
 
@@ -209,7 +185,6 @@ class UnusableMessage(_Event, frozen=True):
     """A message on the content topic is not from a participant of this channel.
 
     Attributes:
-        why: The step at which it failed.
         detail: Its values, for a log line.
     """
 

@@ -1,6 +1,7 @@
 """Queries to a store: by hash for missing messages, by time after connecting.
 
-At most one query of each kind is under way.
+At most one query of each kind is under way, so the load on stores is limited. Source:
+RELIABLE-CHANNEL-API, "Missing message retrieval".
 """
 
 from __future__ import annotations
@@ -16,20 +17,11 @@ from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Output, StoreRequest
 from sds_core.reliable_channel.query_on_connect import QueryOnConnect, QueryState
 
-# Which missing messages to request from a store. Document, "Missing message retrieval".
-# SDS knows which messages are missing; this class decides which to request next. A
-# query names a limited number of hashes, and only one query is under way, so the load
-# on stores is limited.
-
 _HASH_BYTES = 32
 
 
 class Retrieval:
     """Plans queries for missing messages by their retrieval hints.
-
-    Args:
-        frequency_ms: `retrieve_frequency_ms`.
-        hashes: Most hashes in one query.
 
     Attributes:
         next_ms: When the next query is due, Unix ms; inf while stopped.
@@ -57,9 +49,8 @@ class Retrieval:
         """Return the hashes to query now; those with the oldest query come first.
 
         Args:
-            missing: The hints of the messages that SDS misses, newest first, in order
-                of the first naming. A message without a hint of 32 bytes cannot be
-                queried: SDS-R may repair it.
+            missing: Hints of each missing message, newest first. A message without a
+                hint of 32 bytes cannot be queried.
             now_ms: Unix ms.
         """
         self.next_ms = now_ms + self._frequency_ms
@@ -68,8 +59,6 @@ class Retrieval:
             for message_id, hints in missing.items()
             if (usable := [hint for hint in hints if len(hint) == _HASH_BYTES])
         }
-        # Messages that are no longer missing are removed, so this is no longer than the
-        # hashes.
         asked_ms = {key: self.asked_ms.get(key, 0) for key in hashes}
         chosen: dict[bytes, None] = {}
         for message_id in sorted(hashes, key=asked_ms.__getitem__):
@@ -95,12 +84,7 @@ class FetchingState(msgspec.Struct, array_like=True):
 
 
 class Fetching:
-    """Makes queries, and processes the answers.
-
-    Args:
-        options: Options of the channel.
-        inward: Judges whether a query on connect can stop.
-    """
+    """Makes queries, and processes the answers."""
 
     def __init__(self, options: ReliableChannelOptions, inward: Inward) -> None:
         self._inward = inward
@@ -143,13 +127,7 @@ class Fetching:
         self._has_store = False
 
     def connected(self, *, has_store: bool, was_offline: bool) -> None:
-        """Record whether a store can be queried.
-
-        Args:
-            has_store: Whether one can.
-            was_offline: Whether the node was offline until now, so that messages were
-                missed.
-        """
+        """Record whether a store can be queried."""
         if has_store and (was_offline or not self._has_store):
             self._on_connect.reconnected()
         self._has_store = has_store
@@ -162,15 +140,7 @@ class Fetching:
             return
         if self._on_connect.next_ms <= now_ms:
             start_ms, end_ms = self._on_connect.begin(now_ms)
-            self._connect_number = self._next_number()
-            out.queries.append(
-                StoreRequest(
-                    self._connect_number,
-                    start_ms=start_ms,
-                    end_ms=end_ms,
-                    page_size=self._limits.page_size,
-                )
-            )
+            self._query_time(start_ms, end_ms, None, out)
         if self._retrieval_number is None and self._retrieval.next_ms <= now_ms:
             hashes = self._retrieval.take_due(missing, now_ms)
             if hashes:
@@ -197,19 +167,11 @@ class Fetching:
             found_channel=found_channel, has_next=has_next
         )
         if more and covered is not None:
-            self._connect_number = self._next_number()
-            query = StoreRequest(
-                self._connect_number,
-                start_ms=covered.start_ms,
-                end_ms=covered.end_ms,
-                cursor=answer.cursor,
-                page_size=self._limits.page_size,
-            )
-            out.queries.append(query)
+            self._query_time(*covered, answer.cursor, out)
         return True
 
     def failed(self, number: int) -> None:
-        """Record that a query got no answer; it will be repeated."""
+        """Record that a query received no answer; it is repeated later."""
         if number == self._retrieval_number:
             self._retrieval_number = None
         elif number == self._connect_number:
@@ -237,6 +199,14 @@ class Fetching:
         self._retrieval.next_ms = state.retrieval_ms
         self._retrieval.asked_ms = state.asked_ms
         self._on_connect.state = state.on_connect
+
+    def _query_time(
+        self, start_ms: int, end_ms: int, cursor: bytes | None, out: Output
+    ) -> None:
+        number = self._connect_number = self._next_number()
+        page_size = self._limits.page_size
+        query = StoreRequest(number, (), start_ms, end_ms, cursor, page_size)
+        out.queries.append(query)
 
     def _next_number(self) -> int:
         self._number += 1

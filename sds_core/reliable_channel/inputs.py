@@ -28,10 +28,8 @@ class Send(_Input, frozen=True):
     """The application sends a message.
 
     Attributes:
-        payload: What it sends.
-        message_id: An id that the application chooses, and that no other message of
-            this sender has; empty for a new id. See
-            `ReliableChannelCore.new_message_id`.
+        message_id: An id that no other message of this sender has, for example from
+            `ReliableChannelCore.new_message_id`; empty for a new id.
     """
 
     payload: bytes
@@ -49,7 +47,6 @@ class Arrived(_Input, frozen=True):
     """The node received a message on the content topic.
 
     Attributes:
-        message: The message.
         message_hash: Its deterministic hash, 32 bytes; empty if unknown.
     """
 
@@ -67,7 +64,6 @@ class DispatchFailed(_Input, frozen=True):
     """The network did not accept a dispatch.
 
     Attributes:
-        number: Number of the dispatch.
         error: Why no later attempt can succeed; None if one may succeed.
         detail: Text for a log line.
     """
@@ -81,8 +77,6 @@ class StoreAnswered(_Input, frozen=True):
     """A store answered a query with one page.
 
     Attributes:
-        number: Number of the query.
-        messages: Messages with their hashes.
         cursor: Cursor for the next page; None on the last.
     """
 

@@ -26,9 +26,7 @@ class Intake:
     `process_task_min_elapse_ms`.
 
     Args:
-        min_elapse_ms: `process_task_min_elapse_ms`.
         limit: Number of messages; the oldest is dropped, and SDS then finds it missing.
-        limit_bytes: Total size of their payloads.
 
     Attributes:
         processed_ms: When the queue was processed last, Unix ms; -inf if never.
@@ -83,10 +81,6 @@ class Inward:
     """Reads messages of the content topic.
 
     Args:
-        participant: The SDS participant.
-        content_topic: Messages of other topics are ignored.
-        pubsub_topic: Topic on which the node relays them.
-        encryption: Decrypts every frame.
         limit: Number of ephemeral messages whose copies are recognised; the oldest is
             dropped.
     """
@@ -162,7 +156,6 @@ class Inward:
         self._ephemerals = dict.fromkeys(ephemerals)
 
     def _read(self, arrived: Arrived) -> Frame | None:
-        """Return the frame of a message; None if it has none for this channel."""
         if arrived.message.content_topic != self._content_topic:
             return None
         try:

@@ -1,12 +1,9 @@
 """A channel that resumes after its process was killed.
 
-Every input is appended to a journal before its outputs are executed; from time to time
-the whole state replaces the journal. A restart loads the last state and applies the
-later inputs again. It discards their outputs, because these were executed, or are
-executed again after `Restarted`.
-
-An input is as long as the message that arrived; the whole state may be a hundred times
-as long. So appending costs little, however much the channel remembers.
+The journal stores every input before the outputs are executed. From time to time the
+whole state replaces the journal, because the state may be a hundred times as long as an
+input. A restart loads the last state and applies the later inputs again. It discards
+their outputs, because these were executed, or are executed again after `Restarted`.
 """
 
 from __future__ import annotations
@@ -68,7 +65,6 @@ class StoredChannel:
 
     Args:
         core: The channel.
-        storage: Its storage.
         entries: Number of entries in the journal that led to this state.
 
     Attributes:
@@ -93,15 +89,10 @@ class StoredChannel:
         create: Callable[[], ReliableChannelCore],
         restore: Callable[[bytes], ReliableChannelCore],
     ) -> StoredChannel:
-        """Continue a stored channel, or create one.
+        """Resume a stored channel, or create one.
 
-        If the channel is resumed, give `unconfirmed` to the application, then apply
+        If the channel is resumed, pass `unconfirmed` to the application, then apply
         `Restarted`.
-
-        Args:
-            storage: The storage.
-            create: Creates a new channel.
-            restore: Restores a channel from a state.
 
         Raises:
             StateError: The stored state cannot be read, or belongs to another channel.
@@ -134,7 +125,7 @@ class StoredChannel:
 
     @property
     def next_deadline_ms(self) -> float:
-        """When to apply `Advance`, Unix ms; inf if nothing is planned."""
+        """See `ReliableChannelCore`."""
         return self.core.next_deadline_ms
 
     def apply(self, event: Input, now_ms: int) -> Output:
@@ -143,8 +134,8 @@ class StoredChannel:
         Raises:
             NotStarted: See `ReliableChannelCore.apply`.
         """
-        # Not after the input: if the process ended here, the events would be neither in
-        # the journal nor delivered to the application.
+        # If the process ended between the input and a checkpoint, the events would be
+        # lost, so the checkpoint comes first.
         if self._entries >= CHECKPOINT_ENTRIES or self._bytes >= CHECKPOINT_BYTES:
             self.checkpoint()
         output = self.core.apply(event, now_ms)

@@ -1,7 +1,6 @@
 """Options of a channel (RELIABLE-CHANNEL-API, "Create reliable channel").
 
-The first eleven are the document's, with its defaults. The others configure what the
-document does not specify. Named sets follow other versions of the API.
+The first eleven are the document's, with its defaults.
 """
 
 from __future__ import annotations
@@ -53,17 +52,14 @@ class Limits:
     """Limits on everything that a channel tracks (document, "Resource exhaustion").
 
     Attributes:
-        messages: Own messages whose events are tracked; the oldest goes.
-        retries, retries_bytes: Own chunks that may be sent again; the oldest goes.
+        messages: Own messages whose events are tracked; the oldest is dropped.
+        retries, retries_bytes: Own chunks that may be sent again; the oldest is
+            dropped.
         queue, queue_bytes: Frames that wait to be sent. If it is full, the oldest retry
             is dropped; if no retry waits, a new message is refused.
         intake, intake_bytes: Received messages before they are processed; the oldest is
             dropped, and SDS then finds it missing.
-        ephemerals: Received ephemeral messages whose copies are recognised; the oldest
-            goes.
-        missing: Missing messages that SDS tracks; the oldest counts as lost.
-        hashes_per_query: Missing messages that one query names.
-        pages_per_query, page_size: Limits of the query on connect.
+        ephemerals: Received ephemeral messages whose copies are recognised.
     """
 
     messages: int = 1_000
@@ -90,33 +86,26 @@ class ReliableChannelOptions:
     """Options of a channel; times in ms.
 
     Attributes:
-        sync_min_interval_ms: Least time between sync messages in the channel, shared by
-            all participants; 0 for none.
+        sync_min_interval_ms: Minimum time between sync messages of all participants
+            together; 0 for none.
         retry_interval_ms: Time until an unacknowledged message is sent again.
-        max_retry_attempts: Number of retries after the first sending.
         retrieve_frequency_ms: Time between queries for missing messages.
         sweep_in_buf_interval_ms: Time between sweeps of the incoming buffer.
         query_on_connect: Whether to query a store after connecting to one.
-        auto_start: Whether `create_reliable_channel` starts the channel.
         process_task_min_elapse_ms: Minimum time between two processings of received
             messages.
-        causal_history_size: Messages that a frame's causal history names.
         timeout_for_lost_messages_ms: Time after which a missing message counts as lost;
             None or 0 for never.
         possible_acks_threshold: Filters that make a possible acknowledgement count.
         segmentation: How payloads are split; None to send each in one message. If a
             frame cannot hold a segment of the configured size, segments are shorter.
-        rate_limit: Budget of messages, for a network with RLN; None for no limit.
-        retrieval: How missing messages are had.
+        retrieval: How missing messages are fetched.
         query_on_connect_after_ms: A query on connect is repeated after this time.
-        query_on_connect_range_ms: Age of the oldest messages for which it asks.
-        sync_multipliers: Factors on the time to the next sync message.
+        query_on_connect_range_ms: Age of the oldest messages that it requests.
         max_message_bytes: Largest Waku message; the routing layer's limit is 150 KiB.
         meta: `meta` of every Waku message, at most 64 bytes. logos-delivery drops
             messages without `RELIABLE_CHANNEL_META`; here all are read.
-        encryption_scope: Which part of a message the channel's encryption covers.
         profile: Other behaviour of the SDS participant. The options above override it.
-        limits: Limits on everything that is tracked.
     """
 
     sync_min_interval_ms: int = 30_000
@@ -167,7 +156,7 @@ class ReliableChannelOptions:
         if len(self.meta) > MAX_META_BYTES:
             message = f"meta has {len(self.meta)} bytes, at most {MAX_META_BYTES}"
             raise ValueError(message)
-        # Both check their arguments; their errors name their own options.
+        # Checks segmentation and profile, whose errors name their own options.
         self.fitting_segmentation()
 
     def fitting_segmentation(self) -> SegmentationOptions | None:
@@ -222,9 +211,7 @@ class ReliableChannelOptions:
     def lip_173(cls) -> ReliableChannelOptions:
         """Return the defaults of the API as it was published later (LIP-173).
 
-        A message without an acknowledgement within 5 s is sent again, up to five times.
-        The causal history has the length that SDS recommends, 2, and messages are
-        marked. Its names of events: `LIP_173_NAMES`.
+        Its names of events are `LIP_173_NAMES`.
         """
         return cls(
             retry_interval_ms=5_000,

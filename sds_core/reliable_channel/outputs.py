@@ -14,9 +14,7 @@ class Dispatch(NamedTuple):
     """A message to send; answer with `Dispatched` or `DispatchFailed`.
 
     Attributes:
-        number: Number that identifies it in the answer.
-        cause: Why it is sent.
-        message: The message.
+        number: Identifies it in the answer.
         message_hash: Its deterministic hash, 32 bytes.
     """
 
@@ -30,11 +28,9 @@ class StoreRequest(NamedTuple):
     """A query for one page; answer with `StoreAnswered` or `StoreFailed`.
 
     Attributes:
-        number: Number that identifies it in the answer.
         hashes: Hashes of the messages, of 32 bytes; empty for a query by time.
         start_ms, end_ms: Sender's time, Unix ms, both inclusive; 0 for a query by hash.
         cursor: Cursor of the previous page; None for the first page.
-        page_size: Maximum number of messages in the page.
     """
 
     number: int
@@ -50,9 +46,6 @@ class Output:
     """Result of one input; each list in order.
 
     Attributes:
-        dispatches: Messages to send.
-        queries: Queries to a store; for those by time, the newest page first.
-        events: Events for the application.
         message_id: After a send, its id; else empty.
         ciphertexts: What the encryption returned, for the journal.
     """

@@ -1,12 +1,10 @@
 """The way out: dispatches messages in order when node and rate limit allow it.
 
-The document draws the rate limiter above SDS; here it is below, because retries, sync
-messages and repairs begin in SDS and use the same budget. New content waits without a
-frame and gets it when it is dispatched: its causal history can then name the messages
-before it by the hash that a store has.
-
-While the node is offline, everything waits. A message gets its time and its Waku hash
-when it is dispatched, because stores refuse messages whose time is more than 20 s off.
+The document puts the rate limiter above SDS. Here it is below, because retries, sync
+messages and repairs begin in SDS and use the same budget. New content receives its
+frame when it is dispatched, so that its causal history names the messages before it by
+the hash that a store has. A message receives its time and its Waku hash when it is
+dispatched, because stores refuse messages whose time differs by more than 20 s.
 """
 
 from __future__ import annotations
@@ -38,7 +36,6 @@ class Queued(msgspec.Struct, array_like=True, frozen=True):
     """A frame on its way out.
 
     Attributes:
-        cause: Why it is sent.
         sds_id: The id inside the frame.
         payload: The frame, encrypted.
     """
@@ -53,8 +50,6 @@ class Unframed(msgspec.Struct, array_like=True, frozen=True):
 
     Attributes:
         message_id: The id that `send` returned.
-        chunk: Index of the chunk.
-        content: Content of its SDS message.
     """
 
     message_id: str
@@ -75,17 +70,7 @@ class OutwardState(msgspec.Struct, array_like=True):
 class Outward:
     """Queues and dispatches frames.
 
-    Args:
-        content_topic: Topic of all messages.
-        pubsub_topic: Topic on which the node relays them.
-        encryption: Encrypts every frame.
-        budget: The rate limit.
-        limit: Maximum number of waiting frames and chunks.
-        limit_bytes: Their size together.
-        meta: `meta` of all messages.
-
     Attributes:
-        is_online: Whether messages can be sent.
         waits_for_budget: Whether the last release left frames because of the budget.
     """
 
@@ -197,10 +182,7 @@ class Outward:
     ) -> Iterator[Dispatch]:
         """Yield what the node and the budget allow to dispatch now, in order.
 
-        Args:
-            now_ms: Unix ms.
-            frame: Returns the frame of a chunk, when everything before it is
-                dispatched; None if the chunk has no frame and is not sent.
+        `frame` returns the frame of a chunk; None if the chunk cannot be sent.
         """
         self.waits_for_budget = False
         while self.is_online and len(self):
@@ -219,7 +201,6 @@ class Outward:
         return Urgency.FIRST if self._unframed else Urgency.AGAIN
 
     def _next(self, frame: Callable[[Unframed], Queued | None]) -> Queued | None:
-        """Remove and return the frame or chunk that is dispatched next."""
         if self._first or not self._unframed:
             queued = (self._first or self._again).popleft()
             self._bytes -= len(queued.payload)

@@ -29,18 +29,7 @@ from sds_core.wire import HistoryEntry
 class ParticipantDriver:
     """Executes sweeps, repairs and sync messages of a participant when they are due.
 
-    Args:
-        participant: The SDS participant.
-        sending: Sends what the participant broadcasts.
-        outward: The way out.
-        assembly: Joins segments.
-        contents: Decrypts every content of a frame.
-        options: Options of the channel.
-        random: Source of the times of sync messages.
-
     Attributes:
-        is_started: Whether the channel processes messages.
-        sync_timer: Time of the next sync message.
         sweep_ms, repair_ms: When the sweeps of missing messages and of repairs are due,
             Unix ms; inf before the first start.
     """
@@ -81,7 +70,7 @@ class ParticipantDriver:
         self.sync_timer.restart(self._options.sync_multipliers.content_sent, now_ms)
 
     def stop(self) -> None:
-        """Plan no sync message; nothing else is done before the next `start`."""
+        """Plan no sync message; nothing else happens before the next `start`."""
         self.is_started = False
         self.sync_timer.stop()
 
@@ -130,7 +119,6 @@ class ParticipantDriver:
     def dispatched(self, cause: Cause, now_ms: int) -> None:
         """Record that the network accepted a frame."""
         if cause is Cause.CONTENT:
-            # Not at the `Send`, because a message may not reach the network.
             self._restart_sync(self._options.sync_multipliers.content_sent, now_ms)
 
     def failed(self, cause: Cause, now_ms: int) -> None:
@@ -143,7 +131,6 @@ class ParticipantDriver:
             self.sync_timer.restart(multiplier, now_ms)
 
     def _decrypted(self, content: bytes, out: Output) -> bytes | None:
-        """Return the plain content of a frame; None if it cannot be decrypted."""
         try:
             return self._contents.decrypt(content)
         except EncryptionError as error:

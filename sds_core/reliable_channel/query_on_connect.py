@@ -2,8 +2,7 @@
 
 A query reads backwards in time, page by page. It stops at the first page that has a
 message of another participant of this channel with a causal history, because SDS finds
-the missing messages from there. A page with only other channels' messages gives no
-information, so the query continues.
+the missing messages from there.
 """
 
 from __future__ import annotations
@@ -32,10 +31,8 @@ class QueryState(msgspec.Struct, array_like=True):
 
     Attributes:
         is_wanted: Whether a query is due for a reason other than time.
-        began_ms: When the last query began, Unix ms; -inf before the first.
         done_ms: End of the covered time, Unix ms; None before the first query.
         range: Time that the running query covers; None if none runs.
-        pages_left: Maximum number of its further pages.
     """
 
     is_wanted: bool = True
@@ -49,11 +46,8 @@ class QueryOnConnect:
     """Decides when a query begins, which time it covers, and when it ends.
 
     Args:
-        is_enabled: `query_on_connect`.
         after_ms: Time from the last query until the next one is due.
-        range_ms: Age of the oldest messages that a query covers.
-        min_gap_ms: Least time between two queries, even if connections flap.
-        pages: Most pages of one query.
+        min_gap_ms: Minimum time between two queries, even if connections flap.
 
     Attributes:
         state: What a snapshot stores.
@@ -102,13 +96,7 @@ class QueryOnConnect:
         return covered
 
     def wants_more(self, *, found_channel: bool, has_next: bool) -> bool:
-        """Process one page, and return whether to query for the next.
-
-        Args:
-            found_channel: Whether the page has a message of another participant of this
-                channel with a causal history.
-            has_next: Whether a next page exists.
-        """
+        """Process one page, and return whether to query for the next."""
         if self.state.range is None:
             return False
         self.state.pages_left -= 1

@@ -9,9 +9,8 @@ dropped.
     APPROACHED  sent             wait                      dropped
     REACHED     wait             wait                      dropped
 
-So the last part of the budget is reserved for new content. Those three classes are the
-priorities critical, normal and optional of the rate limit manager's requirements
-(logos-co/roadmap, furps/application/rate_limit_manager.md).
+The three classes are the priorities critical, normal and optional of the rate limit
+manager's requirements (logos-co/roadmap, furps/application/rate_limit_manager.md).
 """
 
 from __future__ import annotations
@@ -36,10 +35,9 @@ _SHARE_STEPS = 1_000_000
 class Window(StrEnum):
     """The period to which the budget applies.
 
-    EPOCH: Each epoch since 1970, as RLN counts: up to two budgets can go within a
-        moment, at the end of an epoch and at the begin of the next.
-    SLIDING: Any time of the length of an epoch. Never more than one budget goes within
-        it, so no epoch of RLN has more either, wherever it begins.
+    EPOCH: Each epoch since 1970, as RLN counts. Two budgets can be spent within a
+        moment, when one epoch ends and the next begins.
+    SLIDING: Any time of the length of an epoch, wherever the epochs of RLN begin.
     """
 
     EPOCH = "epoch"
@@ -60,10 +58,8 @@ class RateLimitOptions:
 
     Attributes:
         messages_per_epoch: The budget; 0 sends nothing.
-        epoch_ms: Length of an epoch.
         approached_share: Share of the budget, above 0 and up to 1, from which the limit
             counts as approached.
-        window: The period to which the budget applies.
     """
 
     # 64/WAKU2-NETWORK: 100 messages in 600 s.
@@ -93,18 +89,13 @@ class RateLimitOptions:
 class RateLimit:
     """Counts messages against the budget, for all channels of an RLN member.
 
-    Times are Unix ms and never decrease within a run. After a restart, times that lie
-    more than an epoch ahead come from a wrong clock: they count as now, so that the
-    budget is available again after an epoch.
-
-    Args:
-        options: Budget and epoch.
+    Times are Unix ms and never decrease within a run. After a restart, times that are
+    more than an epoch ahead come from a wrong clock, so they count as now.
     """
 
     def __init__(self, options: RateLimitOptions) -> None:
         self._options = options
-        # Times of the messages that the window still holds. They are ascending unless
-        # the clock was set back before a restart; some are then held for longer.
+        # Times of the messages in the window; ascending unless the clock was set back.
         self._times_ms: deque[int] = deque()
 
     def used(self, now_ms: int) -> int:
@@ -128,21 +119,21 @@ class RateLimit:
         return Level.FREE
 
     def allows(self, urgency: Urgency, now_ms: int) -> bool:
-        """Return whether a message may be sent now."""
+        """See `Budget`."""
         level = self.level(now_ms)
         if level is Level.APPROACHED:
             return urgency is Urgency.FIRST
         return level is Level.FREE
 
     def take(self, urgency: Urgency, now_ms: int) -> bool:
-        """Count a message if it may be sent now; returns whether it may."""
+        """See `Budget`."""
         if not self.allows(urgency, now_ms):
             return False
         self._times_ms.append(now_ms)
         return True
 
     def drop_reason(self, now_ms: int) -> DropReason | None:
-        """Return why ephemeral messages are dropped now; None if they are sent."""
+        """See `Budget`."""
         match self.level(now_ms):
             case Level.FREE:
                 return None
@@ -183,7 +174,6 @@ class RateLimit:
         self._times_ms = deque(sorted(times))
 
     def _freed_ms(self, time_ms: int) -> int:
-        """Return when a message leaves the window, by its time."""
         epoch_ms = self._options.epoch_ms
         if self._options.window is Window.SLIDING:
             return time_ms + epoch_ms

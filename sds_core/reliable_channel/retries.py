@@ -2,8 +2,7 @@
 
 A message is sent again at a fixed interval, up to the maximum number of retries. The
 interval begins when the network has accepted the message, so that a message that waits
-for the rate limit is not queued twice. The end of retries is not an acknowledgement: it
-is an event of its own.
+for the rate limit is not queued twice.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ class Retry(msgspec.Struct, array_like=True):
 
     Attributes:
         frame: Its SDS frame, the same at every sending.
-        attempts: Number of retries so far.
         due_ms: When it will be sent again, Unix ms; None while it is queued or under
             way.
     """
@@ -41,10 +39,7 @@ class Retries:
     """The retry timers of all messages of ours.
 
     Args:
-        interval_ms: `retry_interval_ms`.
-        max_attempts: `max_retry_attempts`.
-        limit: Number of messages; the oldest goes.
-        limit_bytes: Size of all their frames together.
+        limit: Number of messages; the oldest is dropped.
     """
 
     def __init__(
@@ -87,19 +82,11 @@ class Retries:
         return dropped
 
     def frame(self, sds_id: str) -> bytes:
-        """Return the frame of a message.
-
-        Raises:
-            KeyError: It is not tracked.
-        """
+        """Return the frame of a tracked message."""
         return self._retries[sds_id].frame
 
     def attempts(self, sds_id: str) -> int:
-        """Return how often a message was sent again.
-
-        Raises:
-            KeyError: It is not tracked.
-        """
+        """Return how often a tracked message was sent again."""
         return self._retries[sds_id].attempts
 
     def sending_ended(self, sds_id: str, now_ms: int) -> None:

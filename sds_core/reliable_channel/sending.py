@@ -44,15 +44,6 @@ _MOST_ID_CHARACTERS = 256
 class Sending:
     """Sends messages, repeats them if necessary, and reports the state of each chunk.
 
-    Args:
-        participant: The SDS participant.
-        assembly: Splits payloads.
-        contents: Encrypts every content of a frame.
-        outward: The way out.
-        budget: The rate limit, from which the way out takes.
-        random: Source of what distinguishes ids of equal messages.
-        options: Options of the channel.
-
     Attributes:
         chunks: Messages that can still change.
         retries: Timers of chunks that are not acknowledged.
@@ -274,7 +265,6 @@ class Sending:
         return contents
 
     def _frame(self, now_ms: int, out: Output, unframed: Unframed) -> Queued | None:
-        """Put a chunk into an SDS message, and encrypt it; None if that fails."""
         message, chunk = self.chunks.get(unframed.message_id), unframed.chunk
         try:
             step = self._participant.send(unframed.content, now_ms)
@@ -300,7 +290,6 @@ class Sending:
             return None
 
     def _submit(self, broadcast: sds.Broadcast, now_ms: int, out: Output) -> None:
-        """Queue a frame; a frame that cannot be encrypted is not sent."""
         sds_id = broadcast.message_id
         try:
             dropped = self._outward.submit(broadcast.cause, sds_id, broadcast.value)
@@ -329,7 +318,6 @@ class Sending:
         sds_id: str,
         out: Output,
     ) -> None:
-        """Emit an event with all chunks to which it applies so far."""
         tracked = self.chunks.find(sds_id)
         if tracked is None:
             return
@@ -340,13 +328,11 @@ class Sending:
             self.chunks.drop(message)
 
     def _give_up(self, sds_id: str, out: Output) -> None:
-        """Report a chunk that is not sent again."""
         self._mark(RetriesExhausted, Stage.EXHAUSTED, sds_id, out)
 
     def _fail_chunk(
         self, sds_id: str, error: SendError, detail: str, out: Output
     ) -> None:
-        """Stop sending a chunk after an irrecoverable error."""
         self._stop(sds_id)
         tracked = self.chunks.find(sds_id)
         if tracked is not None:
@@ -395,15 +381,7 @@ def _failed(
 def new_message_id(
     channel_id: str, sender_id: str, payload: bytes, now_ms: int, random: Random
 ) -> str:
-    """Return an id that depends on the payload, and differs for equal payloads.
-
-    Args:
-        channel_id: Id of the channel.
-        sender_id: Id of the sender.
-        payload: The whole payload, before segmentation.
-        now_ms: Unix ms.
-        random: Source of what distinguishes equal payloads.
-    """
+    """Return an id that depends on the payload, and differs for equal payloads."""
     hashed = sha256()
     for part in (
         channel_id.encode(),

@@ -68,7 +68,7 @@ class Message(msgspec.Struct, array_like=True):
 
 
 class Chunks:
-    """All our messages that can still change, oldest first."""
+    """Our messages that can still change, oldest first."""
 
     def __init__(self) -> None:
         self._messages: dict[str, Message] = {}
@@ -141,16 +141,8 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
     """Everything that a channel remembers.
 
     Attributes:
-        content_topic: Topic of its messages.
-        participant: Snapshot of the SDS participant.
-        now_ms: Time of the last input, Unix ms.
         seed: Seed of all random values from here on.
-        messages: Own messages, oldest first.
         retries: Their chunks that may be sent again, by SDS id.
-        outward: Frames on their way out.
-        intake: Received messages before they are processed.
-        segments: Segments of incomplete payloads.
-        budget: State of the rate limit.
         running: Timers and connections. A journal continues from them.
         ephemerals: Waku hashes of received ephemeral messages, oldest first.
     """

@@ -5,10 +5,8 @@ traffic of others, which replaces a sync message. No other participant sends our
 requests: when a request is due, nothing delays the sync message that carries it (SDS-R
 guide, "Periodic Sync Messages").
 
-It replaces the timer of the SDS participant (`sds_core.message_channel.sync`), which a
-channel turns off. That timer follows SDS: its limit grows with the group, and it never
-stops. This timer follows the Reliable Channel API: its factors are options, one factor
-is for a frame that could not be sent, and it runs only while the channel is started.
+It replaces the timer of the SDS participant (`sds_core.message_channel.sync`), whose
+limit grows with the group and which never stops.
 """
 
 from __future__ import annotations
@@ -55,10 +53,8 @@ class ChannelSyncTimer:
     """Draws the time of the next sync message.
 
     Args:
-        interval_ms: `sync_min_interval_ms`; 0 for no sync messages.
         requests_factor: Time from one of our frames to a sync message with requests, as
             a factor on the drawn time.
-        random: Source of the times.
 
     Attributes:
         next_ms: When the next one is due, Unix ms; inf if never.
@@ -78,11 +74,7 @@ class ChannelSyncTimer:
         self.requests_ms: float = inf
 
     def due_ms(self, request_ms: float) -> float:
-        """Return when a sync message is due, Unix ms; inf if never.
-
-        Args:
-            request_ms: When the next request for repair is due, Unix ms; inf if never.
-        """
+        """Return when a sync message is due, Unix ms; inf if never."""
         return min(self.next_ms, max(request_ms, self.requests_ms))
 
     def restart(self, multiplier: float, now_ms: int) -> None:

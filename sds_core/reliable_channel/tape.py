@@ -13,11 +13,7 @@ from sds_core.reliable_channel.encryption import Encryption
 
 
 class TapedEncryption:
-    """Encrypts with a cipher, or returns the results of an earlier run.
-
-    Args:
-        encryption: The cipher; None if frames are sent as they are.
-    """
+    """Encrypts with a cipher, or returns the results of a previous run."""
 
     def __init__(self, encryption: Encryption | None) -> None:
         self._encryption = encryption
@@ -34,11 +30,7 @@ class TapedEncryption:
         return recorded
 
     def encrypt(self, plaintext: bytes) -> bytes:
-        """Return a frame encrypted.
-
-        Raises:
-            EncryptionError: The cipher refuses it.
-        """
+        """Encrypt a frame; see `Encryption`. Without a cipher, return it."""
         if self._encryption is None:
             return plaintext
         if self._replayed:
@@ -48,11 +40,7 @@ class TapedEncryption:
         return ciphertext
 
     def decrypt(self, ciphertext: bytes) -> bytes:
-        """Return the frame of a message.
-
-        Raises:
-            EncryptionError: It is not encrypted for this channel.
-        """
+        """Decrypt a frame; see `Encryption`. Without a cipher, return it."""
         if self._encryption is None:
             return ciphertext
         return self._encryption.decrypt(ciphertext)

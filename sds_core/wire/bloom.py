@@ -34,9 +34,9 @@ _BITS_TAG = 0x0A
 _ERROR_RATE_UNIT = 1_000_000
 
 MAX_K = 32
-"""Maximum number of hashes in a header.
+"""Maximum number of hashes in a header, because each costs time in every search.
 
-32 hashes mean an error rate of 2**-32, and each costs time in every search.
+An error rate of 2**-32 needs 32 hashes.
 """
 
 MAX_M_BITS = 1 << 23
@@ -60,12 +60,9 @@ class BloomParameters:
     """Capacity and error rate of a filter, and the size that follows from them.
 
     Attributes:
-        capacity: number of ids for which the filter is designed, at least 1.
-        error_rate: share of false positives at that number of ids, in (0, 1).
-        bits_per_element: bits for each id.
-        k: indices for each id.
-        m_bits: bits in use.
-        length_bytes: bytes of the bits on the wire; whole words, always one word more
+        capacity: Number of ids for which the filter is designed, at least 1.
+        error_rate: Share of false positives at that number of ids, in (0, 1).
+        length_bytes: Length of the bits on the wire: whole words, always one word more
             than the bits need.
     """
 
@@ -87,8 +84,6 @@ class BloomParameters:
         bits_per_element = math.ceil(-math.log(self.error_rate) / math.log(2) ** 2)
         m_bits = self.capacity * bits_per_element
         length_bytes = _WORD_BYTES * (1 + m_bits // _WORD_BITS)
-        # The documentation of dataclasses gives this way to set a field of a frozen
-        # one.
         object.__setattr__(self, "bits_per_element", bits_per_element)
         object.__setattr__(self, "k", round(math.log(2) * bits_per_element))
         object.__setattr__(self, "m_bits", m_bits)
@@ -110,20 +105,12 @@ def probes(
 
     Ids are hashed as UTF-8. js-waku hashes UTF-16 code units instead, which is the same
     for ASCII; all ids in use are ASCII.
-
-    Args:
-        message_id: the id as text, not the bytes that it may represent in hex.
-        dialect: dialect, which decides hash and byte order.
-        m_bits: bits in use, at least 1.
-        k: indices for each id.
     """
     hash_a, hash_b = id_hashes(message_id, dialect)
     indices = double_hash(hash_a, hash_b, m_bits, k)
     if dialect is _SPEC:
         # 64-bit words, most significant byte first.
-        return tuple(
-            [((index >> 3) ^ 7, 1 << (index & 7)) for index in indices],
-        )
+        return tuple([((index >> 3) ^ 7, 1 << (index & 7)) for index in indices])
     # 64-bit words, least significant byte first.
     return tuple([(index >> 3, 1 << (index & 7)) for index in indices])
 
@@ -149,16 +136,12 @@ def filter_bits(
 ) -> tuple[bytes | memoryview, int, int]:
     """Return (bits, m_bits, k) of a filter as it was on the wire, without copying it.
 
-    Args:
-        dialect: the dialect of the frame.
-        raw: `Frame.bloom_filter`.
-        parameters: parameters of sender and receiver. They are used only for SPEC,
-            whose filters do not contain them; filters of NIM do.
+    A filter of SPEC does not contain its parameters, which are an argument; a filter of
+    NIM does.
 
     Raises:
-        BloomWrongLength: a SPEC filter does not have the length that `parameters`
-            require.
-        BloomBadHeader: a NIM filter's header is invalid.
+        BloomWrongLength: The length of a SPEC filter does not fit `parameters`.
+        BloomBadHeader: The header of a NIM filter is invalid.
     """
     if dialect is _SPEC:
         if len(raw) != parameters.length_bytes:
@@ -171,13 +154,7 @@ def filter_bits(
 def count_set_bits(
     dialect: Dialect, bits: bytes | bytearray | memoryview, m_bits: int
 ) -> int:
-    """Return how many of the first `m_bits` bits are set.
-
-    Args:
-        dialect: dialect, which decides the byte order.
-        bits: whole 64-bit words, as `filter_bits` gives them.
-        m_bits: bits in use, at most all.
-    """
+    """Return how many of the first `m_bits` bits of whole 64-bit words are set."""
     full_words, rest = divmod(m_bits, _WORD_BITS)
     end = full_words * _WORD_BYTES
     words = np.frombuffer(bits, np.uint64, full_words)
@@ -192,12 +169,7 @@ class BloomFilter:
     """A filter to which ids can be added, and in which they can be looked up.
 
     Attributes:
-        dialect: dialect, which decides hash, byte order and wire form.
-        m_bits: bits in use.
-        k: indices for each id.
-        bits: the words in the dialect's order of bytes.
-        capacity: number of ids for which the filter is designed.
-        error_rate_millionths: designed share of false positives, times 10**6.
+        error_rate_millionths: Share of false positives by design, times 10**6.
     """
 
     __slots__ = ("bits", "capacity", "dialect", "error_rate_millionths", "k", "m_bits")
@@ -207,7 +179,7 @@ class BloomFilter:
         dialect: Dialect,
         parameters: BloomParameters = DEFAULT_PARAMETERS,
     ) -> None:
-        """Make an empty filter of the size that `parameters` require."""
+        """Make an empty filter."""
         self.dialect = dialect
         self.m_bits = parameters.m_bits
         self.k = parameters.k
@@ -223,7 +195,7 @@ class BloomFilter:
         raw: bytes,
         parameters: BloomParameters = DEFAULT_PARAMETERS,
     ) -> BloomFilter:
-        """Decode a filter from the wire; see `filter_bits` for the arguments.
+        """Decode a filter; `filter_bits` has the same arguments.
 
         Raises:
             BloomError: The bytes are not a filter of the dialect.
@@ -295,10 +267,7 @@ class BloomFilter:
         return count_set_bits(self.dialect, self.bits, self.m_bits)
 
     def false_positive_rate(self) -> float:
-        """Return the probability, in [0, 1], that an absent id seems present.
-
-        It follows from the fill, not from the filter's parameters.
-        """
+        """Return the probability, in [0, 1], that an absent id seems present."""
         return false_positive_rate(self.bits_set(), self.m_bits, self.k)
 
     def estimated_ids(self) -> float:
@@ -391,7 +360,6 @@ def _residues(message_id: str, dialect: Dialect, m_bits: int) -> tuple[int, int]
 
 
 def _signed64(value: int) -> int:
-    """Return an unsigned 64-bit integer as a signed one."""
     return value - (1 << 64) if value >> 63 else value
 
 

@@ -19,8 +19,7 @@ from sds_core.wire.message import read_message, write_message
 from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
 
 if api_implementation.Type() != "upb":
-    # The pure Python implementation is 18 times slower, which would not be noticed
-    # until the monitor lags.
+    # The pure Python implementation is 18 times slower.
     _message = (
         "sds_core.wire needs protobuf's upb implementation, but found "
         f"'{api_implementation.Type()}': install protobuf from a wheel and unset "
@@ -73,8 +72,8 @@ def encode(frame: Frame) -> bytes:
     (`Frame.build` ensures the latter), and is not longer than MAX_VALUE_BYTES.
 
     Raises:
-        ValueError: a field cannot be encoded: a lamport timestamp out of [0, 2**64), or
-            text that UTF-8 cannot represent.
+        ValueError: A lamport timestamp is not in [0, 2**64), or UTF-8 cannot represent
+            a text.
     """
     if frame.dialect is _NIM:
         return nim.encode(frame)
@@ -92,7 +91,7 @@ def dialect_of(value: bytes) -> Dialect:
     writes field 2 in both wire types; the one in its usual position counts, else SPEC.
 
     Raises:
-        MalformedProtobuf: it is not protobuf.
+        MalformedProtobuf: The bytes are not protobuf.
     """
     tag = value[0]
     # A field 1 of up to 127 bytes has a length of one byte.

@@ -10,7 +10,7 @@
     │   ├── NoChannel                   no_channel
     │   ├── NameTooLong                 name_too_long
     │   └── NotAPayload                 mvds_error, see sds_core/mvds/payload.py
-    └── BloomError              the frame stands, its filter cannot be used
+    └── BloomError              the frame is valid, its filter is not
         ├── BloomWrongLength
         └── BloomBadHeader
 
@@ -31,8 +31,8 @@ class WireError(ValueError):
     """Base of all errors about bytes from outside.
 
     Attributes:
-        text: Template of the message, filled with the attributes. It quotes at most 80
-            characters of an id, because senders choose ids.
+        text: Template of the message. It quotes at most 80 characters of an id, because
+            senders choose ids.
     """
 
     text: ClassVar[str]
@@ -43,11 +43,7 @@ class WireError(ValueError):
 
 
 class UndecodableFrame(WireError):
-    """The bytes are not a message of the protocol.
-
-    Attributes:
-        reason: the dead-letter reason, the same for all errors of a class.
-    """
+    """The bytes are not a message of the protocol; `reason` is for dead letters."""
 
     reason: ClassVar[StrEnum]
 
@@ -137,7 +133,7 @@ class BloomError(WireError):
 
 @dataclass(eq=False, repr=False)
 class BloomWrongLength(BloomError):
-    """A filter without a header has not the length that its parameters require."""
+    """The length of a filter without a header does not fit its parameters."""
 
     text = "a bloom filter has {actual_bytes} bytes instead of {expected_bytes}"
 

@@ -61,14 +61,7 @@ class HistoryEntryLike(Protocol):
 
 
 class HistoryEntry(NamedTuple):
-    """A message that another names: a causal dependency, or a requested one (SDS-R).
-
-    Attributes:
-        message_id: the id of the named message.
-        retrieval_hint: helps to fetch it elsewhere, for example a Waku message hash;
-            empty if unknown.
-        sender_id: who sent it; empty if unknown.
-    """
+    """A message that another names: a causal dependency, or a requested one (SDS-R)."""
 
     message_id: str
     retrieval_hint: bytes = b""
@@ -79,22 +72,15 @@ class Frame(NamedTuple):
     """One SDS message as a value.
 
     It is a named tuple because no other immutable type is created faster, and a frame
-    is made for every record. `decode` leaves the entries in protobuf's containers:
-    `causal_history` and `repair_request` are then protobuf sequences, which cannot be
-    pickled or hashed. `detached` returns the same frame without them. Two frames are
-    equal if their values are equal, whatever their containers.
+    is made for every record. `decode` leaves the entries in protobuf's containers,
+    which cannot be pickled or hashed; `detached` copies them.
 
     Attributes:
-        dialect: the layout from which it was decoded, or in which it will be encoded.
-        kind: content, sync or ephemeral; follows from lamport and content.
-        sender_id: the sender; empty if unknown, as in most frames of nim-sds.
-        message_id: never empty in a decoded frame.
-        channel_id: never empty in a decoded frame.
+        sender_id: Empty if unknown, as in most frames of nim-sds.
+        message_id, channel_id: Never empty in a decoded frame.
         lamport: Lamport timestamp in [0, 2**64), in the dialect's unit; None if absent.
-        causal_history: the messages on which this one depends, in the sender's order.
-        bloom_filter: filter in the dialect's wire form; empty if absent. See bloom.py.
-        repair_request: the messages that the sender requests (SDS-R).
-        content: the application's bytes, opaque to us.
+        causal_history: The messages on which this one depends, in the sender's order.
+        bloom_filter: In the dialect's wire form; empty if absent. See bloom.py.
     """
 
     dialect: Dialect
@@ -125,7 +111,7 @@ class Frame(NamedTuple):
         """Return a frame whose kind follows from its lamport timestamp and content.
 
         Raises:
-            NeitherLamportNorContent: it would have no kind.
+            NeitherLamportNorContent: It would have no kind.
         """
         kind = kind_of(lamport, content)
         if kind is None:
@@ -144,7 +130,7 @@ class Frame(NamedTuple):
         )
 
     def detached(self) -> Frame:
-        """Return the same frame in plain Python values only."""
+        """Return the same frame without protobuf's containers."""
         return self._replace(
             causal_history=_plain(self.causal_history),
             repair_request=_plain(self.repair_request),
@@ -157,7 +143,7 @@ class Frame(NamedTuple):
         )
 
     def __ne__(self, other: object) -> bool:
-        """Negate `==`; the tuple's own `!=` would compare the containers."""
+        """Negate `==`, because the tuple's own `!=` compares the containers."""
         return not self == other
 
     def __hash__(self) -> int:

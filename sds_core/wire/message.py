@@ -29,11 +29,6 @@ def read_message(
 ) -> Frame:
     """Return a parsed message as a frame.
 
-    Args:
-        dialect: Dialect of the message.
-        message: The parsed message.
-        causal_history: Its causal history as entries.
-
     Raises:
         NoMessageId: The message id is empty.
         NeitherLamportNorContent: It has neither lamport timestamp nor content.
@@ -75,12 +70,7 @@ def read_message(
 def write_message(
     kind: type[sds_spec_pb2.SdsMessage] | type[sds_nim_pb2.SdsMessage], frame: Frame
 ) -> bytes:
-    """Return the bytes of a frame as a message of one dialect's class.
-
-    Args:
-        kind: The class of the dialect's messages.
-        frame: The frame; its own dialect does not matter.
-    """
+    """Return the bytes of a frame as a message of one dialect's class."""
     message = kind(
         message_id=frame.message_id,
         lamport_timestamp=frame.lamport,

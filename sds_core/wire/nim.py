@@ -54,7 +54,7 @@ def decode(value: bytes) -> Frame:
                     f"{_MOST_BARE_IDS} are read"
                 )
                 raise MalformedProtobuf(detail, len(value))
-            causal_history = _read_old_history(message.causal_history)
+            causal_history = tuple(map(_read_old_entry, message.causal_history))
     except (DecodeError, UnicodeDecodeError) as error:
         raise MalformedProtobuf(str(error), len(value)) from None
     return read_message(_NIM, message, causal_history)
@@ -67,10 +67,6 @@ def encode(frame: Frame) -> bytes:
     empty. A history is always written as entries, never as the bare ids of older peers.
     """
     return write_message(SdsMessage, frame)
-
-
-def _read_old_history(entries: Sequence[bytes]) -> tuple[frames.HistoryEntry, ...]:
-    return tuple([_read_old_entry(raw) for raw in entries])
 
 
 def _read_old_entry(raw: bytes) -> frames.HistoryEntry:

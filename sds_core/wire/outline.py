@@ -47,12 +47,9 @@ class Outline(NamedTuple):
     Attributes:
         sender_id: UTF-8 or not; empty if unknown.
         message_id, channel_id: UTF-8 or not; never empty.
-        lamport: Lamport timestamp, at least 1.
         causal_history: Each entry in its wire form.
         bloom_filter: In its wire form, possibly a view of the frame's bytes; empty if
             absent.
-        repair_request: Each entry in its wire form.
-        content: Content of a content frame; empty for a sync frame.
         sizes: Bytes by part; as `part_sizes` counts them.
     """
 
@@ -198,5 +195,4 @@ def _end_of(entry: bytes, at: int, tag: int) -> int:
 
 @native
 def _overhead(length: int) -> int:
-    """Bytes of a tag of one byte and of a length below `_LONG`."""
     return 2 if length < _SHORT else 3 if length < _MIDDLE else 4

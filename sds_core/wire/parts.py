@@ -51,10 +51,6 @@ def part_sizes(dialect: Dialect, value: bytes) -> PartSizes:
 
     The frame must be one that `decode` accepts; otherwise the result is undefined.
     Fields after the first `_MOST_FIELDS` count as `other`.
-
-    Args:
-        dialect: Dialect in which the frame was decoded.
-        value: The frame in its wire form.
     """
     part_of = _PARTS[dialect]
     sizes = [0] * 5
@@ -95,7 +91,7 @@ def part_sizes(dialect: Dialect, value: bytes) -> PartSizes:
 
 
 def _long_varint(value: bytes, position: int, first: int) -> tuple[int, int]:
-    """The varint whose first byte says that more follow, and where it ends."""
+    """Return the varint that begins with `first`, and where it ends."""
     number, shift = first & 0x7F, 7
     while True:
         byte = value[position]

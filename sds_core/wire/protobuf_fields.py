@@ -19,8 +19,6 @@ class Field(NamedTuple):
     """One field in its wire form.
 
     Attributes:
-        number: Field number, at least 1.
-        wire_type: Wire type.
         start: Offset of its tag.
         value: A varint as a number, any other value as its bytes.
     """
@@ -32,12 +30,7 @@ class Field(NamedTuple):
 
 
 class BrokenProtobuf(ValueError):
-    """From some field on, the bytes are not valid protobuf.
-
-    Attributes:
-        offset: Offset of the field's tag, in bytes.
-        detail: Why the field cannot be read.
-    """
+    """From the field at `offset` on, the bytes are not valid protobuf."""
 
     def __init__(self, offset: int, detail: str) -> None:
         super().__init__(offset, detail)
@@ -83,7 +76,6 @@ def protobuf_fields(message: bytes) -> Iterator[Field]:
 
 
 def _varint(message: bytes, position: int, start: int) -> tuple[int, int]:
-    """A varint at a position, and where it ends."""
     number = 0
     for index, byte in enumerate(message[position : position + _LONGEST_VARINT]):
         number |= (byte & 0x7F) << (7 * index)

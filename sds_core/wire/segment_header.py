@@ -65,7 +65,6 @@ class SegmentHeader:
             as in parity segments of status-go.
         parity_count: Number of parity segments; None if the layout omits it.
         whole_bytes: Length of the whole payload; None if the layout omits it.
-        payload: The segment's own share.
     """
 
     layouts: tuple[SegmentLayout, ...]
@@ -82,8 +81,8 @@ class SegmentHeader:
 def read_segment_header(content: bytes) -> SegmentHeader | None:
     """Decode a segment; None if the bytes are not a segment.
 
-    Fields, their order, the length of the hash, and index against count are checked.
-    Only crafted other bytes pass these checks.
+    It checks the fields, their order, the length of the hash, and the index. Only
+    crafted other bytes pass these checks.
     """
     if not content.startswith(_OPENING):
         return None
@@ -154,7 +153,6 @@ def _nim_segmentation(
 
 
 def _is_possible(header: SegmentHeader) -> bool:
-    """Whether the numbers can belong to one segment of one payload."""
     if header.data_count is None and SegmentLayout.STATUS_GO not in header.layouts:
         return False
     count = header.parity_count if header.is_parity else header.data_count

@@ -30,8 +30,7 @@ from sds_core.prolly.tree import ProllyTree
 _MANY_MORE: Final = 6
 """Ratio of the server's unequal nodes to ours above which messages are requested.
 
-Nearly all messages below these nodes are then missing here: comparing them would cost
-more than receiving the common ones.
+To compare them would cost more than to receive the common ones.
 """
 
 
@@ -39,11 +38,9 @@ class BatchedClient:
     """Finds the messages that only one of two trees has.
 
     Args:
-        tree: The messages of this side.
         random_bytes: Returns the requested number of random bytes, for salts.
         start_ns, end_ns: Compares only messages of these times, Unix ns, from inclusive
             to exclusive.
-        limits: Limits on what the server sends.
     """
 
     def __init__(
@@ -71,7 +68,7 @@ class BatchedClient:
     def start(self) -> Sequence[Frame]:
         """Return the message that opens a connection, the first or a later one.
 
-        Messages that arrived on an earlier connection are not sent again.
+        The server does not send messages of an earlier connection again.
         """
         self._tree = self._tree.changed(insert=self._received)
         self._begin(self._random_bytes(SALT_BYTES))
@@ -102,10 +99,7 @@ class BatchedClient:
         self._allowance = Allowance(self._limits)
         self._root: pb.Root | None = None
         self._list: Sequence[Node] | None = None
-        """Nodes whose fingerprints were sent last.
-
-        None before the server's first answer, which selects a level of tails.
-        """
+        """Nodes whose fingerprints were sent last; None before the first answer."""
         self._only_here: Sequence[Node] = ()
         """Nodes that the server does not have."""
         self._awaits_items = False
@@ -160,10 +154,6 @@ class BatchedClient:
         return ()
 
     def _differing(self, message: pb.Step | pb.Items) -> Sequence[Node]:
-        """Return the nodes of this side that the server reports as missing.
-
-        The first answer has the server's root.
-        """
         if self._list is None:
             if not message.HasField("root") or message.level > MAX_LEVEL + 1:
                 text = f"an answer about level {message.level}, or without a root"
@@ -206,5 +196,4 @@ class BatchedClient:
 
 
 def _count(bitmap: bytes) -> int:
-    """Return how many nodes a bitmap marks."""
     return int.from_bytes(bitmap, "little").bit_count()

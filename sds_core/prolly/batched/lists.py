@@ -15,8 +15,8 @@ from sds_core.prolly.proto import batched_sync_pb2 as pb
 FINGERPRINT_BYTES: Final = 6
 """Length of a fingerprint, bytes.
 
-Two nodes have the same fingerprint once in 2**48 pairs, and the salt is new in each
-session. The root's whole hash reveals such a case.
+Two nodes have the same fingerprint once in 2**48 pairs; the root's whole hash reveals
+such a case.
 """
 
 SALT_BYTES: Final = 16
@@ -103,12 +103,7 @@ def tail_children(root: Node) -> list[Sequence[Node]]:
 
 
 def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
-    """Return the items of a message.
-
-    Args:
-        message: From the server.
-        start_ns: Start of the requested times, Unix ns, inclusive.
-        end_ns: End of the requested times, exclusive.
+    """Return the items of a message, with times in [start_ns, end_ns), Unix ns.
 
     Raises:
         BadFrame: The numbers of times and of hashes differ.

@@ -40,7 +40,6 @@ class BatchedServer:
 
     Args:
         tree: The messages of this side. It does not change during the connection.
-        limits: Limits on what is accepted and sent.
     """
 
     def __init__(self, tree: ProllyTree, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -95,8 +94,7 @@ class BatchedServer:
             self._allowance.use(len(theirs) // FINGERPRINT_BYTES)
             compared = compare(self._salt, ours, theirs)
             places = range(len(theirs) // FINGERPRINT_BYTES)
-            # The last child of a tail is the tail of the level below, whose children
-            # are known.
+            # The last child of a tail is the tail below, whose children are known.
             if not level or marked(compared.theirs, places) != [places[-1]]:
                 return self._step(level, compared)
             level -= 1
@@ -104,7 +102,6 @@ class BatchedServer:
             theirs = _below_tail(request, level)
 
     def _step(self, level: int, compared: Compared) -> Iterable[Message]:
-        """Answer a comparison of the nodes of a level."""
         ours, theirs = compared
         if level and ours and theirs:
             self._list = children_of(ours)
@@ -125,8 +122,7 @@ class BatchedServer:
     def _skip_level(self, level: int) -> bool:
         """List the level below instead if that saves a round; returns whether it did.
 
-        If the client lists the leaves, the server answers with the messages; if the
-        server lists them, the client must request the messages.
+        If the server lists the leaves, the client must request the messages.
         """
         if self._root is None or level < 2 or level % 2 == 0:
             return False
@@ -160,10 +156,7 @@ class BatchedServer:
 
 
 def _below_tail(request: pb.Open, level: int) -> bytes:
-    """Return fingerprints of the client's nodes at a level, below the tail above it.
-
-    At and above the client's root this is the tail alone.
-    """
+    """Return fingerprints of the client's nodes at a level, below the tail above it."""
     above = level - request.height
     if above < 0:
         return request.tail_children[-above - 1]

@@ -16,9 +16,8 @@ Interoperability: parity is equal, byte for byte, to that of klauspost/reedsolom
 (tests/vectors/reed_solomon.json). Leopard-RS switches to a field of 16 bits when data
 count + m exceeds 256; `is_supported` is False there.
 
-No library is used: those for Python write neither code. zfec is under the GPL, pyeclib
-allows 32 shards and frames them itself, reedsolo works byte by byte, and galois needs a
-compiler of 219 MB and is ten times slower than these tables.
+Libraries for Python do not fit: zfec is under the GPL, pyeclib allows 32 shards and
+frames them itself, reedsolo works byte by byte, and galois is ten times slower.
 """
 
 from __future__ import annotations
@@ -79,17 +78,10 @@ def recover(
     data_count: int,
     parity_count: int,
 ) -> list[bytes]:
-    """Return all data shards in order.
-
-    Args:
-        code: How parity was computed.
-        data: Available data shards by index, all of one length.
-        parity: Available parity shards by index, of the same length.
-        data_count: Number of data shards.
-        parity_count: Number of parity shards that were computed.
+    """Return all data shards in order; those available are given by index.
 
     Raises:
-        ValueError: Too few shards, or the numbers are not supported.
+        ValueError: Too few shards are available, or the numbers are not supported.
     """
     missing = [index for index in range(data_count) if index not in data]
     if not missing:
@@ -126,11 +118,7 @@ def _field(code: ErasureCode) -> Field:
 # A matrix has at most 16 KiB; a channel uses few sizes.
 @lru_cache(maxsize=64)
 def _matrix(code: ErasureCode, data_count: int, parity_count: int) -> tuple[bytes, ...]:
-    """Return the factor of each data shard (columns) in each parity shard (rows).
-
-    Raises:
-        ValueError: The numbers are not supported.
-    """
+    """Return the factor of each data shard (columns) in each parity shard (rows)."""
     if not is_supported(code, data_count, parity_count):
         message = f"{code} has no {parity_count} parity shards for {data_count}"
         raise ValueError(message)
@@ -194,5 +182,4 @@ def _inverse(field: Field, square: Sequence[bytes]) -> list[bytes]:
 
 
 def _next_power(number: int) -> int:
-    """Return the smallest power of two that is at least a positive number."""
     return 1 << (number - 1).bit_length()

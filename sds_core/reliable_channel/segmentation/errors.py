@@ -49,12 +49,7 @@ class SegmentTooLarge(SegmentationError):
 
 
 class SegmentsDisagree(SegmentationError):
-    """A segment contradicts earlier ones of its set; it is discarded, the set stays.
-
-    Attributes:
-        payload_hash: Hash of the set.
-        detail: What differs.
-    """
+    """A segment contradicts earlier ones of its set; it is discarded, the set stays."""
 
     def __init__(self, payload_hash: bytes, detail: str) -> None:
         super().__init__(f"a segment of payload {payload_hash.hex()}: {detail}")

@@ -20,11 +20,11 @@ _CANTOR_BASIS = (1, 214, 152, 146, 86, 200, 88, 230)
 
 
 class Field(NamedTuple):
-    """The tables of one form.
+    """The tables of one form, with an entry for each element.
 
     Attributes:
-        multiples: For each element a table of its products, for `bytes.translate`.
-        inverses: The inverse of each element; 0 for 0, which has none.
+        multiples: Its products, for `bytes.translate`.
+        inverses: Its inverse; 0 for 0.
     """
 
     multiples: tuple[bytes, ...]
@@ -52,7 +52,7 @@ def cantor_field() -> Field:
 
 
 def _field(meaning: bytes) -> Field:
-    """Return the tables for bytes with a meaning: the coefficients of each byte."""
+    # `meaning` has the coefficients of each byte.
     byte_of = bytes(map(meaning.index, range(ELEMENTS)))
     powers, logarithms = _powers_and_logarithms()
     order = ELEMENTS - 1
@@ -71,7 +71,7 @@ def _field(meaning: bytes) -> Field:
 
 
 def _powers_and_logarithms() -> tuple[list[int], dict[int, int]]:
-    """Return the powers of the element 2, which are all elements but 0."""
+    # The powers of 2 are all elements but 0.
     powers = [1]
     while len(powers) < ELEMENTS - 1:
         doubled = powers[-1] << 1

@@ -21,10 +21,7 @@ HEADER_ROOM_BYTES: Final = 128
 """Maximum size of a segment's header; nim-segmentation reserves as much for it."""
 
 _RATE_STEPS = 1_000_000
-"""The parity rate is a multiple of 1 / this number, as in nim-segmentation.
-
-With floating point, two programs would not always round to the same number.
-"""
+"""The parity rate is a multiple of 1 / this number, as in nim-segmentation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,16 +36,12 @@ class SegmentationOptions:
         parity_rate: Parity segments as a share of the data segments, in [0, 1]; 0 for
             none. The default of nim-segmentation is 0 too, that of status-go and
             LIP-243 is 0.125.
-        parity_from: Minimum number of data segments for which parity is sent. Parity of
-            one segment is a copy of it; nim-segmentation sends it, which doubles small
-            messages.
+        parity_from: Minimum number of data segments for which parity is sent.
+            nim-segmentation sends parity of one segment too, which is a copy of it.
         max_segment_bytes: A longer segment is refused: the routing layer's limit.
-        max_sets: Number of incomplete payloads that are held; the least recently
-            updated is dropped.
-        max_buffered_bytes: Total size of their segments; the least recently updated is
-            dropped.
-        idle_timeout_ms: An incomplete payload is dropped after so long without a new
-            segment.
+        max_sets, max_buffered_bytes: Number of incomplete payloads that are held, and
+            size of their segments; the least recently updated payload is dropped.
+        idle_timeout_ms: Time without a new segment until a payload is dropped.
     """
 
     layout: SegmentLayout = SegmentLayout.NIM_SEGMENTATION

@@ -1,8 +1,7 @@
 """Reassembles payloads from segments that arrive in any order.
 
-Limits are those of nim-segmentation: the least recently updated payload is dropped if
-too many are incomplete, and an incomplete one after a time without a new segment.
-Repeated segments do not extend this time.
+The limits are those of nim-segmentation. Repeated segments do not extend the time after
+which an incomplete payload is dropped.
 
 A whole payload that arrives twice counts as two payloads, because SDS drops repeated
 messages by their id, and an application may send the same payload twice. If a sender
@@ -54,11 +53,8 @@ class DroppedSet:
     """An incomplete payload that was dropped.
 
     Attributes:
-        payload_hash: Keccak-256 of the payload.
-        sender_id: Its sender, as given to `Reassembler.add`.
         received: Number of its segments that had arrived.
         needed: Number of segments that would have been enough; None if unknown.
-        reason: Why it was dropped.
     """
 
     payload_hash: bytes
@@ -73,14 +69,11 @@ class Progress:
     """The state of a payload after a segment.
 
     Attributes:
-        outcome: Effect of the segment.
-        payload_hash: Keccak-256 of the payload.
         received: Number of different segments so far, data and parity.
         needed: Number of segments that suffice: that of data segments. None while only
             parity segments of status-go have arrived, which do not contain it.
         total: Number of all segments, as far as they are known.
         payload: The payload, once it is complete.
-        dropped: Incomplete payloads that were dropped to make room.
     """
 
     outcome: Outcome
@@ -93,7 +86,7 @@ class Progress:
 
 
 class _Key(NamedTuple):
-    """Properties that all segments of one payload share; the counts may differ."""
+    """Properties that all segments of one payload share."""
 
     sender_id: str
     payload_hash: bytes
@@ -105,9 +98,7 @@ class _Finished:
     """A complete payload whose remaining segments may still arrive.
 
     Attributes:
-        needed: Number of its data segments.
         total: Number of all its segments, as far as they are known.
-        slots: Places of those that have arrived.
         ended_ms: When it was complete, Unix ms.
     """
 
@@ -202,10 +193,9 @@ class Reassembler:
         return self._progress(Outcome.COMPLETE, segments, payload)
 
     def expire(self, now_ms: int) -> tuple[DroppedSet, ...]:
-        """Drop payloads without a new segment for the idle timeout, and return them.
+        """Drop payloads without a new segment for the idle timeout.
 
-        This includes payloads that were dropped for a segment that then caused an
-        error.
+        The result also has payloads that were dropped for a segment with an error.
         """
         limit_ms = now_ms - self._options.idle_timeout_ms
         for key, segments in list(self._sets.items()):
@@ -227,7 +217,6 @@ class Reassembler:
         )
 
     def _late(self, key: _Key, header: SegmentHeader, now_ms: int) -> Progress | None:
-        """Return the progress if the payload is complete; None if it was sent again."""
         finished = self._finished.get(key)
         if finished is None:
             return None
@@ -246,7 +235,6 @@ class Reassembler:
         )
 
     def _remember(self, key: _Key, segments: SegmentSet, now_ms: int) -> None:
-        """Remember a complete payload if segments of it may still arrive."""
         # Data segments of status-go do not contain the number of parity segments.
         may_have_more = SegmentLayout.STATUS_GO in segments.layouts
         if may_have_more or segments.received < segments.total:
@@ -269,7 +257,6 @@ class Reassembler:
             raise SetTooLarge(header.payload_hash, needed_bytes, limit_bytes)
 
     def _make_room(self, key: _Key, added_bytes: int) -> None:
-        """Drop other payloads, the least recently updated first."""
         options = self._options
         others = iter([other for other in self._sets if other != key])
         while (

@@ -20,12 +20,10 @@ class SegmentSet:
     """The segments of one payload.
 
     Attributes:
-        payload_hash: Keccak-256 of the payload, from the segments.
         layouts: The layouts that fit all of them.
         data_count: Number of data segments; None while only parity segments of
             status-go have arrived.
         parity_count: Number of parity segments; None if no segment has named it.
-        held_bytes: Size of the segments' shares.
         updated_ms: When the last one was added, Unix ms.
     """
 
@@ -86,7 +84,7 @@ class SegmentSet:
             ("data", self.data_count or 0, header.data_count or 0),
             ("parity", self.parity_count or 0, header.parity_count or 0),
         ):
-            # Of LIP-243 and status-go, not every segment names both counts.
+            # Some segments of LIP-243 and status-go name one count only.
             if own != other and (self._has_all_fields or (own and other)):
                 self._disagree(f"{other} {what} segments, not {own}")
         data_count = self.data_count or header.data_count or 0
@@ -117,7 +115,7 @@ class SegmentSet:
         if self.data_count is None or self.received < self.data_count:
             return None
         has_last = self.data_count - 1 in self._data
-        # This is not repeated with each further segment, because it is expensive.
+        # To repeat this with each further segment would be expensive.
         if self._awaits_last and not has_last:
             return None
         shares = self._all_shares(self.data_count)
@@ -148,10 +146,7 @@ class SegmentSet:
             yield joined[:-padding]
 
     def _all_shares(self, data_count: int) -> list[bytes] | None:
-        """Return the shares of all data segments; None if parity cannot be used.
-
-        If the last one was recovered, it has padding.
-        """
+        """Return the shares of all data segments; None if parity cannot be used."""
         if len(self._data) == data_count:
             return [self._data[index] for index in range(data_count)]
         code = code_of(self.layouts[0])

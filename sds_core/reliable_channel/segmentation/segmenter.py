@@ -55,11 +55,7 @@ def _varint(number: int) -> bytes:
 
 
 class Segmenter:
-    """Splits payloads.
-
-    Args:
-        options: Layout, size and parity.
-    """
+    """Splits payloads."""
 
     def __init__(self, options: SegmentationOptions) -> None:
         self._options = options
