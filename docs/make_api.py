@@ -107,7 +107,7 @@ def page() -> str:
         "the probes, on a port of its own.\n",
         *_addresses(own, usual),
         "## Objects\n",
-        "Beside each time stands its text, with the suffix `_utc`.\n",
+        f"Beside each time stands its text, with the suffix `_utc`.\n{_ABOUT_FIGURES}",
         *_objects(schemas),
     ]
     return "\n".join(lines)
@@ -117,6 +117,7 @@ _USUAL = 3
 """Number of addresses from which a parameter or an error is described once for all."""
 
 _PARAMETER_HEADS = ("parameter", "values", "meaning")
+_KEY_HEADS = ("key", "type", "meaning")
 
 Row = tuple[str, ...]
 """Cells of a row of a table."""
@@ -206,7 +207,13 @@ def _has_section(schema: Mapping[str, Any]) -> bool:
 _FIGURES = ("Channel", "Group")
 """Objects that have all figures of a report."""
 
-_REPORTED = "[figures.md](figures.md) explains each; other objects have `_` for `.`."
+_REPORTED = "[figure](figures.md)"
+
+_ABOUT_FIGURES = """\
+A *figure* has the key of the report, which objects other than Channel and Group write with `_` for `.`.
+
+Keys that several objects have:
+"""  # noqa: E501 - one sentence per line
 
 
 def _objects(schemas: Mapping[str, Any]) -> Iterator[str]:
@@ -224,6 +231,14 @@ def _objects(schemas: Mapping[str, Any]) -> Iterator[str]:
         # What is deprecated stays marked.
         and not row[2].startswith("**")
     }
+    uses = Counter(row for rows in tables.values() for row in rows if row[2])
+    usual = {
+        row: None
+        for row, count in uses.items()
+        if count >= _USUAL and row[2] not in figures
+    }
+    yield from table(_KEY_HEADS, usual)
+    yield ""
     for name, schema in sorted(schemas.items()):
         if not _has_section(schema):
             continue
@@ -237,10 +252,14 @@ def _objects(schemas: Mapping[str, Any]) -> Iterator[str]:
         if like is not None:
             lacking = [row[0] for row in tables[like] if row not in rows]
             but = f", without {', '.join(lacking)}" if lacking else ""
-            yield f"Keys of {_link(like)}{but}, and:\n"
             rows = [row for row in rows if row not in tables[like]]
-        yield from table(("key", "type", "meaning"), _abridged(rows, figures))
-        yield ""
+            yield f"Keys of {_link(like)}{but}{', and:' if rows else '.'}\n"
+        own = [row for row in rows if row not in usual]
+        if own:
+            yield from table(_KEY_HEADS, _abridged(own, figures))
+            yield ""
+        if shared := [row[0] for row in rows if row in usual]:
+            yield f"{'Also' if own else 'Keys'}: {', '.join(shared)}.\n"
 
 
 _ALIKE = 3

@@ -33,7 +33,6 @@ class Row(NamedTuple):
 
     panel: str
     flags: str
-    variable: str
     default: str
     text: str
 
@@ -72,7 +71,6 @@ def row(command: click.Command, option: click.Option) -> Row:
     return Row(
         getattr(option, "panel", None) or "General",
         ", ".join(flags).replace("|", "\\|"),
-        f"`{option.envvar}`",
         "required" if option.required else str(extra.get("default", "")),
         f"{option.help}{limits}".replace("|", "\\|"),
     )
@@ -89,13 +87,16 @@ def block() -> str:
         name: [row(command, option) for option in options(command)]
         for name, command in commands()
     }
-    for name, other in TABLE_OF.items():
-        taken = rows[f"{PROGRAM} {other}"]
+    for name, source in TABLE_OF.items():
+        taken = rows[f"{PROGRAM} {source}"]
         rows[f"{PROGRAM} {name}"] = [
             one for one in rows[f"{PROGRAM} {name}"] if one not in taken
         ]
+    below = {f"{PROGRAM} {name}" for name in TABLE_OF}
     uses = Counter(one for given in rows.values() for one in given)
     shared = [one for one, count in uses.items() if count >= _SHARED_FROM]
+    takers = sum(bool(given) for name, given in rows.items() if name not in below)
+    every = [one for one in shared if uses[one] == takers]
     parts = [
         "## Exit codes",
         exit_codes(),
@@ -103,15 +104,17 @@ def block() -> str:
         "## Commands",
         *_overview(),
         "## Options of several commands",
+        f"All commands take {', '.join(_first_flag(one.flags) for one in every)}.",
         *_panels(shared),
     ]
+    limited = [one for one in shared if one not in every]
     for name, command in commands():
         if name == PROGRAM:
             continue
         own = [one for one in rows[name] if one not in shared]
         parts += [f"## {name}", _sentences(command.help or ""), *_panels(own)]
-        if common := [one.flags for one in rows[name] if one in shared]:
-            link = "[Options of several commands](#options-of-several-commands)"
+        if common := [one.flags for one in rows[name] if one in limited]:
+            link = "[Also](#options-of-several-commands)"
             parts.append(f"{link}: {', '.join(map(_first_flag, common))}.")
         if (other := TABLE_OF.get(name.removeprefix(f"{PROGRAM} "))) is not None:
             parts.append(f"All options of [{other}](#{PROGRAM}-{other}).")
@@ -128,7 +131,7 @@ def _panels(rows: Sequence[Row]) -> Iterator[str]:
     """Yield a table for each title, in the order of their first options."""
     for panel in dict.fromkeys(one.panel for one in rows):
         cells = (one[1:] for one in rows if one.panel == panel)
-        yield _table((panel, "variable", "default", ""), cells)
+        yield _table((panel, "default", ""), cells)
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -155,7 +155,7 @@ MIRROR_METRICS: tuple[Metric[MirrorFigures], ...] = (
     ),
     one_sample(
         "sds_mirror_refused_total",
-        "Records given up because Kafka will never accept them.",
+        "Records dropped because Kafka will never accept them.",
         lambda m: m.refused,
     ),
     one_sample(

@@ -341,7 +341,7 @@ _HEALTH = (
     ),
     left_out_counter(
         "mvds_left_out_total",
-        "What limits left out, in the group unknown; large groups or hostile traffic "
+        "What limits discarded, in the group unknown; large groups or hostile traffic "
         "reach them.",
         LeftOut,
     ),

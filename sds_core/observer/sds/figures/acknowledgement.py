@@ -93,8 +93,8 @@ ENTRIES = under(
     ),
     Figure(
         "unwitnessed",
-        "Messages that could not be confirmed by their deadline, because nobody else "
-        "spoke: not a fault.",
+        "Messages that could not be confirmed by their deadline, because no other "
+        "participant spoke: not a fault.",
         report=("unwitnessed",),
         series=(counter("sds_messages_unwitnessed_total").of(),),
         heading="Nobody else spoke",

@@ -51,7 +51,7 @@ ENTRIES = (
     ),
     left_out_counter(
         "sds_left_out_total",
-        "What limits left out; only hostile traffic reaches them.",
+        "What limits discarded; only hostile traffic reaches them.",
         LeftOut,
     ),
 )
