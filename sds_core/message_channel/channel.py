@@ -234,22 +234,32 @@ class MessageChannel(ParticipantView):
         return Step(broadcasts, events)
 
     def sweep_incoming(self, now_ms: int) -> Step:
-        """Drop messages that are missing for too long (see `Sweeps.incoming`)."""
+        """Drop messages that are missing for too long; request the others again.
+
+        Source: SDS, "Periodic Incoming Buffer Sweep".
+        """
         return self._swept(self._sweeps.incoming, Call.SWEEP_INCOMING, now_ms)
 
     def sweep_outgoing(self, now_ms: int) -> Step:
-        """Broadcast messages again that were not acknowledged in time."""
+        """Broadcast messages again that were not acknowledged in time.
+
+        Source: SDS, "Periodic Outgoing Buffer Sweep".
+        """
         return self._swept(self._sweeps.outgoing, Call.SWEEP_OUTGOING, now_ms)
 
     def sweep_repairs(self, now_ms: int) -> Step:
-        """Broadcast requested messages that no other participant has sent."""
+        """Broadcast requested messages that no other participant has sent.
+
+        Source: SDS-R guide, "Incoming Repair Request Buffer Sweep".
+        """
         return self._swept(self._sweeps.repairs, Call.SWEEP_REPAIRS, now_ms)
 
     def sync(self, now_ms: int) -> Step:
         """Put log and filter into a frame without content.
 
-        The frame enters no buffer, log or filter. The step is empty if the log is
-        empty, no message waits and no repair request is due.
+        The frame enters no buffer, log or filter (SDS, "Periodic Sync Message"). The
+        step is empty if the log is empty, no message waits and no repair request is
+        due.
         """
         self._at(now_ms)
         self._ask_for_hints()
