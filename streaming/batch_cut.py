@@ -2,8 +2,7 @@
 
 `aligned_end` searches the maximum T whose records fit. It steps from the clock of the
 start with doubling strides until a cut has too many records, then bisects between the
-last two cuts. All functions here are pure: they query `RecordTimes`, which never
-changes, and return the record times with which the next lookup continues.
+last two cuts. All functions are pure.
 """
 
 from __future__ import annotations

@@ -25,10 +25,7 @@ from streaming.ledger.stores import Stores
 from streaming.ledger.view_register import ForgottenView
 
 _HOLES_KNOWN_AFTER_MS = 60_000
-"""Event time after which a tap's totals contain every capture gap that had begun.
-
-A gap in its numbers appears at the next record, or as a silence, and counts 15 s later.
-"""
+"""Event time after which a tap's totals contain every capture gap that had begun."""
 
 
 class _Output(NamedTuple):
@@ -142,10 +139,6 @@ class Sink:
         self._board.publish(self._following(self._board.read(packed), ()))
 
     def _sorted(self, rows: Iterable[Row]) -> _Output:
-        """Sort the rows of a batch.
-
-        Minutes of groups keep the name of the view until they are joined.
-        """
         clock_ms = self._clock_ms
         output = _Output(
             clock_ms,
@@ -197,7 +190,6 @@ class Sink:
         )
 
     def _is_new(self, key: str) -> bool:
-        """Whether a view that may be forgotten has no figures yet."""
         kind, name = self._kinds.split(key)
         return kind.remains is not None and name not in self._board.names(kind.prefix)
 
@@ -216,7 +208,6 @@ class Sink:
     def _following(
         self, fresh: Mapping[str, Mapping[str, Any]], gone: Iterable[str]
     ) -> FollowingViews:
-        """Give labels to new views, and return the published names."""
         table = self._board.snapshot.table
         for prefix, ledger in self._stores.labels.items():
             # A view in `other` stays there while the process lives, even if the channel
@@ -232,10 +223,6 @@ class Sink:
         return self._board.following(fresh, labels, remainders, gone)
 
     def _mark_incidents(self, views: Mapping[str, Views[Any]], clock_ms: int) -> None:
-        """Mark incidents that taps may have caused, using the views after the batch.
-
-        The taps' totals include all records before T, Unix ms.
-        """
         settings, taps = self._board.snapshot.observer, views[TAPS.prefix].totals
 
         def coincides(

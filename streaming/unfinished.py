@@ -22,10 +22,7 @@ from streaming.settings import Part, Parts
 _log = logging.getLogger("sds-monitor")
 
 _PARTS = 8
-"""Divisor of the records of a batch that is planned again.
-
-A few starts lead to a batch that can be processed, even if each fails after a minute.
-"""
+"""Divisor of the records of a batch that is planned again."""
 
 
 class Unfinished(msgspec.Struct, frozen=True):

@@ -9,11 +9,7 @@ from functools import partial
 
 from connectors.storage.disk import with_remedy
 from sds_core.observer.minutes import MINUTE_MS
-from sds_core.observer.shown_verdicts import (
-    SET_BACK_MS,
-    ShownVerdict,
-    VerdictLog,
-)
+from sds_core.observer.shown_verdicts import SET_BACK_MS, ShownVerdict, VerdictLog
 from sds_core.observer.snapshot import Snapshot
 from streaming.board import Board
 from streaming.damage import DamagedCheckpoint
