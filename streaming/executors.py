@@ -74,11 +74,11 @@ def location(spark: SparkSession, checkpoint: Path) -> str:
 
 
 def send_code(context: SparkContext, directory: Path) -> None:
-    """Make Spark send our modules and the compiled rules to every executor.
+    """Make Spark send the modules and the compiled rules to every executor.
 
-    Spark unpacks the archive there, because Python cannot load compiled modules from a
-    zip. An executor whose Python or machine differs from the driver's runs the rules
-    interpreted. The archive's directory must exist as long as the context.
+    Python cannot load compiled modules from a zip, so Spark unpacks it. An executor of
+    another Python or machine interprets the rules. The archive's directory must exist
+    as long as the context.
     """
     archive = directory / f"{_UNPACKED}.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as files:

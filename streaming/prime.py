@@ -111,7 +111,7 @@ def _readable(spark: SparkSession, checkpoint: Path) -> Iterator[str]:
 
 
 def _verify(spark: SparkSession, table: Path) -> None:
-    """Check a table of RocksDB by the checksums in it.
+    """Check a table of RocksDB by its checksums.
 
     Spark would stop at the first wrong block, and the views after it would be missing.
     """

@@ -108,15 +108,13 @@ class Sink:
         """Commit a batch of rows of `fold.OUTPUT_SCHEMA`.
 
         1. Undecodable records are copied to the dead-letter topic.
-        2. One transaction of the ledger stores incidents, minutes for the page, both
-           once more for the history, definite acknowledgements, what forgotten views
-           had counted, the keys of views, and new labels. It marks incidents that
-           coincide with a hole of the taps' totals after this batch.
+        2. One transaction of the ledger stores the rest, and marks incidents that
+           coincide with a capture gap in the taps' totals after this batch.
         3. Totals go to the board, which page, API and metrics read.
 
-        Spark repeats the batch if the process ends before Spark has recorded its
-        commit. That does no harm: dead letters carry the offset of their record, the
-        ledger knows the batch, and the board is absolute.
+        If the process ends before Spark records its commit, Spark repeats the batch:
+        dead letters carry the offset of their record, the ledger knows the batch, and
+        the board is absolute.
         """
         output = self._sorted(rows)
         position = self._position_of(batch_id)

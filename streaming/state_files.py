@@ -53,8 +53,7 @@ def check_state(checkpoint: Path, log: BatchLog) -> None:
     """Check quickly that no file is missing, and that changelogs are valid.
 
     Raises:
-        DamagedCheckpoint: A file is missing or damaged. Spark raises no error for a
-            missing partition: its views would be lost.
+        DamagedCheckpoint: A file is missing or damaged.
     """
     if log.committed is None:
         return

@@ -113,13 +113,12 @@ class Withheld:
 
 
 class TopicEnds(NamedTuple):
-    """How far the topic reached at a wall time.
+    """How far the topic reached at a wall time, Unix ms, by partition.
 
     Attributes:
-        wall_ms: The time, Unix ms.
-        ends: Offset after the last record that can be read, by partition.
-        newest: Record with the greatest time, by partition; see `TopicOffsets.newest`.
-        written: Offset after the last record, by partition.
+        ends: Offset after the last record that can be read.
+        newest: Record with the greatest time; see `TopicOffsets.newest`.
+        written: Offset after the last record.
     """
 
     wall_ms: int

@@ -26,9 +26,7 @@ _log = logging.getLogger("sds-monitor")
 class VerdictRecorder:
     """Stores the verdicts that are shown while a job runs, by prefix of their kind.
 
-    The cost of an observation is proportional to the changes: all views are processed
-    only if taps or job have changed what is shown of all. The board has the figures
-    before blindness is judged.
+    All views are processed only if taps or job have changed what is shown of all.
     """
 
     def __init__(self, stores: Mapping[str, VerdictStore], board: Board) -> None:

@@ -54,8 +54,7 @@ class LabelLedger:
     ) -> None:
         """Give a label to each new name that may have one.
 
-        A name longer than `MAX_LABEL_CHARACTERS` gets no label, because untrusted
-        senders choose names.
+        Untrusted senders choose names, so a long name gets no label.
 
         Args:
             names: Names, known or new.

@@ -125,7 +125,11 @@ _UNDONE = (
     "remainders",
     "parts",
 )
-"""Tables whose rows are undone; no batch changes the others for good."""
+"""Tables whose rows are undone.
+
+No batch writes the others, except labels, which a name keeps, and names of views, which
+every batch may set again.
+"""
 
 
 def prepare(connection: sqlite3.Connection) -> None:
