@@ -1,9 +1,8 @@
 """How far the next batch may read.
 
-Every batch ends at one common record time T over all partitions, so that during
-catch-up no partition gets ahead of another, and T is a clock that is valid for every
-channel (docs/architecture.md, decision 3). If all unread records fit into one batch, it
-reads them all, and T is the minimum of the partitions' newest record times.
+Every batch ends at one common record time T over all partitions, so that T is a clock
+for every channel (docs/architecture.md, decision 3). If all unread records fit into one
+batch, T is the minimum of the partitions' newest record times.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from streaming.settings import BatchLimits, Window
 LATE_MS = 3_600_000
 """Distance behind a window's end within which its records are searched, ms.
 
-This is the retention window (docs/figures.md, 4): a later record concerns no message
-that a view still tracks. Brokers by default refuse records further ahead than this, so
-a single record with a wrong clock does not hide the window's records behind it."""
+This is the retention window (docs/figures.md, 4). Brokers by default refuse records
+further ahead, so a record with a wrong clock does not hide the window's records.
+"""
 
 _MAX_LEAD_MS = 60_000
 """Maximum lead of a topic's clock over wall time."""
@@ -94,8 +93,7 @@ class Admission:
         scan_times: Reads record times where the index cannot be trusted.
         mean_bytes: Samples the size of the records that come next.
         skip_lost: Whether to count records that Kafka deleted before they were read,
-            individually or with the whole topic, and continue, instead of raising an
-            error.
+            instead of raising an error.
         window: Record times to drain; None for all.
     """
 
@@ -218,14 +216,12 @@ class Admission:
         return _MAX_LEAD_MS if all(is_future(ms, wall_ms) for ms in times) else 0
 
     def _live_end(self, unread: Unread, newest: Mapping[int, TimedOffset]) -> Position:
-        """The end of a batch that waits for partitions that are not idle."""
         row_limit = self._row_limit(unread)
         newest_ms, times = self._times(unread, row_limit).newest_ms(newest)
         clock_ms = unread.common_clock_ms(newest_ms)
         return self._fitting_end(unread, newest_ms, clock_ms, times, row_limit)
 
     def _drained_end(self, unread: Unread) -> Position:
-        """The end of a batch of a run that drains the topic up to its target."""
         start = unread.start
         row_limit = self._row_limit(unread)
         times = self._times(unread, row_limit)
@@ -250,10 +246,6 @@ class Admission:
         times: RecordTimes,
         row_limit: int,
     ) -> Position:
-        """Return the end of all unread records, or of those that fit the limit.
-
-        The maximum record time of each partition, and T if all are read, are Unix ms.
-        """
         start = unread.start
         clock_ms = max(start.clock_ms, clock_ms)
         if unread.rows <= row_limit:
@@ -285,7 +277,6 @@ class Admission:
         )
 
     def _row_limit(self, unread: Unread) -> int:
-        """Number of records that fit into both limits, at least one."""
         most = self.limits.rows_after(unread.start.records)
         if unread.rows <= _UNSAMPLED_ROWS:
             return most
@@ -327,7 +318,6 @@ class Admission:
         return replace(start, partitions=placed, skipped=skipped, topic_id=topic_id)
 
     def _replaced(self, position: Position, topic: Topic) -> Collection[int]:
-        """Topics recreated since a position was read; raises unless `skip_lost`."""
         replaced = find_replaced(position.topic_id, topic.id)
         for index, ids in replaced.items():
             if not self.skip_lost:
@@ -345,11 +335,7 @@ def _moved_to(
     earliest: Mapping[int, int],
     replaced: Collection[int],
 ) -> Position:
-    """The start of topics that were recreated, with the number of lost records.
-
-    At least these are lost: the old topic's unread records at the last plan, and
-    records of the new one that Kafka has deleted already.
-    """
+    """Return the start in recreated topics, with the known number of lost records."""
     old = {p: one for p, one in start.partitions.items() if topic_index(p) in replaced}
     new = [p for p in topic.partitions if topic_index(p) in replaced]
     unread = sum(

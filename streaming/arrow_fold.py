@@ -1,9 +1,8 @@
 """Folds whole batches of Arrow in Spark's Python worker, without pandas.
 
-Spark's worker makes a data frame of each group and two of its result, and splits them
-again; docs/performance.md has the cost. This module reads and writes whole columns of a
-batch. The JVM receives the same, which a test compares. Spark's own way is used on
-clusters, whose workers start without our code, and for every other function.
+Spark's worker makes a data frame of each group and two of its result
+(docs/performance.md). This module reads and writes whole columns of a batch. Workers of
+a cluster start without the monitor's code, so they fold in Spark's own way.
 """
 
 from __future__ import annotations
@@ -43,11 +42,7 @@ _STATES = {
 
 
 _StateRow = tuple[str, bytes, bytes | None, int]
-"""A row of `_STATES`.
-
-`GroupState.json`, the key as the JVM has encoded it, the pickled value if it exists,
-and the timeout before the group was folded.
-"""
+"""A row of `_STATES`; the last item is the timeout before the group was folded, ms."""
 
 
 def use_arrow_fold() -> None:
@@ -81,11 +76,10 @@ def folded(
     most_rows: int,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the result for the batches of a task: structs of counts, rows and states.
+    """Yield structs of counts, rows and states for the batches of a task.
 
     Batches have columns ``key``, ``event_time`` and ``digest``, and one with the group
-    of each row and its state. If `most_rows` is positive, a result is passed on after
-    that number of rows.
+    of each row and its state. A positive `most_rows` limits the rows of a result.
 
     Raises:
         Exception: See `Fold.row`.
@@ -140,7 +134,6 @@ def _state_row(state: GroupState, schema: StructType) -> _StateRow:
 
 
 def _answer(rows: Sequence[OutputRow], states: Sequence[_StateRow]) -> pa.RecordBatch:
-    """A batch of three structs: counts, rows and states; each row has a state."""
     count = len(rows)
     columns = [
         _struct(_COUNTS, [(count, count)] * count),

@@ -2,8 +2,7 @@
 
 `aligned_end` searches the maximum T whose records fit. It steps from the clock of the
 start with doubling strides until a cut has too many records, then bisects between the
-last two cuts. All functions here are pure: they query `RecordTimes`, which never
-changes, and return the record times with which the next lookup continues.
+last two cuts. All functions are pure.
 """
 
 from __future__ import annotations
@@ -89,9 +88,8 @@ def cut_at(times: RecordTimes, clock_ms: int) -> Cut:
 def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
     """Move a cut that fits ahead in doubling strides until a cut is too far.
 
-    Returns:
-        The last cut that fits, moved up to the earliest record after it, and the
-        first that does not fit or lies after the latest time.
+    Returns the last cut that fits, moved up to the earliest record after it, and the
+    first that does not fit or lies after the latest time.
     """
     times, stride_ms = low.times, _FIRST_STRIDE_MS
     while True:
@@ -116,9 +114,6 @@ def bisect(
 
     It ends when the lower cut fills three quarters of the limit, because every further
     step costs a request to the broker, or when the two are 1 ms apart.
-
-    Returns:
-        The lower cut, the upper cut, and the record times after the last step.
     """
     times = high.times
     enough = max(1, row_limit * 3 // 4)

@@ -1,14 +1,12 @@
 """Spark's log of batches in a checkpoint.
 
-Spark writes ``offsets/N`` before it runs batch N, and ``commits/N`` after it. At
-startup it reads the two newest files of the first and the newest of the second, and
-repeats a batch that was planned and not committed. For Spark, a missing file means that
-the batch never existed, so it would silently restart or repeat the wrong batch. So this
-module checks the required files before Spark reads them.
+Spark writes ``offsets/N`` before it runs batch N, and ``commits/N`` after it. If a file
+is missing, Spark silently restarts, or repeats the wrong batch. This module checks the
+required files before Spark reads them.
 
 Spark does not sync its files. The job syncs them before it commits a batch to the
-ledger (`SPARKS`), so a power failure can lose only later writes: the files of a batch
-that Spark repeats. A file that is still empty afterwards counts as missing.
+ledger (`SPARKS`), so a power failure can lose only the files of a batch that Spark
+repeats. A file that is still empty afterwards counts as missing.
 """
 
 from __future__ import annotations
@@ -76,22 +74,13 @@ class _Plan(msgspec.Struct, rename="camel"):
     batch_watermark_ms: int
     conf: dict[str, str]
 
-    @property
-    def state_partitions(self) -> int:
-        """The first batch fixes it."""
-        return int(self.conf["spark.sql.shuffle.partitions"])
-
 
 class _Commit(msgspec.Struct, rename="camel"):
-    """Content of a file in ``commits``."""
-
     next_batch_watermark_ms: int = 0
 
 
 def read_batch_log(checkpoint: Path) -> BatchLog:
-    """Return the newest batches of a checkpoint, after checking all that Spark reads.
-
-    The directory need not exist.
+    """Return the newest batches of a checkpoint, whose directory need not exist.
 
     Raises:
         DamagedCheckpoint: A file is missing or has the wrong content.
@@ -170,7 +159,6 @@ def complete(checkpoint: Path, log: BatchLog) -> None:
 
 
 def _begin_of(end: Position) -> dict[str, Any]:
-    """Return the position before the first batch of all, which ends there."""
     partitions = {
         partition: PartitionPosition(here.batch_start)
         for partition, here in end.partitions.items()
@@ -178,25 +166,16 @@ def _begin_of(end: Position) -> dict[str, Any]:
     return Position(partitions=partitions, topic_id=end.topic_id).to_json()
 
 
-def _newest(directory: Path) -> int | None:
-    if not directory.is_dir():
-        return None
-    return max(
-        (int(file.name) for file in directory.iterdir() if file.name.isdigit()),
-        default=None,
-    )
-
-
 def _newest_whole(directory: Path) -> tuple[int | None, Path | None]:
     """Return the newest batch whose file is not torn, and the torn one after it."""
-    newest = _newest(directory)
+    numbers = (int(path.name) for path in directory.glob("*") if path.name.isdigit())
+    newest = max(numbers, default=None)
     if newest is None or not _is_torn(path := directory / str(newest)):
         return newest, None
     return (newest - 1 if newest else None), path
 
 
 def _is_torn(path: Path) -> bool:
-    """Whether a file is empty, or all zeros."""
     return path.is_file() and not path.read_bytes().strip(b"\0")
 
 
@@ -211,17 +190,16 @@ def _check_query_metadata(path: Path) -> None:
 
 
 def _read_offsets(path: Path, remedy: str) -> tuple[Position, int]:
-    """Return the position after a batch, and the number of partitions of the state."""
     plan, position = _read_lines(path, (_Plan, dict[str, Any]), remedy)
     try:
-        return Position.from_json(position), plan.state_partitions
+        partitions = int(plan.conf["spark.sql.shuffle.partitions"])
+        return Position.from_json(position), partitions
     # An error of msgspec is a ValueError too.
     except (ValueError, LookupError) as error:
         raise wrong_content(path, error, remedy) from error
 
 
 def _read_lines(path: Path, types: tuple[type[Any], ...], remedy: str) -> list[Any]:
-    """Decode the lines of a file of a log, without the first line, its version."""
     data = _read(path, remedy)
     try:
         version, *lines = data.decode().splitlines()

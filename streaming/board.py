@@ -40,13 +40,7 @@ class GroupParts:
         return self._grouping.join(list(self._parts[group].values()))
 
     def take(self, view: str, totals: Any) -> dict[str, Any]:
-        """Set all parts that lie in the totals of a view.
-
-        Parts of other groups in the same view do not change.
-
-        Returns:
-            The parts that have changed, by group.
-        """
+        """Set all parts in the totals of a view; returns the changed ones, by group."""
         found = self._grouping.split(totals)
         return {name: one for name, one in found.items() if self.set(name, view, one)}
 
@@ -61,8 +55,7 @@ class FollowingViews(NamedTuple):
 class Board:
     """Holds one immutable snapshot and swaps it for the next.
 
-    Setting the same totals twice gives the same snapshot, so a replayed batch does
-    no harm.
+    Totals are absolute, so a replayed batch does no harm.
     """
 
     def __init__(self, protocols: Iterable[AnyProtocol] = PROTOCOLS) -> None:
@@ -87,36 +80,25 @@ class Board:
         return self._snapshot
 
     def names(self, prefix: str) -> Collection[str]:
-        """Return the names of the views of one kind that have figures.
-
-        They are not copied, because every batch calls this.
-        """
+        """Return the names, not copied, of one kind's views that have figures."""
         return self._views[prefix].totals.keys()
 
     def take_changed(self) -> Mapping[str, Collection[str]]:
-        """Return the views that were set or dropped since the last call.
-
-        Returns:
-            Prefix of each kind -> names.
-        """
+        """Return the views, by prefix, that were set or dropped since the last call."""
         with self._lock:
             changed = self._changed
             self._changed = {prefix: set() for prefix in self._views}
         return changed
 
     def read(self, packed: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
-        """Return the published form of views' totals.
+        """Return the published form of views' totals, by prefix, then by name.
 
         Views that are parts of groups are joined with the parts in all other views that
-        were read before. Reading the same totals again changes nothing: until they are
-        published, the result is the same.
+        were read before. Reading the same totals again changes nothing.
 
         Args:
             packed: Totals by key of a view, from `blob.totals_part`. For a kind with
                 `Grouping.changed` they may lack groups that did not change.
-
-        Returns:
-            Prefix of each kind -> totals by name of a view or group.
 
         Raises:
             sds_core.observer.kinds.UnknownKind: A key is of no registered kind.
@@ -197,11 +179,7 @@ class Board:
         self.set_job(records=position.records, records_lost=position.skipped)
 
     def set(self, **parts: Any) -> None:
-        """Replace parts of the snapshot: `table`, `audit` or `observer`.
-
-        Names, SLOs and muting of the channel table take effect immediately. A channel
-        gets its label when it is first seen, and the label does not change.
-        """
+        """Replace parts of the snapshot: `table`, `audit` or `observer`."""
         with self._lock:
             self._snapshot = replace(self._snapshot, **parts)
 

@@ -1,8 +1,4 @@
-"""A checkpoint belongs to one topic and one running job.
-
-Spark's own files are in the checkpoint's directory, ours in its subdirectory
-``monitor/``.
-"""
+"""Identity and lock of a checkpoint: it belongs to one topic and one running job."""
 
 from __future__ import annotations
 
@@ -32,7 +28,6 @@ _LONGEST_TOPIC = 249
 """Maximum length of a topic's name that Kafka allows, characters."""
 
 _ENDINGS = (".json", ".sqlite")
-"""Suffixes of our own files; the lock has none."""
 
 _NEWER = "(of sds-monitor 0.16 or newer)"
 """No topic has this name."""
@@ -48,21 +43,19 @@ class CheckpointIdentity(msgspec.Struct):
     """Settings with which a checkpoint was begun; content of ``monitor/job.json``.
 
     Attributes:
-        topic: The topic of frames.
+        topic: The topic of frames; `_NEWER` in a file of a release since 0.16, so that
+            releases up to 0.15, which do not know the ledger, refuse the checkpoint.
         report_detail: Whether the checkpoint stores definite acknowledgements.
         starts: Number of jobs that were started on it, including this one.
-        files: Names of the other files in ``monitor/`` that the checkpoint has. A
-            release up to 0.6 lists none: then all existing files count.
+        files: Names of the other files in ``monitor/``. A release up to 0.6 lists none:
+            then all existing files count.
         observer: All settings of the model. Empty in a checkpoint of a release that had
             only the defaults.
         unfinished: The batch that the newest start found planned and not committed;
             None if it found none. Releases up to 0.12 ignore it.
-        observed_topic: The topic of frames, in a file of a release since 0.16. In such
-            a file `topic` is `_NEWER`, so that releases up to 0.15, which do not know
-            the ledger, refuse the checkpoint as one of another topic.
+        observed_topic: The topic of frames, in a file of a release since 0.16.
         state_versions: Newest version of the state that may be in the checkpoint, by
-            prefix of the kind. Empty in a file of a release up to 0.17, which ignores
-            it: then the version is known only after reading the state.
+            prefix of the kind. Empty in a file of a release up to 0.17.
     """
 
     topic: str
@@ -76,18 +69,13 @@ class CheckpointIdentity(msgspec.Struct):
 
 
 def own_files(checkpoint: Path) -> Path:
-    """The directory of our own files in a checkpoint."""
+    """The directory of the monitor's own files; the others are Spark's."""
     return checkpoint / "monitor"
 
 
 @contextmanager
 def locked_checkpoint(checkpoint: Path) -> Iterator[None]:
-    """Lock a checkpoint while the block runs.
-
-    Raises:
-        DirectoryInUse: Another process has the lock.
-        DirectoryUnwritable: The directory cannot be created or written to.
-    """
+    """Lock a checkpoint while the block runs; see `locked_directory`."""
     with locked_directory("checkpoint", checkpoint, "monitor/lock"):
         yield
 
@@ -99,18 +87,14 @@ def check_identity(
     has_batches: bool,
     observer: Values = MappingProxyType({}),
 ) -> CheckpointIdentity:
-    """Check that a checkpoint fits a job, and has its own files.
+    """Return the identity of a locked checkpoint, after checking that it fits a job.
 
-    The caller has locked the checkpoint. A new one gets the settings of the model that
-    the operator sets, and the defaults of all others.
-
-    Returns:
-        The identity of the checkpoint; a new one for a new checkpoint.
+    A new checkpoint gets the settings of the model that the operator sets, and the
+    defaults of all others.
 
     Raises:
-        CheckpointMismatch: The checkpoint was begun on another topic, or without
-            ``--report-detail`` although the job asks for it, or with another value of
-            a setting of the model.
+        CheckpointMismatch: The checkpoint was begun on another topic, without
+            ``--report-detail``, or with another value of a setting of the model.
         DamagedCheckpoint: A file is missing or has the wrong content.
     """
     identity = _read_identity(checkpoint, topic, report_detail, has_batches)
@@ -150,7 +134,6 @@ def check_identity(
 def _observer_of(
     checkpoint: Path, identity: CheckpointIdentity, given: Values, has_batches: bool
 ) -> dict[str, int | float]:
-    """Return all settings of the model that apply to a checkpoint."""
     is_new = not (has_batches or (own_files(checkpoint) / IDENTITY).exists())
     try:
         begun = settings_of(given if is_new else read_values(identity.observer))
@@ -172,10 +155,7 @@ def _observer_of(
 def record_start(
     checkpoint: Path, identity: CheckpointIdentity, files: Iterable[str]
 ) -> CheckpointIdentity:
-    """Count a start of a checkpoint, and list its own files.
-
-    The caller has locked the checkpoint; the files exist from now on.
-    """
+    """Count a start of a locked checkpoint, and list its own files, which now exist."""
     started = msgspec.structs.replace(
         identity, starts=identity.starts + 1, files=sorted(files)
     )

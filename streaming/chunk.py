@@ -33,15 +33,10 @@ CHUNK_BYTES = 32 * 1024 * 1024
 """Maximum records of a chunk, and maximum bytes that it keeps of them.
 
 They limit the reader's memory, but allow enough records for ids and filters to repeat.
-If a frame differs from the previous one, all its bytes count as kept, including key and
-headers.
 """
 
 _TAP_BYTES = 1_000
-"""Approximate memory of a tap in a chunk, without its name.
-
-The name is stored twice: as key of its own view, and in the digest of a channel.
-"""
+"""Approximate memory of a tap in a chunk, without its name, which is stored twice."""
 
 _BY_NAME = by_name(PROTOCOLS)
 
@@ -56,10 +51,9 @@ REVIEW = b"review"
 
 
 class DigestRow(NamedTuple):
-    """A row for the JVM: the key of a view and its encoded digest.
+    """A row for the JVM: the key of a view (`Kind.key`) and its encoded digest.
 
-    The key is ``<prefix of its kind>:<name>`` (`Kind.key`). A digest is an encoded
-    array, so it never equals a request, `FORGET` or `REVIEW`.
+    A digest is an encoded array, so it never equals a request, `FORGET` or `REVIEW`.
     """
 
     key: str
@@ -115,9 +109,7 @@ class Chunk:
     def _add_unread(self, record: RawRecord, written_ms: int) -> int:
         """Add a record whose headers are valid, without decoding its frame.
 
-        Returns:
-            About how many bytes of memory are kept of it. 0 if it was not added: then
-            it may be in order or not.
+        Returns the approximate bytes of memory kept of it; 0 if it was not added.
         """
         _, offset, time_ms, key, value, raw_headers = record
         if not value or is_future(time_ms, written_ms):

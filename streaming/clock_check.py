@@ -10,16 +10,10 @@ from sds_core.observer.clock import ClockFigures, ClockLevel, NewRecord, TapCloc
 _log = logging.getLogger("sds-monitor")
 
 _INTERVAL_S = 30.0
-"""Time between two requests to Kafka, in seconds.
-
-A wrong clock is reported long before the alert.
-"""
+"""Time between two requests to Kafka, seconds: far less than the alert waits."""
 
 _LONGEST_MS = 2_000
-"""Maximum duration of a request.
-
-Kafka's time is that of its middle, so half of this is the maximum error.
-"""
+"""Maximum duration of a request; half of it is the maximum error."""
 
 _VALID_S = 300.0
 """Time for which an answer is used if later ones are too slow, in seconds."""
@@ -30,12 +24,9 @@ ADVICE = "set both clocks by NTP"
 def measure(
     kafka_ms: Callable[[], int | None], wall_ms: Callable[[], int]
 ) -> tuple[int | None, int]:
-    """Request Kafka's time once, Unix ms; Kafka may not report it.
+    """Return Kafka's clock minus this machine's, and the duration of the request, ms.
 
-    Returns:
-        Its clock minus this machine's, or None, and the duration of the request; both
-        in
-        milliseconds.
+    The difference is None if Kafka does not report its time.
     """
     begin_ms = wall_ms()
     answer_ms = kafka_ms()
@@ -50,10 +41,7 @@ def is_exact(took_ms: int) -> bool:
 
 
 class ClockCheck:
-    """Compares the clock of this machine.
-
-    Kafka is asked for its time, Unix ms, which it may not report.
-    """
+    """Compares the clock of this machine with those of Kafka and of the taps."""
 
     def __init__(
         self,

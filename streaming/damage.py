@@ -108,9 +108,7 @@ def wrong_content(
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a file's text atomically; a power failure leaves the old or the new text.
-
-    The directory is created if it is missing.
+    """Replace a file's text atomically, even at a power failure; creates the directory.
 
     Raises:
         OSError: The file cannot be written; no temporary file remains.
@@ -121,11 +119,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def remove_stale_checksums(directory: Path) -> None:
-    """Remove checksums of files that do not exist any more.
-
-    Otherwise Spark could not write these files again, because it would use the old
-    checksums.
-    """
+    """Remove checksums of missing files; Spark would use them for new files."""
     for checksum in directory.glob(".*.crc"):
         if not checksum.with_name(checksum.name[1 : -len(".crc")]).exists():
             checksum.unlink()

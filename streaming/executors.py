@@ -1,9 +1,8 @@
-"""Executors of a cluster: they receive our code, and must share the checkpoint.
+"""Executors of a cluster: they receive the modules, and must share the checkpoint.
 
-Executors run on other machines, without our modules and our files. Spark sends them the
-modules. Everything else is tested before the query starts: a failing task would fail
-four times with messages of Spark, and a task that writes state to a directory of its
-own would not fail at all.
+Everything that a task needs is tested before the query starts: a failing task would
+fail four times with messages of Spark, and a task that writes state to a directory of
+its own would not fail at all.
 """
 
 from __future__ import annotations
@@ -59,8 +58,6 @@ class _Problem(NamedTuple):
 
 
 class _Fit(NamedTuple):
-    """The host of an executor that can work, and whether it runs the compiled rules."""
-
     host: str
     is_compiled: bool
 
@@ -72,19 +69,16 @@ def has_executors(spark: SparkSession) -> bool:
 
 
 def location(spark: SparkSession, checkpoint: Path) -> str:
-    """Return a checkpoint's directory in the form that Spark needs.
-
-    On a cluster, another file system may be the default.
-    """
+    """Return a checkpoint's directory with its file system, which Spark may need."""
     return f"file://{checkpoint}" if has_executors(spark) else str(checkpoint)
 
 
 def send_code(context: SparkContext, directory: Path) -> None:
-    """Make Spark send our modules and the compiled rules to every executor.
+    """Make Spark send the modules and the compiled rules to every executor.
 
-    Spark unpacks the archive there, because Python cannot load compiled modules from a
-    zip. An executor whose Python or machine differs from the driver's runs the rules
-    interpreted. The archive's directory must exist as long as the context.
+    Python cannot load compiled modules from a zip, so Spark unpacks it. An executor of
+    another Python or machine interprets the rules. The archive's directory must exist
+    as long as the context.
     """
     archive = directory / f"{_UNPACKED}.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as files:
@@ -105,7 +99,6 @@ def send_code(context: SparkContext, directory: Path) -> None:
 
 
 def _add_module(files: zipfile.ZipFile, path: Path, name: Path) -> None:
-    """Add a source and its compiled bytecode, so that executors need not compile it."""
     source = path.read_bytes()
     files.writestr(str(name), source)
     code = SourceFileLoader(name.stem, str(path)).get_code(name.stem)
@@ -199,8 +192,6 @@ def wait_for_executor(context: SparkContext) -> None:
 def _probe_of(
     kafka: KafkaSettings, marker: Path
 ) -> Callable[[Iterable[int]], Iterable[_Problem | _Fit]]:
-    """Return a function for tasks that returns why its executor cannot work."""
-
     @hand_over
     def probe(_: Iterable[int]) -> Iterable[_Problem | _Fit]:
         # Everything that the job's tasks need.

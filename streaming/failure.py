@@ -1,11 +1,8 @@
 """Explains why a query failed, for the operator and for the exit code.
 
-Spark runs our code in several processes and forwards errors only as text. The source
-plans batches in a Python process beside the driver, and reads and folds in Python
-workers. The sink runs in the driver but is called by the JVM. So the class of an error
-decides its meaning where it is raised (`hand_over`), and the error passes through Spark
-as one marked line of JSON in the traceback. `query_failure` reads that line on the
-driver.
+Spark runs our code in several processes and forwards errors only as text. So the class
+of an error decides its meaning where it is raised (`hand_over`), and the error passes
+through Spark as one marked line of JSON in the traceback, for `query_failure`.
 """
 
 from __future__ import annotations
@@ -14,6 +11,7 @@ import inspect
 import json
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
@@ -39,10 +37,7 @@ _FINAL = (DamagedCheckpoint, RecordsLost, TopicReplaced, UnknownBlobVersion)
 
 
 class BatchTooLarge(RuntimeError):
-    """A worker would pass on more of a batch than memory may hold.
-
-    The sizes of the records that come next are estimated from a few of them.
-    """
+    """A worker would pass on more of a batch than memory may hold."""
 
     def __init__(self, limit_bytes: int) -> None:
         # The argument of the class, so that it can be pickled.
@@ -93,6 +88,7 @@ _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 
+@dataclass(eq=False, repr=False)
 class JobFailed(RuntimeError):
     """The query ended with an error.
 
@@ -106,27 +102,19 @@ class JobFailed(RuntimeError):
             fits.
     """
 
-    def __init__(
-        self,
-        cause: str,
-        unreachable: bool = False,
-        final: bool = False,
-        passes: bool | None = None,
-        too_large: bool = False,
-    ) -> None:
-        self.cause = cause
-        self.unreachable = unreachable
-        self.final = final
-        self.passes = passes
-        self.too_large = too_large
-        super().__init__(cause)
+    cause: str
+    unreachable: bool = False
+    final: bool = False
+    passes: bool | None = None
+    too_large: bool = False
+
+    def __post_init__(self) -> None:
+        """Set the text of the error."""
+        super().__init__(self.cause)
 
 
 class NoWorker(JobFailed):
-    """A Python process that Spark started did not answer in time.
-
-    It reads nothing before, so a query without a batch can be restarted immediately.
-    """
+    """A Python process of Spark did not answer in time; it had read nothing."""
 
     def __init__(self) -> None:
         super().__init__(_NO_WORKER_CAUSE, passes=True)
@@ -237,7 +225,6 @@ def cause_of(error: Exception) -> str:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error, then those that led to it, as a traceback shows them."""
     following: BaseException | None = error
     while following is not None:
         yield following

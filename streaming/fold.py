@@ -24,10 +24,9 @@ from streaming.failure import hand_over
 
 STATE_SCHEMA = "version int, blob binary"
 OUTPUT_SCHEMA = "key string, totals binary, events binary, clock_ms bigint"
-"""A row of a view, or the clock row.
+"""A row of a view, or the clock row with only `clock_ms`: T of the batch, Unix ms.
 
-A view's row has `totals` and `events`. The clock row has only `clock_ms`, the admission
-time T of the batch, Unix ms. A forgotten view has no totals.
+A forgotten view has no totals.
 """
 
 
@@ -133,7 +132,6 @@ def _row_totals(kind: AnyKind, view: View[Any, Any, Any], data: bytes) -> bytes:
 
 
 def _rows(frames: Iterable[pd.DataFrame]) -> tuple[list[bytes], int]:
-    """Return all digests and requests of a group, and the time T of its rows."""
     packed: list[bytes] = []
     clock_ms = 0
     for frame in frames:

@@ -31,10 +31,7 @@ from connectors.history.schema import (
     verdict_row,
 )
 from connectors.history.topics import HistoryTopics
-from connectors.kafka.settings import (
-    InvalidTopic,
-    SecurityUnusable,
-)
+from connectors.kafka.settings import InvalidTopic, SecurityUnusable
 from connectors.storage.disk import with_remedy
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
@@ -52,11 +49,7 @@ _POLL_S = 1.0
 """Time between two checks for due tasks."""
 
 _PARQUET_EVERY_S = 60.0
-"""Time between two exports.
-
-Each export makes a file for each table and day, so they are rare. The API reads the
-outbox too, and returns a finding without delay.
-"""
+"""Time between two exports, each of which makes a file for each table and day."""
 
 _MAINTENANCE_EVERY_S = 600.0
 
@@ -66,23 +59,13 @@ _RETRY_S = 30.0
 _DAY_MS = 86_400_000
 
 RECENT_MS = _DAY_MS
-"""Event time for which incidents stay beside the checkpoint.
-
-Older ones are only in the history. An incident does not change so late: the views track
-a message for an hour.
-"""
+"""Event time for which incidents stay beside the checkpoint; views track less."""
 
 _HISTORY_TIMEOUT_S = 10.0
-"""Maximum wait for Kafka of one write to the history's topics.
-
-A failed write is repeated, and the job's end waits for it.
-"""
+"""Maximum wait for Kafka of one write to the history's topics, seconds."""
 
 _REMAINING_TIME_S = 10.0
-"""Maximum time for exporting the remaining rows if a user waits for the job's end.
-
-Other rows are exported after the next start.
-"""
+"""Maximum time for exporting the remaining rows if a user waits for the job's end."""
 
 _FORESEEN = (
     DamagedCheckpoint,
@@ -106,14 +89,7 @@ def locked_history(directory: Path) -> AbstractContextManager[None]:
 
 
 class Outbox(NamedTuple):
-    """The rows of one kind of view, and their destinations.
-
-    Attributes:
-        findings: Has the outbox. Incidents that are old and in the Parquet files are
-            removed from it.
-        topics: The Kafka topics; None for a history without topics.
-        tables: The tables of the kind.
-    """
+    """The rows of one kind of view, and their destinations; `topics` may be None."""
 
     findings: Findings
     topics: HistoryTopics | None
@@ -122,10 +98,7 @@ class Outbox(NamedTuple):
     def rows(
         self, pending: Sequence[OutboxRow], observer: ObserverSettings
     ) -> tuple[list[Row], list[Row], list[Row]]:
-        """Return pending rows of all tables: incidents, minutes and verdicts.
-
-        Explanations of incidents name settings of the model.
-        """
+        """Return pending rows of all tables: incidents, minutes and verdicts."""
         kind = self.tables.kind
         incidents = [one for one in pending if isinstance(one, NumberedIncident)]
         minutes = [one for one in pending if isinstance(one, NumberedMinute)]
@@ -140,9 +113,7 @@ class Outbox(NamedTuple):
 class HistoryExporter:
     """Exports the outboxes to its destinations while it is `running`.
 
-    Args:
-        clock_ms: Returns the event time of the job, Unix ms; 0 before it is known.
-        observer: Settings of the model, which explanations of incidents name.
+    `clock_ms` returns the event time of the job, Unix ms; 0 before it is known.
     """
 
     def __init__(
@@ -216,7 +187,6 @@ class HistoryExporter:
             self._export(outbox, Destination.TOPICS, _write_records)
 
     def _export(self, outbox: Outbox, destination: Destination, write: _Write) -> None:
-        """Write all pending rows of a destination, or until the deadline."""
         while pending := outbox.findings.pending(destination, _CHUNK_ROWS):
             write(outbox, *outbox.rows(pending, self._observer))
             outbox.findings.confirm_delivered(destination, pending[-1].sequence)
@@ -228,7 +198,6 @@ class HistoryExporter:
             self._parquet.write(table, some)
 
     def _maintain(self) -> None:
-        """Delete days that are too old, here and in the files; merge small files."""
         clock_ms = self._clock_ms()
         # This comes first, because rows may wait for the files longer than the
         # history's days.
@@ -252,8 +221,7 @@ def _write_records(outbox: Outbox, *rows: list[Row]) -> None:
 class _Task:
     """A repeated task whose failure does not end the thread.
 
-    The log line for a failure starts with `trouble`, which explains its effect. Times
-    are seconds of the monotonic clock.
+    The log line for a failure starts with `trouble`. Times are monotonic seconds.
     """
 
     def __init__(self, work: Callable[[], None], every_s: float, trouble: str) -> None:

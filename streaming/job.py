@@ -59,10 +59,7 @@ _STARTS = 3
 """Maximum starts of a query, each of which waits 10 s for Spark's Python processes."""
 
 _STOP_TIMEOUT_S = 10.0
-"""Maximum time for which a stopped query may finish its batch.
-
-A batch that is not committed by then is repeated at the next start.
-"""
+"""Maximum time in which a stopped query finishes its batch, seconds."""
 
 
 @dataclass
@@ -87,12 +84,12 @@ class Job:
         }
 
     def wait(self, seconds: float, ending: threading.Event | None = None) -> bool:
-        """Wait for the end, limited in time; returns whether the job has ended.
+        """Wait until the job ends, a time has passed, or `ending` is set.
 
-        The event ends the wait soon after it is set.
+        Returns whether the job has ended.
 
         Raises:
-            JobFailed: It ended with an error.
+            JobFailed: The job ended with an error.
             connectors.kafka.settings.KafkaRefused: A broker refuses the client.
         """
         until_s = time.monotonic() + seconds
@@ -117,7 +114,6 @@ class Job:
         return ended
 
     def _starts_again(self) -> bool:
-        """Restart the query if that is allowed; returns whether it was restarted."""
         self.progress.update(self.query)
         if self.progress.batches or self._starts == _STARTS:
             return False
@@ -153,29 +149,24 @@ def running_job(
     protocols: tuple[AnyProtocol, ...] = PROTOCOLS,
     watch: TopicWatch | None = None,
 ) -> Iterator[Job]:
-    """Start a job, and stop it at the end of the block.
+    """Start a job, and stop it when the block ends.
 
     Args:
         spark: The session that runs the query.
         settings: Settings of the job.
         board: Receives the figures, with the same protocols; None for a new one. It may
-            have those of an earlier job of this process on the same checkpoint.
+            hold those of an earlier job of this process on the same checkpoint.
         protocols: Protocols that the job observes.
         watch: Watch of the topic, with the same board, which has received an answer;
             None to create one.
 
     Raises:
-        streaming.directories.DirectoryInUse: Another job has checkpoint or history.
-        streaming.directories.DirectoryUnwritable: One of them cannot be written to.
-        streaming.checkpoint.CheckpointMismatch: The checkpoint was begun for another
-            topic, without ``--report-detail``, or with other settings of the model.
-        streaming.damage.DamagedCheckpoint: The checkpoint is damaged.
-        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote its state.
-        sds_core.observer.kinds.UnknownKind: It has views of an unregistered kind.
-        streaming.failure.JobFailed: Spark cannot read its state, or the executors of
-            a cluster cannot work.
+        streaming.failure.JobFailed: Spark cannot read the state, or the executors of a
+            cluster cannot work.
+        sds_core.observer.kinds.UnknownKind: A view is of an unregistered kind.
         connectors.kafka.settings.KafkaUnreachable: No broker answered.
         connectors.kafka.settings.TopicMissing: The topic does not exist.
+        Exception: See `streaming.open_checkpoint.check_start`.
     """
     board = Board(protocols) if board is None else board
     kinds = kinds_of(protocols)
@@ -243,7 +234,6 @@ def running_job(
 
 @contextmanager
 def _watched(settings: JobSettings, board: Board) -> Iterator[TopicWatch]:
-    """Watch the topic while the block runs; a wrong address causes a plain error."""
     kafka = settings.source.kafka
     with closing(TopicOffsets(kafka)) as first:
         first.partitions()
@@ -256,8 +246,8 @@ def _show(
 ) -> None:
     """Publish the job's known figures, after a check that its executors can work.
 
-    The job's own counters are set before the totals: a counter that started at 0 and
-    then jumped to its old value would look like growth.
+    The job's own counters precede the totals: a counter that starts at 0 and then
+    jumps to its old value looks like growth.
     """
     log, identity, stores = checkpoint[:3]
     if not board.snapshot.primed:
@@ -342,14 +332,12 @@ def _start(
 
 
 def _limit_remaining_time(exporter: HistoryExporter, job: Job) -> None:
-    """Shorten the end of the exporter, unless the query has read all and ended."""
     if job.query.isActive or job.query.exception():
         # A user requested the end and waits for it, or the job continues.
         exporter.limit_remaining_time()
 
 
 def _stop(spark: SparkSession, job: Job) -> None:
-    """Stop the query; a batch that does not end in time is abandoned."""
     spark.conf.set("spark.sql.streaming.stopTimeout", f"{_STOP_TIMEOUT_S:.0f}s")
     try:
         job.query.stop()

@@ -24,8 +24,6 @@ from streaming.settings import HistorySettings
 class Stored:
     """Finds incidents and minutes of the views, or groups, of one kind.
 
-    What is written of channels holds for all kinds.
-
     Raises:
         connectors.history.errors.DamagedHistory: Raised by methods: a file of the
             history cannot be read.

@@ -79,9 +79,9 @@ def check_start(settings: JobSettings) -> None:
     Raises:
         streaming.checkpoint.CheckpointMismatch: See `check_identity`.
         streaming.damage.DamagedCheckpoint: The checkpoint is damaged.
-        streaming.directories.DirectoryInUse: Another job has checkpoint or history.
+        streaming.directories.DirectoryInUse: Another job uses checkpoint or history.
         streaming.directories.DirectoryUnwritable: One of them cannot be written to.
-        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote its state.
+        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the state.
     """
     with _checked_start(settings):
         pass
@@ -114,7 +114,6 @@ def _checked_start(
 def _identity_of(
     settings: JobSettings, log: BatchLog, kinds: Kinds
 ) -> CheckpointIdentity:
-    """Return the identity of a job's checkpoint, which the caller has locked."""
     identity = check_identity(
         settings.checkpoint,
         settings.source.kafka.topic,

@@ -66,7 +66,7 @@ def read_history(
 ) -> tuple[HourlyRows, int]:
     """Return the hours of views, and the end of the last whole hour, Unix ms.
 
-    Names of None mean all views; the days end at `now_ms`, wall time. `config` has
+    Names of None mean all views; the days end at `now_ms`, wall time. `config` holds
     settings of DuckDB, see `hourly_rows`.
 
     Raises:

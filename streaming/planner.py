@@ -20,18 +20,6 @@ from streaming.plan_worker import Order
 from streaming.settings import HistorySettings
 from streaming.worker import Workers, WorkFailed
 
-EVERY_S = 3_600.0
-"""Time between two computations: a forecast is based on whole hours."""
-
-FIRST_S = 60.0
-"""Time to the first one: a job that has started recently catches up, or ends soon."""
-
-MOST_VIEWS = 200
-"""Maximum forecast views of a kind: as many as have labels by default."""
-
-MOST_SECONDS = 300.0
-"""Time for the views of a kind, each of which takes about 1.5 s of CPU time."""
-
 _NO_HISTORY = Plan(problem="this job stores no history, which forecasts are made of")
 _GRACE_S = 60.0
 _LOOK_S = 1.0
@@ -45,23 +33,24 @@ class Bounds(NamedTuple):
     """Limits of a computation.
 
     Attributes:
-        first_s: Time from the first figures to the first computation, seconds.
+        first_s: Time from the first figures to the first computation, seconds: a job
+            that has started recently catches up, or ends soon.
         every_s: Minimum time from one to the next, seconds.
-        views: Maximum number of views of a kind.
-        seconds: Time for the views of a kind.
+        views: Maximum number of views of a kind: as many as have labels by default.
+        seconds: Time for the views of a kind; each takes about 1.5 s of CPU time.
     """
 
-    first_s: float = FIRST_S
-    every_s: float = EVERY_S
-    views: int = MOST_VIEWS
-    seconds: float = MOST_SECONDS
+    first_s: float = 60.0
+    every_s: float = 3_600.0
+    views: int = 200
+    seconds: float = 300.0
 
 
 class Planner(Poll[Plans]):
     """The newest forecasts, while the block runs.
 
     Args:
-        history: None without one, which also means no forecasts.
+        history: None for no history, and so no forecasts.
         current: Returns the newest figures.
         wall_ms: Returns wall time, Unix ms.
         bounds: Limits of a computation.
@@ -97,9 +86,10 @@ class Planner(Poll[Plans]):
         if now_s < self._due_s:
             return plans
         self._due_s = now_s + self._bounds.every_s
+        directory = str(history.directory)
         return {
             prefix: self._computed(
-                str(history.directory), views, snapshot, plans.get(prefix, Plan())
+                directory, views, snapshot, plans.get(prefix, Plan())
             )
             for prefix, views in snapshot.views.items()
         }

@@ -16,11 +16,11 @@ from sds_core.observer.ahead import NO_LOOK, Look
 Offset = Annotated[int, msgspec.Meta(ge=0)]
 
 IDLE_PARTITION_MS = 30_000
-"""Time without a record after which a partition does not hold T back.
+"""Wall time without a record after which a partition does not hold T back.
 
-This is wall time (docs/architecture.md, decision 3). By event time, a partition would
-count as idle while its records are still in transit: in a topic that is filled faster
-than real time, or if one of the writers lags."""
+By event time, a partition would count as idle while its records are still in transit
+(docs/architecture.md, decision 3).
+"""
 
 
 class PartitionPosition(NamedTuple):
@@ -32,7 +32,6 @@ class PartitionPosition(NamedTuple):
             after the position's clock. 0 if nothing was read.
         batch_start: First offset of the batch that ended here.
         moved_ms: Wall time of the last admission that found unread records, Unix ms.
-            A partition that had none for 30 s does not hold the clock back.
     """
 
     next_offset: Offset
@@ -104,10 +103,7 @@ class Position:
         return cls(**msgspec.structs.asdict(stored))
 
     def with_requests(self, number: int, start: Position) -> Position:
-        """Return the position after a batch that takes requests up to a number too.
-
-        The batch begins at `start`, and may be empty otherwise.
-        """
+        """Return the position after a batch from `start` that takes requests too."""
         if number <= start.requests:
             return self
         partitions = self.partitions
@@ -137,8 +133,6 @@ class Position:
 
 
 class _StoredPosition(msgspec.Struct):
-    """The object of `Position.to_json`."""
-
     clock_ms: int
     admitted_ms: int
     records: Offset

@@ -47,8 +47,8 @@ def find_unreviewed(
 ) -> list[str]:
     """Return keys of silent views that Spark would call too late to forget them.
 
-    A job of a release before 0.8.0, or with more days until a view is forgotten, has
-    set their timeouts. With 0 ms of silence, no view is forgotten.
+    A job with a longer `forget_ms`, or of a release before 0.8.0, has set their
+    timeouts. With a `forget_ms` of 0, no view is forgotten.
     """
     if not forget_ms:
         return []
@@ -71,10 +71,9 @@ def read_views(
     """Return all views by key at the last committed batch; empty without one.
 
     Raises:
-        sds_core.observer.kinds.UnknownKind: The checkpoint has views of an unregistered
-            kind.
-        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote them.
-        DamagedCheckpoint: The state cannot be read, or is not one that a release wrote.
+        sds_core.observer.kinds.UnknownKind: A view is of an unregistered kind.
+        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote it.
+        DamagedCheckpoint: The state is damaged.
         streaming.failure.JobFailed: Spark failed for another reason.
     """
     if log.committed is None:
@@ -112,7 +111,7 @@ def _readable(spark: SparkSession, checkpoint: Path) -> Iterator[str]:
 
 
 def _verify(spark: SparkSession, table: Path) -> None:
-    """Check a table of RocksDB by the checksums in it.
+    """Check a table of RocksDB by its checksums.
 
     Spark would stop at the first wrong block, and the views after it would be missing.
     """
@@ -163,7 +162,6 @@ def _read_state(spark: SparkSession, place: str, kinds: Kinds) -> dict[str, Stor
 
 
 def _number(binary: str) -> str:
-    """SQL for the big-endian number in some bytes."""
     return f"bigint(conv(hex({binary}), 16, 10))"
 
 

@@ -110,8 +110,7 @@ class Progress:
 def newest_first(query: StreamingQuery) -> Iterator[dict[str, Any]]:
     """Yield Spark's reports on triggers, the newest first.
 
-    `StreamingQuery.recentProgress` would make Python objects of the last hundred, with
-    some hundred calls to the JVM for each, every second.
+    `StreamingQuery.recentProgress` makes some hundred calls to the JVM for each report.
     """
     recent: Any = query._jsq.recentProgress()  # noqa: SLF001 - see above
     for index in reversed(range(len(recent))):
@@ -119,7 +118,6 @@ def newest_first(query: StreamingQuery) -> Iterator[dict[str, Any]]:
 
 
 def _waits_for_records(query: StreamingQuery) -> bool:
-    """Whether the query has read everything, and is not reading again."""
     status = query.status
     # Before its first batch no trigger is active either.
     return not status["isTriggerActive"] and status["message"].startswith("Waiting")

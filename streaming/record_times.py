@@ -34,9 +34,7 @@ from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.position import Unread
 
 _TRUSTED_STEP_MS = 10_000
-"""How far an entry may be ahead of the clock to be trusted without reading it.
-
-This is twice the time between heartbeats: few live records are further ahead."""
+"""How far ahead of the clock an entry is trusted: twice the time between heartbeats."""
 
 
 class Offsets(Protocol):
@@ -118,11 +116,7 @@ class RecordTimes:
     scans: Mapping[int, Scan] = field(default_factory=dict)
 
     def latest_clock_ms(self, limit_ms: int) -> int:
-        """Maximum clock, at most `limit_ms`, that the scans allow, Unix ms.
-
-        If a scan stopped at `scan_rows`, later times are unknown. The result is never
-        before the clock of the start.
-        """
+        """Maximum clock, at most `limit_ms`, that the scans allow, Unix ms."""
         peaks = [
             scan.peak_ms
             for partition, scan in self.scans.items()
@@ -142,10 +136,8 @@ class RecordTimes:
         """The first unread record of each partition with at least this time.
 
         Returns:
-            The records by partition, without partitions that have none, and the
-            record times with the scans that were necessary. A record may lie at or
-            after the end of its partition, and, if records read before already have
-            this time, before the start.
+            The records by partition, without partitions that have none, and the record
+            times with the necessary scans. A record may lie outside the unread range.
         """
         unread = [p for p in self.unread.partitions if p not in self.scans]
         found = self.offsets.first_at_or_after(unread, clock_ms) if unread else {}
@@ -167,15 +159,14 @@ class RecordTimes:
     ) -> tuple[dict[int, int], RecordTimes]:
         """Maximum record time of each partition up to its end, Unix ms.
 
-        In a scanned partition, up to the end of the scan. Times after `last_ms` are
-        returned as `last_ms`, wherever they are.
+        Times after `last_ms` are returned as `last_ms`.
 
         Args:
             newest: Result of `Offsets.newest`.
 
         Returns:
-            The times, without partitions that never had a record, and the record
-            times with the scans that were necessary.
+            The times, without partitions that never had a record, and the record times
+            with the necessary scans.
         """
         known = {p: here.newest_ms for p, here in self.unread.start.partitions.items()}
         trusted = {
@@ -214,11 +205,7 @@ class RecordTimes:
         )
 
     def checked(self, clock_ms: int) -> RecordTimes:
-        """Return record times with which a cut at one time is reliable.
-
-        They include scans of the partitions whose first record with at least this time
-        may be from the future.
-        """
+        """Return record times with the scans that make a cut at one time reliable."""
         found, times = self.first_at_or_after(clock_ms)
         return times.with_scans(
             partition
@@ -238,10 +225,6 @@ class RecordTimes:
         return replace(self, scans=scans)
 
     def _hides(self, partition: int, at: TimedOffset, clock_ms: int) -> bool:
-        """Whether an entry of the index hides the records behind it.
-
-        True if it moves no clock: a future record, or the end of a transaction.
-        """
         known_ms = self._known_ms(partition)
         if at.offset < self.unread.start.partitions[partition].next_offset:
             # It moved no clock when it was read.
@@ -270,7 +253,6 @@ class RecordTimes:
         )
 
     def _known_ms(self, partition: int) -> int:
-        """The partition's clock at the start, Unix ms."""
         return max(
             self.unread.start.partitions[partition].newest_ms,
             self.unread.start.clock_ms,

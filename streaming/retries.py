@@ -9,10 +9,7 @@ _LONGEST_S = 60.0
 """First and maximum wait before a start, seconds; each is twice the previous one."""
 
 _STEADY_S = 120.0
-"""Time of work after which a query's failures are counted from zero, seconds.
-
-Waiting for Kafka is not work: the default of ``--kafka-timeout`` is as long.
-"""
+"""Time of work after which a query's failures are counted from zero, seconds."""
 
 
 class Retries:

@@ -1,7 +1,7 @@
 """Makes the Spark session of the job.
 
-Java classes of our own in the driver's JVM run in a local session's tasks; Janino
-compiles them, which Spark brings along.
+A local session's tasks run Java classes of the monitor in the driver's JVM. Spark's own
+Janino compiles them.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _M_ARENA_MAX = -8
 """A parameter of mallopt(3)."""
 
 _REMEMBERED = 10
-"""Jobs, stages and queries that have ended."""
+"""Maximum jobs, stages and queries that Spark remembers after they have ended."""
 
 _RECORDING_TIMEOUT_S = 300
 """Writing an archive takes some 10 s, and far longer on a busy machine."""
@@ -84,11 +84,9 @@ _RECORDING_TIMEOUT_S = 300
 def use_bytes_pickler(spark: SparkSession) -> None:
     """Pass the bytes of a state from Spark's JVM to Python as they are.
 
-    Spark pickles the state of a group before it gives it to Python. Its pickler writes
-    bytes as a text, one character at a time. With large states this was most of the
-    JVM's work: with 200 channels that each remember an hour, 1,000 of the 1,145 samples
-    that Java Flight Recorder took were in the pickler. Here a class of our own pickles
-    bytes by the opcode that pickle has for them.
+    Spark's own pickler writes bytes as a text, one character at a time. With 200
+    channels that each remember an hour, 1,000 of the 1,145 samples that Java Flight
+    Recorder took were in it.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
     pickler = _compiled(jvm, _PICKLER, _PICKLER_SOURCE).newInstance()
@@ -103,10 +101,8 @@ def use_bytes_pickler(spark: SparkSession) -> None:
 def use_files_as_made(spark: SparkSession) -> None:
     """Write the files of a checkpoint without a process for each.
 
-    Hadoop sets the permissions of each local file that it writes, and without its
-    native library it starts the program `chmod` for each: several times in each batch.
-    Here a file keeps the permissions that it was made with, so the umask of the command
-    holds, which `chmod` would overrule.
+    Without its native library, Hadoop starts the program `chmod` for each local file.
+    Here a file keeps the permissions of the umask.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
     files = jvm.org.apache.hadoop.fs.FileSystem
@@ -122,7 +118,6 @@ def use_files_as_made(spark: SparkSession) -> None:
 
 
 def _compiled(jvm: Any, name: str, source: str) -> Any:
-    """Return a class that is in no package, compiled for the driver's JVM from Java."""
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(jvm.Thread.currentThread().getContextClassLoader())
     compiler.cook(source)
@@ -135,9 +130,7 @@ def archive_of_spark(java: Path) -> ClassArchive:
 
 
 def record_archive(archive: ClassArchive, use: Callable[[SparkSession], None]) -> None:
-    """Make the archive of the classes of Spark's JVM; takes about 30 s.
-
-    `use` does what a job does: only classes that it loads are in the archive.
+    """Make the archive of the classes that `use` loads in the JVM; takes about 30 s.
 
     Raises:
         connectors.java.JavaMissing: Java is missing or too old.
@@ -155,9 +148,9 @@ def record_archive(archive: ClassArchive, use: Callable[[SparkSession], None]) -
 
 
 def exit_status_of_jvm(patience_s: float = 0.0) -> int | None:
-    """Return the exit status of Spark's JVM, negative for a signal; None if it runs.
+    """Wait some seconds for the end of Spark's JVM, and return its exit status.
 
-    Waits for its end for some seconds.
+    The status is negative for a signal, and None if the JVM runs.
     """
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - Spark has no other name for it
     # The JVM of spark-submit is not ours: it has started this process.
@@ -186,7 +179,7 @@ def make_session(
 
     Raises:
         connectors.java.JavaMissing: Java is missing or too old.
-        OSError: The directory of temporary files cannot be made.
+        OSError: The directory of temporary files cannot be created.
         JobFailed: The master cannot be reached, or refuses.
     """
     master = settings.master
@@ -285,7 +278,7 @@ def make_session(
 def _limit_arenas() -> None:
     """Keep the C library from spreading memory over eight arenas a core.
 
-    Each keeps what its threads have freed, in this process and in Spark's.
+    Each arena keeps what its threads have freed, in this process and in Spark's.
     """
     if "MALLOC_ARENA_MAX" not in os.environ:
         os.environ["MALLOC_ARENA_MAX"] = _ARENAS
@@ -295,7 +288,7 @@ def _limit_arenas() -> None:
 
 
 def stop_session(spark: SparkSession) -> None:
-    """Stop a session, of whose unfinished tasks Spark then reports nothing."""
+    """Stop a session; Spark does not log its unfinished tasks."""
     with suppress(Py4JNetworkError, ConnectionError):  # The JVM may have ended.
         spark.sparkContext.setLogLevel("OFF")
     spark.stop()
@@ -304,9 +297,8 @@ def stop_session(spark: SparkSession) -> None:
 def warm_up(spark: SparkSession) -> threading.Thread:
     """Start the Python workers of a session, in the background; returns the thread.
 
-    They load their modules while the job reads its checkpoint and plans its first
-    batch, which otherwise waits for them. A local session also gets our `BytesPickler`,
-    before or during the first batch.
+    The workers load their modules while the job plans its first batch. A local session
+    also gets the `BytesPickler`.
     """
 
     def run() -> None:
@@ -337,10 +329,9 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
 
 
 def _search_no_packages(spark: SparkSession) -> None:
-    """Tell Spark that no installed package brings a data source.
+    """Set that no installed package brings a data source of Spark.
 
-    It would start two Python processes, one after the other, to search for some when a
-    query is started.
+    Otherwise Spark starts two Python processes to search for some when a query starts.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
     collections = jvm.scala.collection.immutable

@@ -1,7 +1,7 @@
 """Settings of the job, its source, its Spark session and its history.
 
-This module imports neither Spark nor a Kafka client, so that commands can build and
-check settings before they load them.
+Commands check settings before they load Spark and Kafka clients, so this module imports
+neither.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Records of batches that could not be processed: they are read in smaller ones.
+    """Records of batches that failed, which are read in smaller batches.
 
     Attributes:
         parts: The records. Some are parts of others, and have smaller batches.
-        begin: Position of the first batch in a checkpoint that had not finished any, as
-            `streaming.position.Position.to_json` returns it; None in another.
+        begin: Start of the first batch, as `Position.to_json` returns it, if the
+            checkpoint has not finished any; else None.
     """
 
     parts: tuple[Part, ...]
@@ -95,11 +95,9 @@ class BatchLimits:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Record times [first_ms, last_ms]; the reader skips records of other times.
+    """Record times [first_ms, last_ms], Unix ms; the reader skips other records.
 
-    Attributes:
-        first_ms: Earliest record time, Unix ms.
-        last_ms: Latest record time, Unix ms; the clock of the job does not pass it.
+    The clock of the job does not pass `last_ms`.
     """
 
     first_ms: int
@@ -115,16 +113,16 @@ class SourceSettings:
     """Settings of the reader, on the driver and in the workers.
 
     Attributes:
-        start: ``earliest``, ``latest`` or a Unix time in ms: where a job with a new
-            checkpoint starts to read.
+        start: ``earliest``, ``latest`` or a Unix time in ms: where a new checkpoint
+            starts to read.
         tasks: Number of workers that read at the same time; 0 for as many as the
             session has cores when the query starts.
-        skip_lost: Whether the job continues, and counts the loss, if Kafka deletes
-            records before the job has read them.
+        skip_lost: Whether the job counts records that Kafka deletes before it has read
+            them, and continues.
         window: Record times to read, for a job that ends; replaces `start`. None
             to read all times.
-        requests: File with requests that a batch processes; see
-            `streaming.ledger.view_register`. None for none.
+        requests: File of the requests that a batch processes
+            (`streaming.ledger.view_register`); None for none.
     """
 
     kafka: KafkaSettings
@@ -168,11 +166,11 @@ class SessionSettings:
     """Settings of the Spark session.
 
     Attributes:
-        master: Spark master; all cores of this machine by default. None for that of
-            ``spark-submit``, which has started this program.
-        shuffle_partitions: Number of partitions of the state. The first batch of a
-            checkpoint fixes it. None for the number of cores: each partition costs
-            memory and time in every batch, and more partitions than cores gain nothing.
+        master: Spark master. None for that of ``spark-submit``, which has started this
+            program.
+        shuffle_partitions: Number of partitions of the state, which the first batch of
+            a checkpoint fixes. None for the number of cores: each partition costs
+            memory and time in every batch.
     """
 
     master: str | None = LOCAL
@@ -186,10 +184,7 @@ class SessionSettings:
 
 @dataclass(frozen=True, slots=True)
 class HistorySettings:
-    """Settings of the history of incidents and minutes, in Parquet files and topics.
-
-    A row is deleted after this number of days of event time.
-    """
+    """Settings of the history; a row is deleted after `days` of event time."""
 
     directory: Path
     days: int = 30
@@ -204,19 +199,17 @@ class JobSettings:
     """Settings of one job.
 
     Attributes:
-        checkpoint: Directory of the checkpoint. Files of sds-monitor itself are in
-            its subdirectory ``monitor/``.
+        checkpoint: Directory of the checkpoint.
         trigger_s: Minimum time between two batches, seconds.
         until_caught_up: Whether the job ends when it has read everything that the topic
-            holds at the start.
+            holds at startup.
         report_detail: Whether every definite acknowledgement is stored for the report.
         dead_letter_topic: Topic for undecodable records; None to only count them.
         group: Consumer group to which offsets are committed; None for no commits.
-        history: Settings of the history; None to store only incidents, and only beside
-            the checkpoint.
-        channel_table: Names, SLOs, labels and silence of channels at the start.
-        observer: Settings of the model that the operator sets. A checkpoint keeps them
-            from its first start on; the others are the checkpoint's, or the defaults.
+        history: None to store only incidents, and only beside the checkpoint.
+        channel_table: Names, SLOs, labels and silence of channels at startup.
+        observer: Settings of the model that the operator sets. The first start of a
+            checkpoint fixes all of them.
         forget_days: Days of event time after which a silent channel is forgotten; 0
             for never.
     """
@@ -236,5 +229,5 @@ class JobSettings:
 
     @property
     def forget_ms(self) -> int:
-        """The same in milliseconds."""
+        """The value of `forget_days` in milliseconds."""
         return self.forget_days * 86_400_000

@@ -25,10 +25,7 @@ from streaming.ledger.stores import Stores
 from streaming.ledger.view_register import ForgottenView
 
 _HOLES_KNOWN_AFTER_MS = 60_000
-"""Event time after which a tap's totals contain every capture gap that had begun.
-
-A gap in its numbers appears at the next record, or as a silence, and counts 15 s later.
-"""
+"""Event time after which a tap's totals contain every capture gap that had begun."""
 
 
 class _Output(NamedTuple):
@@ -111,15 +108,13 @@ class Sink:
         """Commit a batch of rows of `fold.OUTPUT_SCHEMA`.
 
         1. Undecodable records are copied to the dead-letter topic.
-        2. One transaction of the ledger stores incidents, minutes for the page, both
-           once more for the history, definite acknowledgements, what forgotten views
-           had counted, the keys of views, and new labels. It marks incidents that
-           coincide with a hole of the taps' totals after this batch.
+        2. One transaction of the ledger stores the rest, and marks incidents that
+           coincide with a capture gap in the taps' totals after this batch.
         3. Totals go to the board, which page, API and metrics read.
 
-        Spark repeats the batch if the process ends before Spark has recorded its
-        commit. That does no harm: dead letters carry the offset of their record, the
-        ledger knows the batch, and the board is absolute.
+        If the process ends before Spark records its commit, Spark repeats the batch:
+        dead letters carry the offset of their record, the ledger knows the batch, and
+        the board is absolute.
         """
         output = self._sorted(rows)
         position = self._position_of(batch_id)
@@ -142,10 +137,6 @@ class Sink:
         self._board.publish(self._following(self._board.read(packed), ()))
 
     def _sorted(self, rows: Iterable[Row]) -> _Output:
-        """Sort the rows of a batch.
-
-        Minutes of groups keep the name of the view until they are joined.
-        """
         clock_ms = self._clock_ms
         output = _Output(
             clock_ms,
@@ -197,7 +188,6 @@ class Sink:
         )
 
     def _is_new(self, key: str) -> bool:
-        """Whether a view that may be forgotten has no figures yet."""
         kind, name = self._kinds.split(key)
         return kind.remains is not None and name not in self._board.names(kind.prefix)
 
@@ -216,7 +206,6 @@ class Sink:
     def _following(
         self, fresh: Mapping[str, Mapping[str, Any]], gone: Iterable[str]
     ) -> FollowingViews:
-        """Give labels to new views, and return the published names."""
         table = self._board.snapshot.table
         for prefix, ledger in self._stores.labels.items():
             # A view in `other` stays there while the process lives, even if the channel
@@ -232,10 +221,6 @@ class Sink:
         return self._board.following(fresh, labels, remainders, gone)
 
     def _mark_incidents(self, views: Mapping[str, Views[Any]], clock_ms: int) -> None:
-        """Mark incidents that taps may have caused, using the views after the batch.
-
-        The taps' totals include all records before T, Unix ms.
-        """
         settings, taps = self._board.snapshot.observer, views[TAPS.prefix].totals
 
         def coincides(

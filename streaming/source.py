@@ -1,8 +1,7 @@
 """Spark data source ``sds-frames``: Kafka offset ranges in, digests out.
 
-Spark asks the reader on the driver how far the next batch goes. Python workers read and
-decode, so that only one compact row per channel, tap and chunk reaches the JVM
-(docs/architecture.md, decision 2).
+Python workers read and decode, so that only one compact row per channel, tap and chunk
+reaches the JVM (docs/architecture.md, decision 2).
 """
 
 from __future__ import annotations
@@ -49,10 +48,7 @@ _LEAST_PASSED_BYTES = 8 * 1024 * 1024
 """Bytes of a batch that a worker may always pass on: more than any record needs."""
 
 _SMALL_BATCH_RECORDS = 64
-"""Number of records up to which a single worker reads them.
-
-This is 10 ms of work for large frames, as much as another task costs.
-"""
+"""Maximum records that a single worker reads: 10 ms of work, as another task costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,7 @@ class ReadTask(InputPartition):
         admitted_ms: Wall time of the batch's admission, Unix ms.
         carries_clock: Whether it also yields the row that carries T, so that the
             watermark moves even if nothing was read.
-        requests: Rows that it yields in addition; see `streaming.ledger.view_register`.
+        requests: Further rows that it yields (`streaming.ledger.view_register`).
     """
 
     ranges: Sequence[ReadRange]
@@ -101,9 +97,8 @@ class ReadTask(InputPartition):
 def make_source(protocols: Iterable[AnyProtocol] = PROTOCOLS) -> type[DataSource]:
     """Make the data source that Spark registers under the name `FORMAT`.
 
-    Args:
-        protocols: Registered protocols. They go to Spark's Python workers with the
-            reader, so all modules that they name must be importable there.
+    The protocols go to Spark's Python workers with the reader, so all modules that they
+    name must be importable there.
     """
     registered = without_figures(protocols)
 
@@ -148,7 +143,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self.__dict__ | {"_offsets": None, "_register": None}
 
     def check(self, start: Position) -> None:
-        """Check that the topic holds what is unread at a position; see `Admission`."""
+        """Check that the topic holds what is unread at a position."""
         self._admission().check(start)
 
     @hand_over
@@ -204,7 +199,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[ReadTask]:
         """Divide a batch among the workers, whole partitions to each.
 
-        A batch that was planned before its topic was deleted reads nothing.
+        If the batch was planned before its topic was deleted, it reads nothing.
         """
         planned = Position.from_json(end)
         ranges = _ranges(Position.from_json(start), planned)
@@ -369,7 +364,7 @@ def _ranges(start: Position, end: Position) -> list[ReadRange]:
 
 
 def _balanced(ranges: Sequence[ReadRange], tasks: int) -> list[list[ReadRange]]:
-    """At least one share, with similar numbers of records; empty ones are dropped."""
+    """Return shares with similar numbers of records, at least one."""
     shares: list[list[ReadRange]] = [[] for _ in range(max(1, tasks))]
     sizes = [0] * len(shares)
     for wanted in sorted(ranges, key=_size, reverse=True):
@@ -405,8 +400,8 @@ def _record_batch(rows: Sequence[DigestRow], clock_ms: int) -> pa.RecordBatch:
 def _collector_paused() -> Iterator[None]:
     """Stop Python's cyclic garbage collector from running.
 
-    Records and digests have no cycles, but are so numerous that it would run all the
-    time: up to half of the CPU time of a read.
+    Records and digests have no cycles, but because of their number the collector would
+    take up to half of the CPU time of a read.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -418,5 +413,4 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _wall_ms() -> int:
-    """Wall time, Unix ms; read here at admission, and only outside the views."""
     return time.time_ns() // 1_000_000

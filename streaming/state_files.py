@@ -21,10 +21,7 @@ from streaming.damage import DamagedCheckpoint, check_file, wrong_content
 
 _COMPRESSED = b"LZ4Block"
 _COMPRESSED_END = bytes(12)
-"""Each block of a compressed changelog begins with this.
-
-The sizes and the checksum of the last block are zero.
-"""
+"""Begin and end of a compressed changelog: the last block has only zeros."""
 
 
 _BAD_ZIP = (
@@ -56,8 +53,7 @@ def check_state(checkpoint: Path, log: BatchLog) -> None:
     """Check quickly that no file is missing, and that changelogs are valid.
 
     Raises:
-        DamagedCheckpoint: A file is missing or damaged. Spark raises no error for a
-            missing partition: its views would be lost.
+        DamagedCheckpoint: A file is missing or damaged.
     """
     if log.committed is None:
         return
@@ -81,11 +77,7 @@ def check_state(checkpoint: Path, log: BatchLog) -> None:
 
 
 def find_damaged_snapshot(checkpoint: Path, log: BatchLog) -> DamagedCheckpoint | None:
-    """Return what is wrong with the snapshots that Spark reads; None if they are valid.
-
-    Called after Spark has failed. It reads everything. Spark does not need a damaged
-    snapshot if older changelogs exist.
-    """
+    """Return the damage of the snapshots that Spark reads; None if they are valid."""
     for snapshot in _newest_snapshots(checkpoint, log):
         try:
             _check_snapshot(snapshot)
@@ -95,10 +87,7 @@ def find_damaged_snapshot(checkpoint: Path, log: BatchLog) -> DamagedCheckpoint 
 
 
 def tables_without_checksum(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
-    """Yield large files of the snapshots that Spark reads, if they have no checksum.
-
-    A copy without hidden files has such files.
-    """
+    """Yield large files of the snapshots that Spark reads, if they have no checksum."""
     for snapshot in _newest_snapshots(checkpoint, log):
         try:
             tables = _tables(snapshot)
@@ -124,13 +113,11 @@ def _newest_snapshots(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
 
 
 def _newest_snapshot(directory: Path, version: int) -> int:
-    """Version of a partition's newest snapshot up to a version; 0 if none exists."""
     found = (one for one in _versions(directory, "zip") if one <= version)
     return max(found, default=0)
 
 
 def _needed_changelogs(directory: Path, version: int) -> Iterator[Path]:
-    """The changelogs from the newest snapshot to a version."""
     if not directory.is_dir():
         raise DamagedCheckpoint(directory, "is missing")
     snapshot = _newest_snapshot(directory, version)
@@ -149,7 +136,6 @@ def _versions(directory: Path, ending: str) -> list[int]:
 
 
 def _check_no_more_partitions(operator: Path, log: BatchLog) -> None:
-    """Refuse partitions that Spark would ignore without an error."""
     for directory in operator.glob("[0-9]*"):
         if directory.name.isdigit() and int(directory.name) >= log.state_partitions:
             problem = (
@@ -191,7 +177,6 @@ def _check_snapshot(path: Path) -> None:
 
 
 def _tables(snapshot: Path) -> list[tuple[Path, int]]:
-    """Return the large files of a snapshot with their sizes in bytes."""
     try:
         with zipfile.ZipFile(snapshot) as archive:
             metadata = archive.read("metadata").splitlines()[-1]

@@ -24,10 +24,7 @@ from streaming.executors import has_executors, wait_for_executor
 from streaming.failure import JobFailed, cause_of
 
 _IN_FLIGHT: Final = 128
-"""Maximum number of concurrent runs: more than the cores of a usual cluster.
-
-So executors that arrive later get work. Each run takes a waiting thread of the driver.
-"""
+"""Maximum concurrent runs: more than the cores of a usual cluster."""
 _LOOK_S: Final = 0.5
 
 
@@ -61,7 +58,6 @@ def sweep(
 
 
 def _job(context: SparkContext, run: Run) -> Finished:
-    """Simulate a run in a task."""
     try:
         (finished,) = context.parallelize([run], 1).map(_simulate).collect()
     except (Py4JJavaError, PySparkException) as error:

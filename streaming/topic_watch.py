@@ -35,11 +35,6 @@ from streaming.position import Position
 WITHHELD_S = 60.0
 """Time after which a transaction counts as hanging, seconds: the usual time limit."""
 
-_REMEDY = (
-    "end the producer that has it open; kafka-transactions.sh finds a hanging one, and "
-    "aborts it"
-)
-
 _log = logging.getLogger("sds-monitor")
 
 _EVERY_S = 1.0
@@ -55,16 +50,10 @@ _ANSWER_S = 10.0
 """Maximum wait for an answer, seconds."""
 
 _REFUSALS = 3
-"""Number of consecutive refusals that count as final.
-
-A broker that is shutting down may seem to refuse.
-"""
+"""Consecutive refusals that count as final: a broker that shuts down may refuse too."""
 
 _END_S = 5.0
-"""Maximum wait for the thread's end, seconds.
-
-A request without an answer by then is abandoned.
-"""
+"""Maximum wait for the thread's end, seconds."""
 
 _NO_END = "the end of the topic cannot be read"
 _NO_COMPARISON = "clocks cannot be compared with Kafka's"
@@ -77,10 +66,7 @@ class Withheld:
     """Counts the records that open transactions have withheld for a minute or longer.
 
     A reader of committed records receives nothing after the first record of an open
-    transaction, whoever wrote it. If a producer ends without a commit, its transaction
-    stays open until its time limit, and a hanging one forever: the topic seems silent.
-
-    It logs when such records exist, and when none exist any more.
+    transaction. A hanging transaction stays open forever: the topic seems silent.
     """
 
     def __init__(self) -> None:
@@ -114,11 +100,11 @@ class Withheld:
         if count and not self._count:
             _log.warning(
                 "%s records of partitions %s cannot be read: a transaction before "
-                "them has been open for more than %.0f s; %s",
+                "them has been open for more than %.0f s; end the producer that has it "
+                "open; kafka-transactions.sh finds a hanging one, and aborts it",
                 f"{count:,}",
                 ", ".join(map(str, sorted(held))),
                 WITHHELD_S,
-                _REMEDY,
             )
         elif self._count and not count:
             _log.info("all records can be read again: no transaction is open")
@@ -127,13 +113,12 @@ class Withheld:
 
 
 class TopicEnds(NamedTuple):
-    """How far the topic reached at a wall time.
+    """How far the topic reached at a wall time, Unix ms, by partition.
 
     Attributes:
-        wall_ms: The time, Unix ms.
-        ends: Offset after the last record that can be read, by partition.
-        newest: Record with the greatest time, by partition; see `TopicOffsets.newest`.
-        written: Offset after the last record, by partition.
+        ends: Offset after the last record that can be read.
+        newest: Record with the greatest time; see `TopicOffsets.newest`.
+        written: Offset after the last record.
     """
 
     wall_ms: int
@@ -143,16 +128,10 @@ class TopicEnds(NamedTuple):
 
 
 class TopicWatch:
-    """Asks until it is closed, and puts each answer's time and the lag on the board.
+    """Asks until it is closed, and publishes each answer's time and the lag.
 
-    It compares this machine's clock with those of Kafka and of the taps too, and
-    commits offsets.
-
-    Args:
-        offsets: Asks Kafka; used by the watch alone, and closed by it.
-        tail: Reads new records for the comparison; as `offsets`.
-        board: Gets the time of the answers, and the comparison of clocks.
-        group: Consumer group to which offsets are committed; None for no commits.
+    It also compares this machine's clock with those of Kafka and of the taps, and
+    commits offsets. It closes `offsets` and `tail`, which no other part uses.
 
     Attributes:
         ends: The newest answer; None before the first.
@@ -224,11 +203,7 @@ class TopicWatch:
         self._tail.close()
 
     def _attempt(self, step: Callable[[], None], failed: str) -> bool:
-        """Execute a step; returns whether it succeeded. A failure goes to the board.
-
-        An error that is not an answer of Kafka is logged once until the step succeeds,
-        with the meaning of the failure.
-        """
+        """Execute a step; returns whether it succeeded. A failure goes to the board."""
         try:
             step()
         except Exception as error:  # any: the thread must continue asking
@@ -272,7 +247,6 @@ class TopicWatch:
         )
 
     def _lag(self) -> dict[str, Any]:
-        """Figures of the job's lag behind the topic, as far as they are known."""
         position, topic = self._position, self.ends
         if position is None or topic is None:
             return {}
@@ -346,7 +320,6 @@ def watched_topic(
 
 
 def _new_record(record: RawRecord, reached: Sequence[TopicEnds]) -> NewRecord:
-    """Return a record with the time of the first answer after its arrival."""
     arrived_ms = next(
         (
             at.wall_ms

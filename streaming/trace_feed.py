@@ -64,11 +64,9 @@ class TraceFeed:
         self._foresights.clear()
 
     def traces(self, clock_ms: int = 0) -> list[Trace]:
-        """Return the current state with all records that were added.
+        """Return the current state with all added records.
 
-        Args:
-            clock_ms: Event time up to which all records were added, Unix ms, if it is
-                after the last of them.
+        All records up to `clock_ms`, event time in Unix ms, were added.
         """
         for foresight in self._foresights.values():
             for settled, written_ms in foresight.finish():
@@ -95,7 +93,6 @@ class TraceFeed:
             self._pass_on()
 
     def _concerns(self, record: RawRecord) -> bool:
-        """Whether a record may belong to the channel, by its headers and its key."""
         headers = dict(record.headers)
         if headers.get("protocol", _DEFAULT) != self._protocol or "kind" in headers:
             return False

@@ -1,10 +1,8 @@
 """Plans a batch again in smaller parts if it cannot be processed.
 
-Spark repeats a planned, uncommitted batch exactly as it was planned. If the machine
-cannot process it, for example because its memory is too small, every start would fail
-in the same way. So a batch that was repeated once without success is planned again,
-with an eighth of its records. Nothing is lost, because nothing of it was committed.
-Once all its records are read, batches are as large as before.
+Spark repeats a planned, uncommitted batch exactly as it was planned. If a batch was
+repeated once without success, every start would fail in the same way. So it is planned
+again with an eighth of its records. Nothing of it was committed, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -22,10 +20,7 @@ from streaming.settings import Part, Parts
 _log = logging.getLogger("sds-monitor")
 
 _PARTS = 8
-"""Divisor of the records of a batch that is planned again.
-
-A few starts lead to a batch that can be processed, even if each fails after a minute.
-"""
+"""Divisor of the records of a batch that is planned again."""
 
 
 class Unfinished(msgspec.Struct, frozen=True):

@@ -9,11 +9,7 @@ from functools import partial
 
 from connectors.storage.disk import with_remedy
 from sds_core.observer.minutes import MINUTE_MS
-from sds_core.observer.shown_verdicts import (
-    SET_BACK_MS,
-    ShownVerdict,
-    VerdictLog,
-)
+from sds_core.observer.shown_verdicts import SET_BACK_MS, ShownVerdict, VerdictLog
 from sds_core.observer.snapshot import Snapshot
 from streaming.board import Board
 from streaming.damage import DamagedCheckpoint
@@ -30,9 +26,7 @@ _log = logging.getLogger("sds-monitor")
 class VerdictRecorder:
     """Stores the verdicts that are shown while a job runs, by prefix of their kind.
 
-    The cost of an observation is proportional to the changes: all views are processed
-    only if taps or job have changed what is shown of all. The board has the figures
-    before blindness is judged.
+    All views are processed only if taps or job have changed what is shown of all.
     """
 
     def __init__(self, stores: Mapping[str, VerdictStore], board: Board) -> None:

@@ -18,11 +18,7 @@ from pyspark import SparkContext
 from streaming.failure import JobFailed
 
 STALL_S = 300.0
-"""Time without progress after which a query is ended, seconds.
-
-This is longer than a query waits for Kafka by default, and far longer than a batch
-takes; a longer batch is planned again in smaller parts (`streaming.unfinished`).
-"""
+"""Time without progress after which a query is ended, seconds: far above a batch's."""
 
 _PAUSE_S = 30.0
 """Time between two checks, due every second, from which it counts as a pause."""
@@ -95,10 +91,7 @@ class Watchdog:
 
 
 def end_planning() -> None:
-    """Kill the Python process that plans batches beside Spark's JVM.
-
-    Spark starts another for each query.
-    """
+    """Kill the Python process that plans batches; each query starts another."""
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - Spark has no other name for it
     if gateway is None:
         return

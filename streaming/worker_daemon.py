@@ -1,10 +1,8 @@
 """Daemon of Spark's Python workers that imports their common modules once.
 
-Spark's own daemon forks workers that have imported nothing, so each takes a second of
-CPU time and 80 MB for the same modules. After every task, a worker also runs the
-garbage collector over all objects of these modules: 60 ms of CPU time in each of the
-five to ten tasks of a batch. Here the modules are loaded before the fork, and their
-objects are frozen, so the collector skips them and workers share their memory.
+Spark's own workers import the same modules for a second of CPU time and 80 MB each, and
+collect garbage among their objects after every task: 60 ms. Here the modules are loaded
+before the fork, and their objects are frozen and shared.
 """
 
 from __future__ import annotations

@@ -40,7 +40,6 @@ def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
 
 
 def _foreign_files(checkpoint: Path) -> Iterator[str]:
-    """Yield a finding if another user owns files, whom a job would lock out."""
     for path in (checkpoint, *checkpoint.rglob("*")):
         # A running job removes files.
         with suppress(FileNotFoundError):

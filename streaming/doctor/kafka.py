@@ -34,8 +34,6 @@ _ANSWER_S = 10.0
 
 
 class _Use(NamedTuple):
-    """A topic, the rights on it that a job needs, and whether the job creates it."""
-
     name: str
     rights: tuple[str, ...]
     is_created: bool
@@ -71,10 +69,7 @@ def find_short_retention(
 ) -> Iterator[str]:
     """Yield a finding if Kafka soon deletes records that a checkpoint has not read.
 
-    Args:
-        kafka: Cluster and topic of frames.
-        clock_ms: Event time up to which the checkpoint has read, Unix ms.
-        now_ms: Unix ms.
+    Times are Unix ms; `clock_ms` is the event time up to which it has read.
     """
     for topic, facts in survey(kafka, kafka.topics, None).topics.items():
         retention_ms = int(facts.configuration.get("retention.ms", -1))
@@ -127,7 +122,6 @@ def _lacks(user: str, rights: Iterable[str], topic: str) -> str:
 
 
 def _wrong_settings(topic: str, configuration: Mapping[str, str]) -> Iterator[str]:
-    """Yield settings of the topic of frames that differ from docs/records.md."""
     if configuration.get("message.timestamp.type") == "LogAppendTime":
         yield (
             f"topic {topic} has message.timestamp.type=LogAppendTime, so every figure "
@@ -164,10 +158,7 @@ def check_kafka(
 ) -> Iterator[Checked]:
     """Check Kafka for a job; if it does not answer, only that. Writes nothing.
 
-    Args:
-        settings: The job.
-        wall_ms: Returns wall time, Unix ms.
-        writes_heartbeats: Whether the monitor writes to the topic of frames.
+    `wall_ms` returns wall time, Unix ms.
     """
     source = _soon(settings.source)
     answer = checked("kafka", partial(_answers, source.kafka))
@@ -190,7 +181,6 @@ def check_topics(settings: JobSettings, *, writes_heartbeats: bool) -> Checked:
 
 
 def _soon(source: SourceSettings) -> SourceSettings:
-    """Return the settings with a shorter wait for an answer."""
     kafka = source.kafka
     kafka = replace(kafka, timeout_s=min(kafka.timeout_s, _ANSWER_S))
     return replace(source, kafka=kafka)
@@ -202,7 +192,6 @@ def _answers(kafka: KafkaSettings) -> tuple[str, ...]:
 
 
 def _unread(source: SourceSettings, checkpoint: Path, now_ms: int) -> Iterator[str]:
-    """Check that the topic holds, and keeps, a checkpoint's unread records."""
     try:
         position = read_batch_log(checkpoint).position or Position()
     except DamagedCheckpoint:

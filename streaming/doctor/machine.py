@@ -34,10 +34,7 @@ _SCRATCH_BYTES = 256 * _MIB
 """Minimum free space for the JVM's libraries and shuffle data."""
 
 _DESCRIPTORS = 1_024
-"""Minimum hard limit on open files.
-
-Clients may open 100, Spark and RocksDB some hundreds.
-"""
+"""Minimum hard limit on open files: clients open up to 100, Spark and RocksDB more."""
 
 _CGROUP = Path("/sys/fs/cgroup")
 """Files with the memory limit of a container, which sees its own."""
@@ -117,7 +114,6 @@ def find_few_descriptors() -> Iterator[str]:
 
 
 def _heap_bytes(arguments: str) -> int:
-    """Return the heap that ``PYSPARK_SUBMIT_ARGS`` sets, or Spark's default, bytes."""
     words = re.split(r"\s+|=", " ".join(shlex.split(arguments)))
     for name, value in pairwise(words):
         size = re.fullmatch(r"(\d+)([kmgt]?)b?", value.lower())
@@ -128,7 +124,6 @@ def _heap_bytes(arguments: str) -> int:
 
 
 def _number_in(path: Path) -> int | None:
-    """Return the number in a file; None if it has none, for example ``max``."""
     try:
         return int(path.read_text())
     except (OSError, ValueError):

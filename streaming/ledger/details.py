@@ -3,25 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from typing import Any
 
 from streaming.ledger.ledger import Ledger
-
-
-class Acknowledgement(Protocol):
-    """A definite acknowledgement, as it leaves a view by `Outlet.DETAILS`."""
-
-    @property
-    def message_id(self) -> str:
-        """Id of the message."""
-
-    @property
-    def t0_ms(self) -> int:
-        """Event time of its first copy, Unix ms."""
-
-    @property
-    def latency_ms(self) -> int:
-        """Time from then to the acknowledgement."""
 
 
 class DetailStore:
@@ -33,9 +17,9 @@ class DetailStore:
     def record(
         self,
         prefix: str,
-        acknowledgements: Mapping[str, Iterable[Acknowledgement]],
+        acknowledgements: Mapping[str, Iterable[Any]],
     ) -> None:
-        """Store acknowledgements by name of a view of one kind."""
+        """Store acknowledgements (`Outlet.DETAILS`) by name of a view of one kind."""
         rows = [
             (prefix, name, one.message_id, one.t0_ms, one.latency_ms)
             for name, acknowledged in acknowledgements.items()
@@ -55,10 +39,7 @@ class DetailStore:
         )
 
     def latencies(self, prefix: str) -> dict[str, list[tuple[str, int]]]:
-        """Message id and latency, ms, of each acknowledgement, by name of a view.
-
-        Those of a view are in the order of the messages' first copies.
-        """
+        """Message id and latency, ms, by name of a view, in order of first copies."""
         found: dict[str, list[tuple[str, int]]] = {}
         for name, message_id, latency_ms in self._ledger.rows(
             "SELECT name, message_id, latency_ms FROM acknowledgements "

@@ -113,8 +113,7 @@ class Destination(enum.StrEnum):
 class Findings:
     """Incidents, and the outbox of incidents and minutes, of one kind of view.
 
-    What is written of channels holds for all kinds. `streaming.ledger.verdicts` writes
-    to the ledger as well.
+    Statements about channels apply to all kinds.
 
     Raises:
         streaming.damage.DamagedCheckpoint: Raised by methods: the file is damaged.
@@ -128,10 +127,7 @@ class Findings:
         self.prefix = kind.prefix
 
     def record_incidents(self, incidents: Mapping[str, Iterable[Incident]]) -> None:
-        """Store incidents by channel, and add them to the outbox.
-
-        An incident that is already stored keeps its mark.
-        """
+        """Store incidents by channel, and add them to the outbox; marks stay."""
         rows = [
             (
                 self.prefix,
@@ -214,10 +210,7 @@ class Findings:
                 )
 
     def expire_before(self, found_ms: int) -> None:
-        """Remove incidents found before an event time, Unix ms, that no query may find.
-
-        Their rows in the outbox stay until each destination has them.
-        """
+        """Remove incidents found before an event time, Unix ms; outbox rows stay."""
         self.ledger.write(
             "DELETE FROM incidents WHERE prefix = ? AND found_ms < ?",
             self.prefix,
@@ -226,10 +219,7 @@ class Findings:
 
     @property
     def forgotten_before_ms(self) -> int | None:
-        """Event time, Unix ms, before which incidents may have been removed.
-
-        None if no incident was ever removed.
-        """
+        """Event time, Unix ms, before which incidents were removed; None for never."""
         before_ms: int | None = self.ledger.value(
             "SELECT before_ms FROM forgotten WHERE prefix = ?", self.prefix
         )
@@ -254,10 +244,7 @@ class Findings:
         return [row for row in rows if isinstance(row, NumberedVerdict)]
 
     def confirm_delivered(self, destination: Destination, sequence: int) -> None:
-        """Record that a destination has all rows up to a sequence number.
-
-        Rows that every destination has are deleted.
-        """
+        """Record that a destination has all rows up to a sequence number."""
         with self.ledger.transaction():
             self.ledger.write(
                 "INSERT OR REPLACE INTO delivered VALUES (?, ?, ?)",

@@ -28,7 +28,6 @@ ON CONFLICT DO UPDATE SET minute_ms = excluded.minute_ms, part = excluded.part
 _LOAD = "SELECT name, view, minute_ms, part FROM parts WHERE prefix = ?"
 
 _EMITTED = tuple[str, GroupMinute[Any]]
-"""A minute, and the name of the view that emitted it."""
 
 
 class GroupMinutes:
@@ -52,8 +51,7 @@ class GroupMinutes:
     ) -> dict[str, list[GroupMinute[Any]]]:
         """Return the minutes of groups that a batch has ended, in order for each group.
 
-        The argument has the minutes that views of one kind have emitted, by the name of
-        the view.
+        The argument holds the minutes that views of one kind have emitted, by view.
         """
         found = [(view, one) for view, minutes in emitted.items() for one in minutes]
         if not found:

@@ -125,7 +125,6 @@ def _remove(path: Path) -> None:
 
 
 def _older_paths(directory: Path, kinds: Kinds) -> Iterator[Path]:
-    """Return where a release up to 0.15 had files."""
     for file in sorted({one.file for one in (*_OF_ALL, _AT_ROOT)}):
         yield directory / file
     for kind in kinds:
@@ -136,7 +135,6 @@ def _older_paths(directory: Path, kinds: Kinds) -> Iterator[Path]:
 
 
 def _path(directory: Path, prefix: str, name: str) -> Path:
-    """Return the path of a file of one kind; those of channels have no prefix."""
     at_root = prefix == ROOT_KIND.prefix
     return directory / (name if at_root else f"{prefix}-{name}")
 
@@ -203,7 +201,6 @@ class _OlderFiles:
             )
 
     def _outbox(self, path: Path, prefix: str) -> None:
-        """Copy an outbox: each kind had its own numbers, so rows get new ones."""
         with self._opened(path) as old:
             if _has(old, "outbox"):
                 ((before,),) = self._connection.execute(_SEQUENCE)
@@ -234,7 +231,6 @@ class _OlderFiles:
 
     @contextmanager
     def _opened(self, path: Path) -> Iterator[sqlite3.Connection]:
-        """Open an older file; an empty database if it does not exist."""
         place = path if path.exists() else Path(":memory:")
         with told_damage(path), closing(sqlite3.connect(place)) as connection:
             if path.name in self._known:

@@ -1,10 +1,9 @@
 """Which channels, and which taps, have a metric label of their own.
 
 A name gets a label when it is first seen, while the limit allows it, and keeps it until
-it is forgotten. Later names are exported as ``other``. So a series never moves into
-``other``, not even at a restart, and moves out of it only if a job is started with a
-larger limit or another channel table. Places that become free at a start are for names
-that were not in ``other`` yet, so its counters do not fall.
+it is forgotten. Later names are exported as ``other``. A series moves out of ``other``
+only if a job starts with a larger limit or another channel table, so counters do not
+fall. Labels that become free at a start are for names that were not in ``other`` yet.
 """
 
 from __future__ import annotations
@@ -20,11 +19,7 @@ MAX_LABEL_CHARACTERS = 200
 """Maximum length of a label: a scrape repeats it in some hundred series."""
 
 EXTRA_LABELS = 200
-"""Number of labels beyond the limit for names that the operator requests.
-
-It is limited because a pattern of the channel table may match more channels than
-expected.
-"""
+"""Number of labels beyond the limit for names that the operator requests."""
 
 
 class LabelLedger:
@@ -59,8 +54,7 @@ class LabelLedger:
     ) -> None:
         """Give a label to each new name that may have one.
 
-        A name longer than `MAX_LABEL_CHARACTERS` gets no label, because untrusted
-        senders choose names.
+        Untrusted senders choose names, so a long name gets no label.
 
         Args:
             names: Names, known or new.
@@ -92,10 +86,10 @@ class LabelLedger:
             )
 
     def vacate(self, known: Collection[str]) -> None:
-        """Let new names take the places of forgotten ones.
+        """Let new names take the labels of forgotten ones.
 
-        A forgotten name that returns earlier gets its label back. Call this at a start,
-        after the existing names were admitted: those in ``other`` stay there.
+        A forgotten name that returns earlier gets its label back. Call this at startup,
+        after the existing names were admitted.
         """
         self._vacant = dict.fromkeys(
             name for name in reversed(self._labels) if name not in known

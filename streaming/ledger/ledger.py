@@ -35,10 +35,7 @@ from streaming.ledger import schema
 _log = logging.getLogger("sds-monitor")
 
 _CHECKED_BYTES = 64 * 1024 * 1024
-"""Size above which a file is not read completely at startup, to save seconds.
-
-It can be gigabytes if a destination of the history was unavailable for long.
-"""
+"""Size above which a file is not read completely at startup, to save seconds."""
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 """Texts of errors; the last one: a table has other columns than our statements."""
@@ -47,10 +44,7 @@ _UNUSABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 """Errors of a file that is not a writable SQLite file."""
 
 _BUSY_S = 60.0
-"""Maximum wait for another writer, seconds.
-
-A batch with hours of minutes of many channels writes for some seconds.
-"""
+"""Maximum wait for another writer, seconds: a batch may write for some seconds."""
 
 _LOG_BYTES = 4 * 1024 * 1024
 """Size above which a write-ahead log is copied into the file; SQLite's own limit."""
@@ -101,8 +95,7 @@ class Ledger:
         """A connection for one transaction, committed when the block ends.
 
         Within a batch, or another such block of the same thread, it is that block's
-        connection, and commits with it. An error in the block rolls the transaction
-        back.
+        connection, and commits with it. An error rolls the transaction back.
         """
         joined: sqlite3.Connection | None = getattr(self._thread, "connection", None)
         if joined is not None:
@@ -123,11 +116,9 @@ class Ledger:
             yield connection
 
     def after_commit(self, call: Callable[[], None]) -> None:
-        """Call a function when the transaction of this thread is committed.
+        """Call a function after the commit of this thread's transaction, if any.
 
-        Caches of the file must be dropped then, because other threads see the old
-        content until the commit. Without a transaction, the function is called
-        immediately.
+        Other threads see the old content until the commit, so caches are dropped then.
         """
         committed: list[Callable[[], None]] | None
         committed = getattr(self._thread, "committed", None)
@@ -232,8 +223,7 @@ class Ledger:
     def tidy(self) -> None:
         """Copy the write-ahead log into the file if it is large; call this often.
 
-        The commit of a batch does not copy it, so that it waits for only one disk
-        write. A failed copy loses nothing, and is repeated.
+        A failed copy loses nothing, and is repeated.
         """
         log = self._path.with_name(f"{self._path.name}-wal")
         if not self._has_grown or log.stat().st_size < _LOG_BYTES:
@@ -252,11 +242,7 @@ class Ledger:
 
     @contextmanager
     def decoding(self, what: str) -> Iterator[None]:
-        """Turn an error of decoding a value of the file into one with a remedy.
-
-        Raises:
-            DamagedCheckpoint: The block raised it.
-        """
+        """Turn an error of decoding a value of the file into `DamagedCheckpoint`."""
         try:
             yield
         # An error of msgspec, or one of bytes that are no text, is a ValueError too.
@@ -265,14 +251,13 @@ class Ledger:
             raise self.damaged(reason) from error
 
     def damaged(self, reason: object) -> DamagedCheckpoint:
-        """Return the error for a file that cannot be read."""
+        """See `damaged_database`."""
         return damaged_database(self._path, reason)
 
     @contextmanager
     def _joining(
         self, connection: sqlite3.Connection
     ) -> Iterator[list[Callable[[], None]]]:
-        """Yield the list of functions that are called after the commit."""
         self._thread.connection, self._thread.committed = connection, []
         try:
             yield self._thread.committed
@@ -303,7 +288,6 @@ class Ledger:
 
 
 def _newest(connection: sqlite3.Connection) -> tuple[int, str] | None:
-    """Return number and position of the newest batch; None before the first."""
     newest: tuple[int, str] | None
     newest = connection.execute("SELECT number, position FROM batch").fetchone()
     return newest
@@ -360,11 +344,7 @@ def check_ledger(path: Path) -> None:
 
 
 def check_database(connection: sqlite3.Connection, path: Path) -> None:
-    """Check a file of SQLite that a job has made.
-
-    Raises:
-        DamagedCheckpoint: It is damaged.
-    """
+    """Check a file of SQLite that a job has made; raises `DamagedCheckpoint`."""
     if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
         raise damaged_database(path, "it has no tables")
     # Pages that a killed process, or a power loss, did not write yet.

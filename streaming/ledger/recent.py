@@ -23,10 +23,7 @@ from sds_core.observer.minutes import MINUTE_MS, Minute
 from streaming.ledger.ledger import Ledger
 
 RECENT_MS = 66 * MINUTE_MS
-"""Time for which all minutes are stored, before the newest one.
-
-It is an hour, and the five minutes by which the page's start is rounded down.
-"""
+"""Time of stored minutes: an hour, and 5 minutes by which the page rounds its start."""
 
 _KEPT = 1_000
 """Number of channels whose steps are cached, about 10 kB each."""
@@ -73,7 +70,7 @@ ORDER BY end_ms
 class RecentMinutes:
     """The figures of each channel at the end of each minute in which they changed.
 
-    What is said of channels holds for the views, or groups, of any kind. If a release
+    Statements about channels apply to the views, or groups, of any kind. If a release
     stored other figures of the kind, its minutes are dropped.
 
     Raises:
@@ -145,15 +142,10 @@ class RecentMinutes:
             self._ledger.after_commit(self._drop_answers)
 
     def at(self, at_ms: int) -> Mapping[str, Recorded]:
-        """Return the figures of all channels at a moment in the last hour, Unix ms.
+        """Return the last figures of all channels up to a moment in the last hour.
 
-        The result for one moment is cached, because the page requests the same one for
-        five minutes. Storing a minute that ends at or before the moment drops the
-        result.
-
-        Returns:
-            By channel, the last minute that ended at the moment or before. For a
-            channel that is only known since a later start, the figures of then.
+        The moment is Unix ms. Its result is cached, because the page requests the same
+        moment for five minutes.
         """
         with self._lock:
             if self._found is None or self._found[0] != at_ms:
@@ -165,9 +157,8 @@ class RecentMinutes:
     ) -> dict[str, list[Recorded]]:
         """Return the last minute in each step between two moments, in order.
 
-        Results are cached like those of `at`. Moments are ends of minutes, Unix ms of
-        event time. A minute belongs to the step in which it ended, including the step's
-        end.
+        Results are cached. Moments are ends of minutes, Unix ms of event time. A minute
+        belongs to the step in which it ended, including the step's end.
         """
         asked = since_ms, until_ms, step_ms
         with self._lock:
@@ -200,10 +191,6 @@ class RecentMinutes:
         ]
 
     def _drop_answers_without(self, rows: Sequence[tuple[int, str, Any, str]]) -> None:
-        """Drop the cached results to which new rows belong.
-
-        A quiet channel's minute ends by a timeout, one batch after T has passed it.
-        """
         with self._lock:
             if self._found is not None and rows[0][0] <= self._found[0]:
                 self._found = None
@@ -246,7 +233,6 @@ class RecentMinutes:
         return newest_ms or 0
 
     def _ends(self, since_ms: int) -> str:
-        """Return the ends of all stored minutes from a time on, as JSON."""
         newest_ms = self._newest_ms()
         first_ms = max(since_ms, newest_ms - RECENT_MS)
         begin_ms = -(-first_ms // MINUTE_MS) * MINUTE_MS

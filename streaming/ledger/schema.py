@@ -127,8 +127,8 @@ _UNDONE = (
 )
 """Tables whose rows are undone.
 
-The others have values that no batch writes, labels, which a name keeps, or names of
-views. Every batch may set the latter again.
+No batch writes the others, except labels, which a name keeps, and names of views, which
+every batch may set again.
 """
 
 
@@ -169,11 +169,7 @@ def watch(connection: sqlite3.Connection) -> None:
 
 
 def undo(connection: sqlite3.Connection) -> None:
-    """Restore the rows that the newest batch has changed, and remove those it added.
-
-    A row that was removed since, because it was delivered, may return: destinations
-    accept rows twice.
-    """
+    """Restore the rows that the newest batch has changed, and remove those it added."""
     for table in _UNDONE:
         columns, key = _columns(connection, table)
         connection.execute(
@@ -210,7 +206,6 @@ def keep(connection: sqlite3.Connection) -> None:
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> tuple[str, str]:
-    """Return the columns of a table, and those of its key."""
     rows = connection.execute(f"PRAGMA table_info({table})").fetchall()
     return ", ".join(row[1] for row in rows), ", ".join(
         row[1] for row in rows if row[5]

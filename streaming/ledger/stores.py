@@ -54,10 +54,7 @@ class Stores:
     def of(
         cls, ledger: Ledger, kinds: Kinds, label_budget: int, report_detail: bool
     ) -> Stores:
-        """Return the stores of a ledger.
-
-        The limit of labels applies to each kind without a `Kind.label_budget`.
-        """
+        """Return the stores of a ledger; a kind may have its own limit of labels."""
         return cls(
             ledger,
             {

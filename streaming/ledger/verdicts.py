@@ -35,10 +35,7 @@ def kept_since_ms(observed_ms: int) -> int:
 
 
 class VerdictStore:
-    """The verdicts that were shown of the views, or groups, of one kind.
-
-    With a history, rows are added to the outbox of the findings.
-    """
+    """The verdicts that were shown of the views, or groups, of one kind."""
 
     def __init__(self, findings: Findings, with_history: bool = False) -> None:
         self._ledger = findings.ledger
@@ -75,9 +72,9 @@ class VerdictStore:
     def find(
         self, names: Iterable[str], since_ms: int, until_ms: int
     ) -> dict[str, list[ShownVerdict]]:
-        """Return the rows of some views with the verdicts shown in a period, in order.
+        """Return the rows of some views in [since_ms, until_ms), Unix ms, in order.
 
-        Start and end are Unix ms; rows are those from the start of the first day on.
+        The rows of the whole first day are included.
         """
         begin_ms = day_begin_ms(since_ms)
         with self._ledger.transaction():

@@ -35,10 +35,7 @@ _Rows = TypeVar("_Rows")
 
 
 class ForgottenView(NamedTuple):
-    """The last figures of a view that a batch has forgotten.
-
-    `in_other` says whether it had no metric label of its own.
-    """
+    """The last figures of a forgotten view; `in_other`: it had no label of its own."""
 
     kind: AnyKind
     totals: Any
@@ -46,9 +43,7 @@ class ForgottenView(NamedTuple):
 
 
 class ViewRegister:
-    """The register of one checkpoint.
-
-    A running job and a command may use it at the same time.
+    """The register of one checkpoint, for a running job and commands at the same time.
 
     Raises:
         streaming.damage.DamagedCheckpoint: Raised by methods: the file is damaged.
@@ -136,7 +131,6 @@ class ViewRegister:
             )
 
     def _checked(self, rows: Any, type_: type[_Rows]) -> _Rows:
-        """Return rows; a damaged page may give values of other types."""
         try:
             return msgspec.convert(rows, type_)
         except msgspec.ValidationError as error:
@@ -146,7 +140,6 @@ class ViewRegister:
 def _with(
     kind: AnyKind, before: Remainder[Any] | None, forgotten: Sequence[ForgottenView]
 ) -> tuple[int, bytes, bytes | None]:
-    """Return the columns of a remainder with further views."""
     assert kind.figures is not None  # noqa: S101 - kinds with `remains` have a table
     assert kind.remains is not None  # noqa: S101 - only their views are given
     remains = [(kind.remains(one.totals), one.in_other) for one in forgotten]
