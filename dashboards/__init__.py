@@ -12,13 +12,9 @@ GROUPS = "mvds-groups"
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Base URLs as a reader's browser reaches them.
+    """Base URLs as a reader's browser reaches them, without a slash at the end.
 
-    Attributes:
-        monitor_url: URL of the status page, without a slash at the end.
-        grafana_url: URL of Grafana, without a slash at the end.
-        runbook_url: URL of the runbooks, without a slash at the end. By default a
-            server beside the monitor has them, since the monitor may be down.
+    By default, a server beside the monitor has the runbooks: the monitor may be down.
     """
 
     monitor_url: str = "http://localhost:9108"

@@ -21,7 +21,7 @@ _HEAD = "# Made by `python -m dashboards.build`; do not edit it by hand.\n"
 
 
 def files(links: Links) -> dict[Path, str]:
-    """Return the content of all generated files by their paths below the directory."""
+    """Return the content of each generated file by its path below the directory."""
     grafana = {
         Path("grafana", f"{uid}.json"): _json(dashboard)
         for uid, dashboard in dashboards(links).items()

@@ -19,23 +19,16 @@ SLICE = timedelta(minutes=5)
 """Deliveries and acknowledgements are counted in slices of this length."""
 
 SLICE_INTERVAL = timedelta(minutes=1)
-"""How often a slice is recorded.
-
-Longer windows add slices up, so this must be the interval of their rules' group.
-"""
+"""Interval of the group of rules that records slices, which longer windows add up."""
 
 
 @dataclass(frozen=True, slots=True)
 class BurnRate:
     """One pair of windows of an alert on an error budget.
 
-    Attributes:
-        factor: Speed at which the budget is used up, relative to the allowed speed.
-        long: Window that shows that enough of the budget is used up.
-        short: Window that shows that the failures continue.
-        severity: Severity of the alert.
-        least_events: Least number of events in the long window. With fewer, the share
-            of failures means little, so quiet and tiny channels cause no alert.
+    The long window shows that enough of the budget is used up, the short one that the
+    failures continue. With fewer than `least_events` in the long window, the share of
+    failures means little. `factor` is the burn rate.
     """
 
     factor: float
@@ -64,7 +57,7 @@ BLIND_FOR = timedelta(minutes=1)
 """One or two scrapes are enough, because the verdict stays blind for ten minutes."""
 
 BLIND_STILL = timedelta(minutes=15)
-"""Longer than the verdict stays blind after a hole: the taps still have holes."""
+"""Longer than the verdict stays blind after a capture gap: gaps continue."""
 
 LOSS_WINDOW = timedelta(minutes=15)
 LOST_MESSAGES = 1
@@ -73,14 +66,13 @@ MANY_LOST_MESSAGES = 10
 
 REPAIR_WINDOW = timedelta(hours=1)
 EXPIRED_SHARE = 0.5
-"""Share and, with `LEAST_EXPIRED`, least number of expired repair episodes in
-`REPAIR_WINDOW`."""
+"""Share of expired repair episodes in `REPAIR_WINDOW`; see `LEAST_EXPIRED`."""
 
 REDUNDANT_SHARE = 0.6
 LEAST_REDUNDANT = 50
 """Share and least number of redundant responses in `REPAIR_WINDOW`.
 
-Some are usual: several holders wait at random, and answer before they hear another.
+Some are usual: holders wait at random, and some answer before they hear another one.
 """
 
 SATURATED_RATIO = DEFAULTS.saturated_rate
@@ -93,20 +85,17 @@ COLLISION_WINDOW = timedelta(hours=1)
 EVICTION_WINDOW = timedelta(hours=1)
 
 TAP_SILENT_SECONDS = 4 * DEFAULTS.tap_hole_ms / 1000
-"""Event time, s, by which a tap is behind the newest one: twelve heartbeat
-intervals."""
+"""Lag of a tap behind the newest one, s of event time: twelve heartbeat intervals."""
 
 TAP_SILENT_FOR = timedelta(minutes=5)
 TAP_SEEN_WITHIN = timedelta(days=1)
 """A tap with records within this time is expected, even if the monitor forgot it."""
 
 TAP_CLOCK_SECONDS = WRONG_MS / 1000
-"""Difference of a tap's clock from Kafka's: half of what makes its live records dead
-letters if it is fast, and six times the delivery grace."""
+"""Half of the difference from Kafka's clock that makes live records dead letters."""
 
 TAP_CLOCK_FOR = timedelta(minutes=2)
-"""Longer than the minute in which records count: Kafka's clock may have been compared
-before this machine's was set."""
+"""Longer than a minute, in which records are compared with an old clock."""
 
 TAP_MISSING_WINDOW = timedelta(hours=1)
 TAP_MISSING_RECORDS = 10
@@ -162,8 +151,8 @@ MOSTLY_UNACKNOWLEDGED_SHARE = 0.5
 LEAST_UNACKNOWLEDGED = 10
 """Shares and least number of unacknowledged pairs of message and receiver of MVDS.
 
-From the first share on a group is failing; most pairs fail if a receiver or a
-connection is broken, not if the network loses: senders repeat until the deadline.
+From the first share on, a group is failing. Senders repeat until the deadline, so most
+pairs fail only if a receiver or a connection is broken.
 """
 
 UNANSWERED_WINDOW = timedelta(hours=1)
@@ -171,12 +160,10 @@ UNANSWERED_REQUESTS = 10
 """Requests of MVDS without a MESSAGE: nodes repeat a request, so few fail by chance."""
 
 BUDGET_NEARLY_SPENT = 0.9
-"""Share of a participant's rate-limit budget: from it on, the API of Reliable Channel
-says that the limit approaches. `ObserverSettings.epoch_messages` is the budget."""
+"""From this share of `ObserverSettings.epoch_messages`, Reliable Channel also warns."""
 
 LIMIT_WITHIN = timedelta(days=7)
-"""Time to the earliest date of a limit: enough to change clients or split a channel.
-It is compared with wall time, at any pace."""
+"""Time to change clients or to split a channel; wall time at any pace."""
 
 MIRROR_DOWN_FOR = timedelta(minutes=5)
 MIRROR_SEEN_WITHIN = timedelta(days=1)
@@ -192,8 +179,7 @@ MIRROR_INCOMPLETE_FOR = timedelta(minutes=10)
 
 AUDIT_FAILING_WITHIN = timedelta(minutes=30)
 AUDIT_FAILING_FOR = timedelta(minutes=10)
-"""An audit needs a store or a peer, either of which may be restarted; failures count if
-no audit of the last half hour ended."""
+"""An audit needs a store or a peer, which may restart within half an hour."""
 
 MIRROR_LOSS_WINDOW = timedelta(hours=1)
 MIRROR_LOSSES = 3

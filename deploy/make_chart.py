@@ -76,7 +76,6 @@ def manifest() -> str:
 
 
 def _settings() -> Mapping[str, Mapping[str, Schema]]:
-    """Return the settings of each place in the values, by their names."""
     run, mirror, audit = (dict(_options(*words)) for words in _COMMANDS)
     common = run.keys() & mirror.keys() & audit.keys()
     nodes = (mirror.keys() & audit.keys()) - common

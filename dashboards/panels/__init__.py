@@ -14,11 +14,7 @@ from dashboards.panels.repair import repair
 
 
 def dashboards(links: Links) -> dict[str, Dashboard]:
-    """Return all dashboards by uid, for `grafana_foundation_sdk.cog.encoder`.
-
-    Args:
-        links: Base URLs of links.
-    """
+    """Return all dashboards by uid, for `grafana_foundation_sdk.cog.encoder`."""
     return {
         FLEET: fleet(links),
         CHANNEL: channel(links),

@@ -29,12 +29,7 @@ Panel = (
     stat.Panel | timeseries.Panel | heatmap.Panel | statetimeline.Panel | table.Panel
 )
 P = TypeVar(
-    "P",
-    stat.Panel,
-    timeseries.Panel,
-    heatmap.Panel,
-    statetimeline.Panel,
-    table.Panel,
+    "P", stat.Panel, timeseries.Panel, heatmap.Panel, statetimeline.Panel, table.Panel
 )
 
 
@@ -63,7 +58,12 @@ def finished(
     height: int = 8,
     unit: str = "short",
 ) -> P:
-    """Return the panel with the text, queries and size that every panel must have."""
+    """Return the panel with what every panel must have.
+
+    The title is unique within the dashboard. The description says what the panel shows,
+    and which values are bad. The width counts columns of the grid, of which a dashboard
+    has 24; the height counts its rows. The unit is Grafana's id of a unit.
+    """
     for n, target in enumerate(targets):
         panel = panel.with_target(target.ref_id(ref(n)))
     return (
@@ -77,11 +77,7 @@ def finished(
 
 
 def target(query: Query | str) -> prometheus.Dataquery:
-    """Return a query of the data source that is selected on the dashboard.
-
-    Args:
-        query: Query, or an expression whose series have no legend.
-    """
+    """Return a query of the selected data source; an expression has no legend."""
     if isinstance(query, str):
         query = Query(query)
     return (
@@ -122,7 +118,7 @@ def per_second(metric: str, scope: str, legend: str, **labels: str) -> Query:
 
 
 def per_step(metric: str, scope: str, legend: str, **labels: str) -> Query:
-    """Return a query: growth of a counter per step of the graph, else as above."""
+    """Return a query: growth of a counter per step of the graph, by these labels."""
     return Query(queries.increase(metric, scope, *_labels(legend), **labels), legend)
 
 

@@ -145,7 +145,7 @@ _FILTER_STEPS: colours.Steps = (
     (NEAR_SATURATION_RATIO, colours.WARNING),
     (SATURATED_RATIO, colours.BAD),
 )
-"""Limits: from the first on an alert fires, from the second on the verdict changes."""
+"""Limits: at the first an alert fires, at the second the verdict changes."""
 
 
 def _participants() -> list[Panel]:
@@ -297,7 +297,6 @@ def _own_limits() -> list[Panel]:
 
 
 def _new() -> str:
-    """Return broadcasts with content per second that are no rebroadcasts."""
     every = queries.rate("sds_frames_total", CHANNELS)
     sync = queries.rate("sds_frames_total", CHANNELS, kind="sync")
     again = queries.rate("sds_rebroadcasts_total", CHANNELS)

@@ -42,17 +42,9 @@ def figure(
 ) -> stat.Panel:
     """Return a panel of large numbers, as of the end of the dashboard's range.
 
-    Args:
-        title: Title, unique within the dashboard.
-        description: What the panel displays, and which values are bad.
-        queries: Queries, each with one number as its result.
-        unit: Grafana's id of the unit.
-        width: Width in grid columns, of which a dashboard has 24.
-        steps: Colours of the values.
-        mappings: Words for values.
-        link: Target of a click.
-        shows_name: Whether the panel displays the series' name instead of its value.
-        absent: Text that is displayed if no series exists.
+    Each query gives one number, and `mappings` gives words for numbers. The panel shows
+    `absent` if no series exists, and with `shows_name` the name of the series instead
+    of its value. See `finished` for the other arguments.
     """
     panel = (
         stat.Panel()
@@ -92,17 +84,10 @@ def lines(
     bars: bool = False,
     limits: Steps = (),
 ) -> timeseries.Panel:
-    """Return a chart of figures over time.
+    """Return a chart of figures over time; see `finished`.
 
-    Args:
-        title: Title, unique within the dashboard.
-        description: What the panel displays, and which values are bad.
-        queries: Queries, each with one or more series.
-        unit: Grafana's id of the unit.
-        width: Width in grid columns, of which a dashboard has 24.
-        stacked: Whether the series are parts of a whole.
-        bars: Whether to draw bars, for counts per step, which are mostly 0.
-        limits: Limits to draw as dashed lines.
+    Stacked series are the parts of a whole. Bars suit counts per step, which are mostly
+    0. Limits are dashed lines.
     """
     shown = common_models.GraphDrawStyle
     panel = (
@@ -144,14 +129,7 @@ def lines(
 
 
 def heat(title: str, description: str, expression: str, unit: str) -> heatmap.Panel:
-    """Return a heatmap of a histogram over time.
-
-    Args:
-        title: Title, unique within the dashboard.
-        description: What the panel displays, and which values are bad.
-        expression: PromQL with one series per bucket and the label `le`.
-        unit: Grafana's id of the unit.
-    """
+    """Return a heatmap over time of buckets, one series each with the label `le`."""
     panel = (
         heatmap.Panel()
         .calculate(False)
@@ -179,14 +157,7 @@ def heat(title: str, description: str, expression: str, unit: str) -> heatmap.Pa
 def states(
     title: str, description: str, query: Query, mappings: Sequence[models.ValueMapping]
 ) -> statetimeline.Panel:
-    """Return a chart of states over time, with a row per series.
-
-    Args:
-        title: Title, unique within the dashboard.
-        description: What the panel displays, and which values are bad.
-        query: Query for the numbers of the states.
-        mappings: Words and colours of the states.
-    """
+    """Return a chart of states over time, with a row per series; see `figure`."""
     panel = (
         statetimeline.Panel()
         .mappings(list(mappings))
@@ -199,7 +170,6 @@ def states(
 
 
 def _colours(queries: Sequence[Query]) -> dict[str, str]:
-    """Return the colours of the series that have a fixed one, by name."""
     colours = {q.legend: SERIES[q.legend] for q in queries if q.legend in SERIES}
     if any(query.legend == "{{outcome}}" for query in queries):
         colours |= OUTCOMES

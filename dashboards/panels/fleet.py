@@ -209,8 +209,7 @@ def _alerts(links: Links) -> Panel:
         headers={"alertname": "Alert", "severity": "Severity"},
         links={
             "alertname": Link(
-                "Runbook",
-                links.runbook("${__data.fields.alertname:percentencode}"),
+                "Runbook", links.runbook("${__data.fields.alertname:percentencode}")
             )
         },
         height=6,

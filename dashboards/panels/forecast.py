@@ -27,9 +27,7 @@ def limits() -> list[Panel]:
             ),
             Column("Median", _first("limit"), unit="dateTimeFromNow"),
             Column(
-                "Least headroom",
-                f"min by (channel) ({headroom})",
-                unit="percentunit",
+                "Least headroom", f"min by (channel) ({headroom})", unit="percentunit"
             ),
             height=8,
         ),
@@ -47,9 +45,7 @@ def limits() -> list[Panel]:
 def costs(prefix: str, many: str) -> list[Panel]:
     """Return panels of what views will cost, and how fresh the forecasts are.
 
-    Args:
-        prefix: Begin of the names of their metrics.
-        many: Word for the views.
+    Names of metrics begin with `prefix`; `many` is the word for the views.
     """
     computed = queries.greatest(f"{prefix}_plan_computed_timestamp_seconds", JOB)
     number, kinds = f"{prefix}_plan_{many}", ("yes", "no", "not_computed")
@@ -91,6 +87,5 @@ def costs(prefix: str, many: str) -> list[Panel]:
 
 
 def _first(time: str) -> str:
-    """Return the first time of a channel's limits, ms, as Grafana has dates."""
     series = select(f"sds_plan_{time}_timestamp_seconds", CHANNELS)
     return f"1000 * min by (channel) ({series})"

@@ -30,15 +30,9 @@ def assemble(
 ) -> models.Dashboard:
     """Return one dashboard, with panels numbered from 1 in the given order.
 
-    Args:
-        links: Base URLs of links.
-        uid: Id in links to the dashboard.
-        title: Name of the dashboard.
-        description: Question that the dashboard answers.
-        sections: Panels below each heading, in lines of 24 columns; an empty heading
-            is omitted.
-        variables: Variables in addition to data source and monitor.
-        pages: Paths on the status page with more detail, by title.
+    `sections` has the panels below each heading, in lines of 24 columns; an empty
+    heading is omitted. `variables` come after data source and monitor. `pages` are
+    paths on the status page.
     """
     builder = (
         dashboard.Dashboard(title)
@@ -79,12 +73,7 @@ def assemble(
 
 
 def in_lines(panels: Sequence[Panel], *numbers: int) -> list[Panel]:
-    """Return panels that share the width of their line.
-
-    Args:
-        panels: Panels, line by line.
-        *numbers: Number of panels in each line.
-    """
+    """Return panels that share the width of their line; `numbers` counts each line."""
     widths = [24 // number for number in numbers for _ in range(number)]
     return [panel.span(width) for panel, width in zip(panels, widths, strict=True)]
 
@@ -135,7 +124,7 @@ def channel_page(channel: str) -> Link:
 
 
 def group_page(group: str) -> Link:
-    """Return a link to a group's page, by a variable as for `channel_page`."""
+    """Return a link to a group's page; see `channel_page`."""
     url = status_page(f"/views/mvds/one?id=${{{group}:percentencode}}")
     return Link("Figures and incidents of the group", url)
 

@@ -1,8 +1,4 @@
-"""Panels of mirrors, which are separate programs with their own `/metrics`.
-
-Several mirrors may run, so the label `instance` distinguishes their gauges, and no job
-is selected.
-"""
+"""Panels of mirrors: `instance` distinguishes their gauges, and no job is selected."""
 
 from __future__ import annotations
 

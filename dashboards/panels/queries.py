@@ -73,10 +73,8 @@ def in_range(metric: str, scope: str, *by: str, **labels: str) -> str:
 
 
 def counted(metric: str, scope: str, *by: str, **labels: str) -> str:
-    """Return the number of events in the range of the dashboard, summed, by labels.
-
-    Rounds, because ``increase`` extrapolates to the ends of the range.
-    """
+    """Return the number of events in the range, summed, by labels; see `in_range`."""
+    # `increase` extrapolates to the ends of the range.
     return f"round({in_range(metric, scope, *by, **labels)})"
 
 
@@ -91,14 +89,7 @@ def share(part: str, whole: str) -> str:
 
 
 def quantile(q: float, histogram: str, scope: str, **labels: str) -> str:
-    """Return a quantile of a histogram in seconds, from summed buckets.
-
-    Args:
-        q: Quantile, in [0, 1].
-        histogram: The metric's name, without ``_bucket``.
-        scope: See `select`.
-        **labels: See `select`.
-    """
+    """Return a quantile in [0, 1] of a histogram in seconds, from summed buckets."""
     buckets = rate(f"{histogram}_bucket", scope, "le", **labels)
     return f"histogram_quantile({q}, {buckets})"
 

@@ -28,13 +28,8 @@ from dashboards.panels.frame import KEPT, channel_page
 class Column:
     """A column of a table: an instant query, one value per row.
 
-    Attributes:
-        header: Heading of the column.
-        expression: PromQL, grouped by the table's key; in the first column also by
-            further labels.
-        unit: Grafana's id of the unit.
-        steps: Colours of its values.
-        mappings: Words for its values.
+    The expression is grouped by the key of the table; in the first column also by
+    further labels.
     """
 
     header: str
@@ -61,15 +56,8 @@ def rows(
 ) -> table.Panel:
     """Return a table of current values, the greatest of the first column first.
 
-    Args:
-        title: Title, unique within the dashboard.
-        description: What the panel displays, and which values are bad.
-        key: Label by which the columns are joined.
-        columns: Columns of values.
-        headers: Headings of the columns of labels, by label.
-        links: Target of a click on a label, by label.
-        width: Width in grid columns, of which a dashboard has 24.
-        height: Height in rows of the grid.
+    The label `key` joins the columns. `headers` and `links` belong to columns of
+    labels, by label. See `finished` for the other arguments.
     """
     panel = (
         table.Panel()
@@ -126,7 +114,6 @@ def channel_rows(
 def _arrangement(
     headers: Iterable[str], columns: Sequence[Column]
 ) -> models.DataTransformerConfig:
-    """Order the columns: labels, then values; hide the times."""
     times = ["Time", *(f"Time {n}" for n in range(1, len(columns) + 1))]
     order = [*headers, *_values(columns)]
     return models.DataTransformerConfig(

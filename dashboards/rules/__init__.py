@@ -34,12 +34,7 @@ def alerts(pace: Pace = LIFE) -> list[Alert]:
 
 
 def rule_files(links: Links, speed: float = 1.0) -> dict[str, dict[str, Any]]:
-    """Return the contents of all rule files by name.
-
-    Args:
-        links: Base URLs of links in alerts.
-        speed: Seconds of traffic per second of wall time. All durations are divided by
-            it; rates stay per second of wall time.
+    """Return the contents of all rule files by name; see `Pace` for the speed.
 
     Raises:
         ValueError: The speed is not positive.

@@ -46,14 +46,12 @@ class Alert:
 
     Attributes:
         name: Name in CamelCase; also the name of the runbook.
-        severity: Severity, which decides who is notified.
         expression: PromQL; each series in its result fires an alert.
         summary: One sentence without figures.
         description: Template with figures and their units.
-        holds: Time for which the expression must have a result; real time.
-        subject: Subject; alerts on a channel or group have the label ``channel``.
+        holds: Real time for which the expression must have a result.
+        subject: Alerts on a channel or group have the label ``channel``.
         dashboard: Uid of the dashboard to open.
-        labels: Further labels.
     """
 
     name: str

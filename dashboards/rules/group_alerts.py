@@ -16,7 +16,7 @@ from dashboards.rules.recording import GROUP_BLIND
 _alert = partial(Alert, subject=Subject.GROUP, dashboard=GROUPS)
 
 _VIEWS = "mvds_group"
-"""Begin of the names of the metrics of groups' settings."""
+"""Prefix of the metrics of groups' settings."""
 
 _shown = partial(shown, views=_VIEWS)
 
@@ -77,7 +77,6 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
 
 
 def _unacknowledged(share: float, pace: Pace) -> str:
-    """Return the share of unacknowledged pairs, if share and number are large."""
     window = pace(at.UNACKNOWLEDGED_WINDOW)
 
     def ended(metric: str) -> str:

@@ -8,14 +8,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Inhibition:
-    """One rule of Alertmanager.
+    """One rule of Alertmanager: alerts that match `sources` mute those of `targets`.
 
-    Attributes:
-        sources: Matchers of the alerts that inhibit.
-        targets: Matchers of the alerts that are muted while a source fires.
-        equal: Labels that must be equal in both alerts; a label that both lack is
-            equal.
-        reason: Reason, in one sentence.
+    The labels `equal` must be equal in both alerts; a label that both lack is equal.
     """
 
     sources: tuple[str, ...]

@@ -10,12 +10,9 @@ from sds_core.durations import duration_text
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Speed of the traffic that the rules watch.
+    """Speed of the traffic that the rules watch: durations are divided by it.
 
     Rates stay per second of wall time, and names of windows are those of real time.
-
-    Attributes:
-        speed: Divisor of durations; 1 for real time.
 
     Raises:
         ValueError: The speed is not positive.

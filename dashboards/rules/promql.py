@@ -29,8 +29,8 @@ def summed(vector: str, *without: str) -> str:
 def latest(vector: str, *without: str) -> str:
     """Return the maximum over places and over some labels of the metric.
 
-    For absolute figures: while Prometheus still returns the old place beside the new
-    one, a sum would count both.
+    While Prometheus still returns the old place beside the new one, a sum of absolute
+    figures counts both.
     """
     return _aggregated("max", vector, without)
 
@@ -41,9 +41,9 @@ def earliest(vector: str, *without: str) -> str:
 
 
 def blind_channels() -> str:
-    """Return the number of blind channels, including those beyond the label budget.
+    """Return the number of blind channels that are not muted.
 
-    Muted channels are not counted; beyond the budget they cannot be recognised.
+    Channels beyond the label limit count too: their mutings are unknown.
     """
     blind = latest('sds_channels{verdict="blind"}', "verdict")
     verdicts = latest('sds_channel_verdict{verdict="blind"}', "verdict")
@@ -57,22 +57,14 @@ def growth(
 ) -> str:
     """Return the exact growth of an absolute figure within a window.
 
-    ``increase`` extrapolates, which gives fractions, and misses the growth of a counter
+    ``increase`` extrapolates, which gives fractions. It misses the growth of a counter
     that returns with a higher value from another place or after a gap.
 
-    The figure is compared with its last value before the window. A series that began
-    within the window is compared with 0 if its subject is new. It is compared with its
-    own lowest value if only the series is new: the first scrape of a monitor, or a
-    channel that got a label. A counter that restarted is also compared with its lowest
-    value.
-
-    Args:
-        figure: Selector of the figure.
-        window: Length of the window.
-        pace: Speed of the traffic.
-        without: Labels over which the greatest value is taken.
-        may_fall: Whether the figure may fall; its lowest value in the window is then
-            the one to compare with.
+    The figure is compared with its last value before the window. If the series began
+    within the window because its subject is new, it is compared with 0. If only the
+    series is new, as at the first scrape of a monitor or when a channel gets a label,
+    it is compared with its own lowest value. The lowest value also serves
+    for a counter that restarted, and for a figure that may fall.
     """
     since = pace(window)
     earlier = f"[{pace(BEFORE_WINDOW)}] offset {since}"
@@ -89,12 +81,7 @@ def growth(
 
 
 def unless_muted(vector: str, views: str = "sds_channel") -> str:
-    """Drop channels that are muted now.
-
-    Args:
-        vector: By channel.
-        views: Begin of the names of the metrics of their settings.
-    """
+    """Drop channels that are muted now; `views` is the prefix of their metrics."""
     muted = f"{views}_muted_until_timestamp_seconds"
     return f"({vector})\nunless {latest(muted)} > time()"
 
@@ -110,13 +97,9 @@ def unexcused(kind: str, window: str) -> str:
 
 
 def unless_excused(vector: str, kind: str, least: int, window: str) -> str:
-    """Drop channels with excused findings of a kind, unless enough others count.
+    """Drop channels with excused findings of a kind, unless `least` others count.
 
-    Args:
-        vector: By channel.
-        kind: Kind of the findings; see `sds_core.observer.sds.excused.ALERTS`.
-        least: How many are enough.
-        window: Window of the vector.
+    The kind is a key of `sds_core.observer.sds.excused.ALERTS`.
     """
     return (
         f"({vector})\nunless ({excused(kind, window)} > 0 "

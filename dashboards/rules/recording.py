@@ -36,11 +36,7 @@ NET_LOSSES = "channel:sds_dependency_losses:net"
 class Indicator:
     """The events that an objective counts, and the failed ones among them.
 
-    Attributes:
-        objective: Name of the objective in ``sds_channel_objective_ratio``.
-        ended: Recorded name of the events.
-        failed: Recorded name of the failures.
-        kind: Kind of the findings that the failures are.
+    `ended` and `failed` are recorded names; `kind` is the kind of finding of a failure.
     """
 
     objective: str
@@ -122,7 +118,6 @@ def _net_losses() -> str:
 
 
 def _deliveries(window: str) -> tuple[str, str]:
-    """Return expressions for the deliveries that ended in a window and that failed."""
     ended = summed(f"increase(sds_deliveries_total[{window}])", "outcome")
     lost = summed(
         f'increase(sds_deliveries_total{{outcome="lost"}}[{window}])', "outcome"
@@ -132,7 +127,6 @@ def _deliveries(window: str) -> tuple[str, str]:
 
 
 def _acknowledgements(window: str) -> tuple[str, str]:
-    """Return expressions for judged and for unacknowledged messages in a window."""
     in_time = summed(f"increase(sds_messages_acknowledged_in_time_total[{window}])")
     missing = summed(f"increase(sds_messages_unacknowledged_total[{window}])")
     return f"{in_time}\n+ {missing}", missing

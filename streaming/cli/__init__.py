@@ -109,10 +109,7 @@ class _LazyGroup(Group):
         listed.format_options(alone, formatter)
 
 
-@click.group(
-    cls=_LazyGroup,
-    context_settings=CONTEXT,
-)
+@click.group(cls=_LazyGroup, context_settings=CONTEXT)
 @click.version_option(package_name="sds-monitor", prog_name="sds-monitor")
 def group() -> None:
     """Watch the reliability of SDS channels.
@@ -152,7 +149,6 @@ def main() -> None:
 
 
 def _foreseen(error: Exception) -> tuple[str, ExitCode] | None:
-    """Return message and exit code of an error that is no bug; None for others."""
     # Imported here, because most commands end without an error.
     from connectors.broker.errors import BrokerError
     from connectors.java import JavaMissing
@@ -178,7 +174,6 @@ def _fail(message: str, code: int) -> None:
 
 
 def _raise_descriptor_limit() -> None:
-    """Raise the soft limit of open descriptors to the hard one, as far as allowed."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     # macOS does not allow the hard limit "unlimited".
     with suppress(OSError, ValueError):

@@ -26,7 +26,7 @@ from streaming.cli.values import Duration, Parsed
 from streaming.cli.window_options import AuditSpan, span_options
 
 SYNC_PORT = 9111
-"""Port of `audit serve` by default."""
+"""Default port of `audit serve`."""
 
 _COMPARE = "compare"
 

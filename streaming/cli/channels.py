@@ -30,7 +30,7 @@ channels_option = setting(
 
 
 def channel_table(path: Path | None) -> ChannelTable:
-    """Read the table from a file; without a path an empty table.
+    """Read the table from a file; by default, the table is empty.
 
     Raises:
         click.UsageError: The file cannot be read or is not a channel table.
@@ -56,17 +56,14 @@ class ChannelTableFile:
         self._requested.set()
 
     def reload_if_requested(self) -> ChannelTable | None:
-        """Read the file if that was requested, and log the result.
-
-        Returns None if it was not requested, or if the file is not a channel table.
-        """
+        """Read the file if requested; None without a request or a valid table."""
         if not self._requested.is_set():
             return None
         self._requested.clear()
         try:
             entries = read_entries(self._path)
             if not entries:
-                # Half of a file that is being written must not end every silence.
+                # A file that is half written must not end every muting.
                 raise BadChannelTable(self._path, "has no entry: write one")
         except BadChannelTable as error:
             logger.error("the channel table remains unchanged: %s", error)
@@ -81,10 +78,10 @@ def _counted(entries: int) -> str:
 
 @contextmanager
 def reload_on_hangup(path: Path | None) -> Iterator[ChannelTableFile | None]:
-    """Request a reload of the file on each SIGHUP while the block runs.
+    """Request a reload of the file, which it gives, on each SIGHUP in the block.
 
-    Gives the file. Without a path it gives None, and SIGHUP ends the program. A SIGHUP
-    that `DeferredHangup` has recorded before takes effect now.
+    Without a path, it gives None, and SIGHUP ends the program. A recorded SIGHUP takes
+    effect now; see `DeferredHangup`.
 
     Raises:
         streaming.cli.signals.EndedBySignal: SIGHUP was recorded, and no path is given.

@@ -1,7 +1,6 @@
-"""Commands with a help text in groups, which has colours on a terminal.
+"""Commands with a help text in groups; only the help text needs rich.
 
-rich-click renders the help text, and rich is imported only then. Errors remain those of
-click, without a frame, because they are lines of the log.
+Errors remain those of click, without a frame, because they are lines of the log.
 """
 
 from __future__ import annotations
@@ -37,7 +36,4 @@ CONTEXT = {
         "padding_helptext_first_line": (0, 0, 1, 0),
     },
 }
-"""Settings of the context of the program.
-
-The contexts of its commands inherit them.
-"""
+"""Settings of the context of the program, which contexts of commands inherit."""

@@ -1,11 +1,9 @@
 """The file that ``--config`` names: settings of commands, and of the model.
 
-A setting ``some-name = …`` stands at the top of the TOML file for all commands, or in
-``[some-command]`` for that one. A table ``[group]`` is for all commands of a group,
-``[group.command]`` for one of them; the most specific table wins.
-
-The table ``[observer]`` has the settings of the model (docs/figures.md). They are no
-flags: a checkpoint keeps those of its first start.
+A setting at the top of the TOML file is for all commands. A table ``[command]``,
+``[group]`` or ``[group.command]`` is for these; the most specific table wins. The table
+``[observer]`` has the settings of the model (docs/figures.md), which are no flags: a
+checkpoint keeps those of its first start.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _TABLE = "observer"
 TABLE_OF = {"doctor": "run", "rebuild": "run"}
-"""Command -> another, whose options it takes, and whose table it reads too, first."""
+"""Command -> another one, whose options it takes, and whose table it reads first."""
 
 _OBSERVER = f"{__name__}.observer"
 """Key of the checked table ``[observer]`` in the meta of a context."""
@@ -68,7 +66,6 @@ class _BadFile(ValueError):
 
 
 def _use_file(context: click.Context, path: Path) -> None:
-    """Let a file set options of a command."""
     given = read_toml(path)
     try:
         if _TABLE in given:
@@ -99,7 +96,7 @@ def _observer(table: Any) -> Values:
     if not isinstance(table, dict):
         message = f"{_TABLE} is {shown(table)}: it must be a table"
         raise ValueError(message)
-    # numpy comes with it, and most commands have no such table.
+    # It imports numpy, which most commands do not need.
     from sds_core.observer.settings_table import read_values
 
     return read_values(table)
@@ -116,7 +113,6 @@ def _options(command: click.Command) -> dict[str, click.Option]:
 def _values(
     path: Path, given: Mapping[str, Any], context: click.Context
 ) -> dict[str, Any]:
-    """Return the values that a file sets for a command, from all its tables."""
     path_of_command = [context]
     while (outer := path_of_command[0].parent) is not None:
         path_of_command.insert(0, outer)
@@ -140,7 +136,7 @@ def _values(
 def _in_table(
     path: Path, full_name: str, table: Any, command: click.Command
 ) -> dict[str, Any]:
-    """Return the values in a table of a command, whose names it must know."""
+    """Return the values in a table of a command; raise an error for unknown names."""
     if not isinstance(table, dict):
         message = f"{path} sets {full_name} to {shown(table)}: it must be a table"
         raise _BadFile(message)
@@ -159,7 +155,7 @@ def _in_table(
 
 
 def _check_top(path: Path, given: Mapping[str, Any], program: click.Context) -> None:
-    """Check each name at the top of a file: a command's table, or a known setting."""
+    """Check that each name at the top is a command's table or a known setting."""
     group = program.command
     if not isinstance(group, click.Group):
         return
@@ -188,7 +184,6 @@ def _all_options(command: click.Command, context: click.Context) -> set[str]:
 
 
 def _given(path: Path, name: str, option: click.Option, value: Any) -> Any:
-    """Return a value of the file in the form that an option would give."""
     kind = "no list of single values" if option.multiple else "no single value"
     if option.is_flag and isinstance(value, bool):
         return value

@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from connectors.kafka.settings import (
-    DEAD_LETTER_TOPIC,
-    KafkaSettings,
-)
+from connectors.kafka.settings import DEAD_LETTER_TOPIC, KafkaSettings
 from sds_core.reason import Reason
 from sds_core.text import shown
 from streaming.cli.commands import Group
@@ -59,7 +56,6 @@ _reason_option = setting(
 
 
 def _parse_place(text: str) -> RecordSource:
-    """Parse ``topic:partition:offset``, as header `dead-letter-source` has it."""
     from connectors.kafka.record_source import parse_source
 
     source = parse_source(text)
@@ -126,17 +122,9 @@ def list_command(
 )
 @_common_options
 @json_option
-@click.argument(
-    "source",
-    metavar="SOURCE",
-    type=_PLACE,
-    envvar="SDS_MONITOR_SOURCE",
-)
+@click.argument("source", metavar="SOURCE", type=_PLACE, envvar="SDS_MONITOR_SOURCE")
 def show_command(
-    kafka: KafkaSettings,
-    dead_letter_topic: str,
-    as_json: bool,
-    source: RecordSource,
+    kafka: KafkaSettings, dead_letter_topic: str, as_json: bool, source: RecordSource
 ) -> None:
     """Print the dead letter of SOURCE, its error, and the remedy.
 

@@ -16,7 +16,7 @@ from streaming.cli.settings import Panel, log_option, setting
 from streaming.cli.values import Duration
 
 RECORDED = "recorded"
-"""Name of the traffic of real participants, beside the names of the scenarios."""
+"""Name of recorded traffic, beside the names of the scenarios."""
 
 
 @click.command("demo", cls=Command, epilog="Example: sds-monitor demo --duration 60")

@@ -32,9 +32,7 @@ from streaming.settings import Window
 )
 @window_options(required=False)
 @click.argument(
-    "file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="SDS_MONITOR_FILE",
+    "file", type=click.Path(dir_okay=False, path_type=Path), envvar="SDS_MONITOR_FILE"
 )
 def command(
     kafka: KafkaSettings, channels: tuple[str, ...], window: Window, file: Path

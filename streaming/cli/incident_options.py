@@ -15,9 +15,9 @@ DEFAULT_API = "http://127.0.0.1:9108"
 
 
 class IncidentSource(NamedTuple):
-    """Source of incidents; at most one of the first three attributes is set.
+    """Source of incidents, of which at most one is set: report, API or history.
 
-    `views` is the prefix of the kind of view that is meant; None for channels of SDS.
+    `views` is the prefix of a kind of view; None for channels of SDS.
     """
 
     report: Path | None = None
@@ -27,13 +27,10 @@ class IncidentSource(NamedTuple):
 
 
 class IncidentFilter(NamedTuple):
-    """Which incidents to list.
+    """Which incidents to list; None for all.
 
-    Attributes:
-        channel: Only those of this channel; None for all.
-        since_ms: Only those found at this time, Unix ms, or later, and those that
-            are unresolved; None for all.
-        standing: Only unresolved ones.
+    `since_ms`, Unix ms, selects those found then or later, and unresolved ones;
+    `standing` selects unresolved ones.
     """
 
     channel: str | None
@@ -48,7 +45,7 @@ def _source(
     history: Path | None,
     views: str | None,
 ) -> IncidentSource:
-    """Return the source that is given nearest: by option, environment or file."""
+    """Return the source that is nearest: from options, environment or file."""
     name = nearest_given("from_report", "report", "api", "history")
     match name:
         case "api":
@@ -73,9 +70,7 @@ source_options = option_group(
         ),
         # Its name until 1.0; elsewhere --report writes a report.
         setting(
-            "--report",
-            type=click.Path(dir_okay=False, path_type=Path),
-            hidden=True,
+            "--report", type=click.Path(dir_okay=False, path_type=Path), hidden=True
         ),
         setting(
             "--api",

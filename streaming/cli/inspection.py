@@ -78,10 +78,7 @@ def inspect_record(record: RawRecord, wall_ms: int) -> Inspection:
 
 
 def _broken_at(value: bytes) -> int | None:
-    """Return the offset of the field that breaks the protobuf.
-
-    Returns None if the error is inside a field.
-    """
+    """Return the offset of the field that breaks the protobuf; None if inside one."""
     try:
         for _ in protobuf_fields(value):
             pass
@@ -109,7 +106,7 @@ def _frame_object(frame: Frame, value: bytes) -> Inspection:
 
 
 def _lamport_time(frame: Frame) -> str | None:
-    """Return the Lamport timestamp as a time; None if it is not a time."""
+    """Return the Lamport timestamp as a time, if it is one."""
     if frame.lamport is None:
         return None
     units = _UNITS_PER_S[frame.dialect]

@@ -30,7 +30,7 @@ def print_inspection(inspection: Inspection, as_json: bool) -> None:
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     """Print words and values: a table on a terminal, plain lines elsewhere.
 
-    A value without a word continues the value before it.
+    An empty word continues the value before it.
     """
     console = Console()
     if not console.is_terminal:
@@ -158,7 +158,6 @@ def _segment_text(segment: Inspection) -> str:
 
 
 def _dump(head: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the first bytes in rows, in hexadecimal digits and as ASCII."""
     word = "begins with"
     for start in range(0, len(head), _ROW_BYTES):
         row = head[start : start + _ROW_BYTES]

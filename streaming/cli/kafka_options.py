@@ -37,7 +37,7 @@ partitions_option = setting(
     panel=Panel.KAFKA,
     help="Number of partitions if the command creates the topic.",
 )
-"""For commands that create the topic of frames; the command gets ``partitions``."""
+"""For commands that create the topic; the command gets ``partitions``."""
 
 
 def kafka_options(
@@ -48,11 +48,8 @@ def kafka_options(
 ) -> Decorator:
     """Add the options of a cluster; the command gets ``kafka``, a `KafkaSettings`.
 
-    Args:
-        required: Whether the command needs Kafka; else ``kafka`` is None if no
-            ``--bootstrap`` is given.
-        topic_help: Help text of ``--topic``; None for a command without this option.
-        several: Whether the command reads several topics as one.
+    Unless `required`, ``kafka`` is None if no ``--bootstrap`` is given. If `topic_help`
+    is None, ``--topic`` does not exist. `several` allows several topics, read as one.
     """
     bootstrap = setting(
         "--bootstrap",
@@ -111,7 +108,7 @@ def _checked_topics(topics: str) -> str:
 
 
 def kafka_reading_options() -> Decorator:
-    """Add the options of a cluster for commands that can read several topics as one."""
+    """Add the options of a cluster whose topics a command can read as one."""
     help_text = "Topic that contains the frames, or several, separated by commas."
     return kafka_options(topic_help=help_text, several=True)
 
@@ -178,7 +175,6 @@ _OPTIONS: tuple[Decorator, ...] = (
 
 
 def _check(security: KafkaSecurity) -> None:
-    """Check that the settings fit together and that the files can be read."""
     protocol = security.protocol.value
     if security.has_user and not (security.username and security.password):
         message = (
@@ -207,7 +203,7 @@ def _check(security: KafkaSecurity) -> None:
         message = "give both --kafka-certificate-file and --kafka-key-file, or neither"
         raise click.UsageError(message)
     if security.is_encrypted:
-        # Imports a Kafka client, which --help does not need.
+        # It imports a Kafka client, which --help does not need.
         from connectors.kafka.clients import ssl_context
 
         try:

@@ -45,15 +45,12 @@ _VERDICTS = {
 
 
 def progress_display(
-    console: Console,
-    log_format: LogFormat,
-    url: str,
-    line: Callable[[Snapshot], str],
+    console: Console, log_format: LogFormat, url: str, line: Callable[[Snapshot], str]
 ) -> AbstractContextManager[Display]:
     """Display progress as a live table on a terminal, else as log lines.
 
-    If the log is in JSON, which programs read, only log lines are printed. The URL of
-    the page has no slash at its end; `line` makes a log line from a snapshot.
+    A log in JSON has only log lines, which `line` makes. The URL has no slash at its
+    end.
     """
     if log_format is LogFormat.JSON or not console.is_interactive:
         return logged_progress(line)
@@ -62,7 +59,7 @@ def progress_display(
 
 @contextmanager
 def _live_table(console: Console, url: str) -> Iterator[Display]:
-    """Display a table in place; log lines appear above it."""
+    """Display a table in place, below the log lines."""
     with Live(
         console=console,
         auto_refresh=False,
@@ -79,11 +76,10 @@ def _live_table(console: Console, url: str) -> Iterator[Display]:
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A column of the live table, with the text of a channel's cell from its totals.
+    """A column of the live table; `text` makes a cell from a channel's totals.
 
-    Attributes:
-        from_width: Characters in a line of the narrowest terminal with this column.
-        grave: Whether any value but zero is a fault.
+    The column needs a terminal of `from_width` characters. In a `grave` column, any
+    value but zero is a fault.
     """
 
     heading: str
@@ -93,7 +89,7 @@ class _Figure:
 
 
 def _standing(field: str, totals: Any) -> str:
-    """Return a figure as the page has it: without what was retracted."""
+    """Return a figure as the page shows it: without retracted events."""
     figure = next(one for one in ROOT_KIND.published.figures if one.field == field)
     return number(figure.standing(totals))
 
@@ -116,7 +112,7 @@ _NO_CHANNEL = "no channel has been seen yet"
 
 
 def live_view(snapshot: Snapshot, url: str, width: int, height: int) -> RenderableType:
-    """Render the overall verdict, the channels with the worst ones, and the page's URL.
+    """Render the overall verdict, the channels with the worst verdicts, and the URL.
 
     Width and height are characters and lines of the terminal.
     """

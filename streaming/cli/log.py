@@ -14,7 +14,7 @@ from sds_core.text import iso_time
 logger = logging.getLogger("sds-monitor")
 
 FIGURES = "figures"
-"""Attribute of a log record: figures by name, which JSON has beside the message."""
+"""Attribute of a log record: figures by name, which only JSON has."""
 
 LOG_FLAG = "--log-format"
 
@@ -27,7 +27,7 @@ class LogFormat(enum.StrEnum):
 
 
 def start_log(log_format: LogFormat = LogFormat.TEXT) -> None:
-    """Log to standard error from now on, in this format until a command sets one."""
+    """Log to standard error, in this format until a command sets one."""
     logging.getLogger().addHandler(_StandardError())
     set_log_format(log_format)
     logger.setLevel(logging.INFO)
@@ -54,7 +54,7 @@ class _StandardError(logging.Handler):
 
 
 class _TextFormatter(logging.Formatter):
-    """Time and message; for an error that ends the program, its name and message."""
+    """Time and message; for an error that ends the program, name and message."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(message)s", "%H:%M:%S")
@@ -89,9 +89,9 @@ _FORMATTERS: dict[LogFormat, logging.Formatter] = {
 def requested_format(
     arguments: Sequence[str], environment: Mapping[str, str]
 ) -> LogFormat:
-    """Return the format that option or environment selects; text without a valid one.
+    """Return the format that option or environment selects, by default text.
 
-    Used for log lines from before a command has read its options, and if it cannot.
+    It applies to log lines before a command reads its options, or if it cannot.
     """
     requested = environment.get("SDS_MONITOR_LOG_FORMAT", "")
     for argument, following in pairwise([*arguments, ""]):

@@ -21,10 +21,7 @@ _DEFAULTS = MirrorSettings((), {})
 
 
 class NodeOptions(NamedTuple):
-    """Which Waku nodes to read from, by the URLs of their REST APIs.
-
-    Without a file of authorities, well-known ones are trusted.
-    """
+    """Waku nodes to read from, by the URLs of their REST APIs."""
 
     urls: tuple[str, ...]
     timeout_s: float
@@ -33,10 +30,9 @@ class NodeOptions(NamedTuple):
 
 
 class TrafficOptions(NamedTuple):
-    """Which traffic to mirror.
+    """Which traffic to mirror: by default all content topics of a pubsub topic.
 
-    Without pubsub topics they are computed from the content topics, by autosharding;
-    without content topics, all of the pubsub topics are mirrored.
+    Autosharding computes pubsub topics from the content topics if none is given.
     """
 
     pubsub_topics: tuple[str, ...]
@@ -46,10 +42,7 @@ class TrafficOptions(NamedTuple):
 
 
 class PeerAccess(NamedTuple):
-    """PEM files for a peer that speaks TLS, and a token that opens it.
-
-    No authority means no TLS.
-    """
+    """PEM files and token for a peer; without an authority, no TLS."""
 
     peer_ca_file: Path | None = None
     peer_certificate_file: Path | None = None
@@ -227,4 +220,4 @@ mirroring_options = option_group(
     panel=Panel.LIMITS,
 )
 """Adds the options; the command gets ``mirroring``, a `MirrorSettings` without nodes
-and topics, which other options give."""
+and topics."""

@@ -32,7 +32,7 @@ def write_json(document: Any, path: Path, what: str) -> None:
     """Write a document with sorted keys, completely or not at all, and print where.
 
     Raises:
-        click.ClickException: The file cannot be written; names it as `what`.
+        click.ClickException: The file cannot be written; the error calls it `what`.
     """
     text = json.dumps(document, indent=2, sort_keys=True)
     try:
@@ -47,7 +47,7 @@ def check_page(path: Path) -> None:
     """Check before long work that `write_page` can write a file.
 
     Raises:
-        click.UsageError: The directory is none, or cannot be written to.
+        click.UsageError: The parent is no directory, or is not writable.
     """
     # `write_page` makes missing directories.
     parent = next(one for one in path.absolute().parents if one.exists())
@@ -71,10 +71,7 @@ def write_page(html: str, path: Path) -> None:
 
 
 def print_json(document: Any) -> None:
-    """Print a document with sorted keys in one line, as ``--json`` does.
-
-    Times stand in it as numbers and as RFC 3339, see `sds_core.times`.
-    """
+    """Print a document with sorted keys and `sds_core.times` in one line."""
     click.echo(json.dumps(with_utc(document), sort_keys=True))
 
 
@@ -86,12 +83,10 @@ def wall_ms() -> int:
 def with_progress(
     records: Iterable[_Timed], done: str, count: Callable[[], int] | None = None
 ) -> Iterator[_Timed]:
-    """Yield the records, and log their number every 10 seconds.
+    """Yield the records, and log every 10 seconds how many are done, such as "read".
 
-    Args:
-        records: Records, roughly in order of time.
-        done: Past participle for the log, such as "read".
-        count: Returns how many are done; None if those are that were yielded.
+    The records are roughly in order of time. By default, those that were yielded are
+    done; `count` returns another number.
     """
     logged_s = time.monotonic()
     for number, record in enumerate(records):

@@ -18,12 +18,9 @@ if TYPE_CHECKING:
 class PlanSource(NamedTuple):
     """Where the history is read from; at most one of the first two is set.
 
-    Attributes:
-        history: Directory of a history.
-        api: URL of a monitor.
-        views: Prefix of the kind of view; None for channels of SDS.
-        channel: Only this channel, view or group; None for all.
-        days: Days of the history to use.
+    `api` is the URL of a monitor. `views` is the prefix of a kind of view; None for
+    channels of SDS. `channel` is a channel, view or group; None for all. Only the last
+    `days` of the history count.
     """
 
     history: Path | None
@@ -54,7 +51,7 @@ def nearest_source(
 
 
 def _settings(interval: int, **others: Any) -> ForecastSettings:
-    # numpy, which other commands do not need.
+    # It imports numpy, which other commands do not need.
     from sds_core.planning.forecast import ForecastSettings
 
     return ForecastSettings(coverage=interval / 100, **others)

@@ -43,10 +43,7 @@ DEFAULT_FIGURES = (
     "sweep continues.",
 )
 @setting(
-    "--summary",
-    is_flag=True,
-    panel=Panel.OUTPUT,
-    help="Print a table of the results.",
+    "--summary", is_flag=True, panel=Panel.OUTPUT, help="Print a table of the results."
 )
 @setting(
     "--figure",

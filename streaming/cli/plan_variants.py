@@ -22,14 +22,10 @@ Changes = dict[str, str]
 
 
 class Question(NamedTuple):
-    """What is asked.
+    """What is asked: a measured channel or the file of a plan, and changes of it.
 
-    Attributes:
-        source: The measured channel; None if `plan` is given.
-        plan: File of the plan.
-        assumed: Changes of the base.
-        variants: Changes of the base by name.
-        seeds: Number of runs of each plan.
+    `assumed` changes the base. Each variant has further changes, and each plan runs
+    with each of the `seeds`.
     """
 
     source: PlanSource | None
@@ -40,10 +36,10 @@ class Question(NamedTuple):
 
 
 def changes_of(flag: str, texts: Iterable[str]) -> Changes:
-    """Return the changes that a flag has.
+    """Return the changes that a flag gives.
 
     Raises:
-        click.UsageError: One is not of the form KEY=VALUE, or a key is there twice.
+        click.UsageError: A text is not of the form KEY=VALUE, or repeats a key.
     """
     changes: Changes = {}
     for text in texts:

@@ -13,7 +13,7 @@ from sds_core.observer.verdict import Verdict
 from streaming.cli.log import FIGURES, logger
 
 Display = Callable[[Snapshot], None]
-"""Displays the progress of a job; to be called about once a second."""
+"""Displays the progress of a job; called about once a second."""
 
 _LOG_EVERY_S = 10.0
 
@@ -22,10 +22,7 @@ _LOG_EVERY_S = 10.0
 def logged_progress(
     line: Callable[[Snapshot], str], monotonic_s: Callable[[], float] = time.monotonic
 ) -> Iterator[Display]:
-    """Log the progress of a job every 10 seconds, and once more when the block ends.
-
-    In JSON the figures stand beside the message, which `line` makes from a snapshot.
-    """
+    """Log the progress every 10 seconds and when the block ends; JSON has figures."""
     logged_s = float("-inf")
     pending: Snapshot | None = None
 

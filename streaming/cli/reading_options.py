@@ -11,17 +11,12 @@ from connectors.kafka.settings import Client, KafkaSettings
 from streaming.cli.settings import Panel, option_group, setting
 from streaming.cli.values import MemberOf
 from streaming.master import LOCAL, check_master, is_submitted
-from streaming.settings import (
-    READ_TASKS,
-    BatchLimits,
-    SessionSettings,
-    SourceSettings,
-)
+from streaming.settings import READ_TASKS, BatchLimits, SessionSettings, SourceSettings
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingSettings:
-    """How a job reads a topic; `tasks` is as in `SourceSettings`."""
+    """How a job reads a topic; see `SourceSettings` for `tasks`."""
 
     client: Client
     limits: BatchLimits
@@ -29,7 +24,7 @@ class ReadingSettings:
     tasks: int
 
     def source(self, kafka: KafkaSettings, **others: Any) -> SourceSettings:
-        """Return the settings of the reader of a topic, with further attributes."""
+        """Return settings of the reader of a topic, with these further attributes."""
         return SourceSettings(
             kafka, client=self.client, limits=self.limits, tasks=self.tasks, **others
         )
@@ -62,10 +57,7 @@ def _reading_settings(
     if read_tasks is None:
         read_tasks = 0 if session.is_cluster else READ_TASKS
     return ReadingSettings(
-        client,
-        BatchLimits(max_batch_records, max_batch_bytes),
-        session,
-        read_tasks,
+        client, BatchLimits(max_batch_records, max_batch_bytes), session, read_tasks
     )
 
 

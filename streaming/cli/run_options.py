@@ -42,7 +42,7 @@ def _history_settings(
     checkpoint: Path,
     **topics: str,
 ) -> HistorySettings:
-    """Build the settings; the history is in the checkpoint unless the user moves it."""
+    """Return the settings; by default the history is in the checkpoint."""
     flags = {"topic": kafka.topic, **dict(sorted(topics.items()))}
     names = [*kafka.topics, *topics.values()]
     if len(set(names)) < len(names):
@@ -99,14 +99,11 @@ history_options = option_group(
     panel=Panel.KAFKA,
     shared=("kafka", "checkpoint"),
 )
-"""Adds the options; the command gets ``history``, a `HistorySettings`.
-
-Stands below the options that give ``kafka`` and ``checkpoint``.
-"""
+"""Adds the options, below those of ``kafka`` and ``checkpoint``, as ``history``."""
 
 
 def checked_url(text: str) -> str | None:
-    """Return a URL, or None for an empty text, by which a file is overridden."""
+    """Return a URL, or None for an empty text, which overrides that of a file."""
     if text and not text.startswith(("http://", "https://")):
         message = f"{shown(text)} is no URL such as http://127.0.0.1:9090"
         raise ValueError(message)
@@ -114,8 +111,7 @@ def checked_url(text: str) -> str | None:
 
 
 def checked_checkpoint(_: click.Context, __: click.Parameter, value: Path) -> Path:
-    """Return a path that is no URL."""
-    # A path has lost the second slash of a URL.
+    """Return a path that is no URL, which has lost its second slash as a path."""
     if re.match(r"[a-z][a-z0-9]+:/", str(value)):
         message = (
             f"{shown(str(value))} is a URL, but the monitor needs a directory: mount a "
@@ -205,16 +201,13 @@ job_options = option_group(
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """Settings of a monitor that runs.
+    """Settings of a monitor that runs; None for what it does without.
 
     Attributes:
-        reading: Has the settings of Spark too.
-        retry_for: Seconds as given; see `retry_for_s`.
-        prometheus: URL of the Prometheus that evaluates the alerts; None if none
-            exists.
-        audit: URL of a repeated audit of the mirror; None if none exists.
-        report: File for the report at the end; None to write none.
-        channels: File of channels, read again on SIGHUP; None if none exists.
+        prometheus: URL of the Prometheus that evaluates the alerts.
+        audit: URL of a repeated audit of the mirror.
+        report: File for the report at the end.
+        channels: File of channels, read again on SIGHUP.
         heartbeat: Whether to write heartbeats to the topic.
     """
 
@@ -231,7 +224,7 @@ class RunSettings:
 
     @property
     def retry_for_s(self) -> float | None:
-        """See `streaming.retries.Retries`; 0 for a job that ends, unless given."""
+        """Seconds for `streaming.retries.Retries`; by default 0 for a job that ends."""
         ends = self.job.until_caught_up
         return 0.0 if self.retry_for is None and ends else self.retry_for
 

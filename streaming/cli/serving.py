@@ -43,11 +43,11 @@ class JobView(Protocol):
 
     @property
     def stored(self) -> Mapping[str, StoredViews] | None:
-        """See `Sources.stored`; None before incidents and minutes can be queried."""
+        """See `Sources.stored`; None before the history can be queried."""
 
 
 class PendingJob:
-    """A job that is served before it runs; before, it has no incidents and minutes."""
+    """A job that is served before it runs, without a history until then."""
 
     def __init__(self) -> None:
         self.board = Board()
@@ -69,14 +69,9 @@ def current_snapshot(
     """Return the newest figures as of now.
 
     Wall time decides which channels are muted. The monotonic clock decides whether
-    Kafka still answers, and whether the whole topic has fallen silent.
-
-    Args:
-        board: Has the figures.
-        clock: Returns wall time, Unix ms.
-        monotonic_s: Monotonic clock, seconds.
-        played: Whether the traffic is played from the past and ends: its silence and
-            its distance from wall time say nothing of taps.
+    Kafka still answers, and whether the whole topic has fallen silent. If the traffic
+    is `played` from the past, its silence and its distance from wall time show nothing
+    of taps.
     """
     snapshot, now_ms = board.snapshot.as_of(monotonic_s()), clock()
     if played:
@@ -88,10 +83,9 @@ def current_snapshot(
 
 
 class CurrentSnapshot:
-    """Returns the newest figures to all threads of a server.
+    """Returns the newest figures to all threads of a server; see `current_snapshot`.
 
-    What depends on wall time is judged once a second and snapshot, because that takes
-    a while with thousands of channels. Arguments are as of `current_snapshot`.
+    It judges a snapshot once a second, because thousands of channels take a while.
     """
 
     def __init__(
@@ -111,7 +105,7 @@ class CurrentSnapshot:
         self._judged: tuple[Snapshot, tuple[int, int], Snapshot] | None = None
 
     def __call__(self) -> Snapshot:
-        """Return the figures; not primed before incidents can be queried."""
+        """Return the figures; they are not primed before incidents can be queried."""
         snapshot = self._newest()
         # Counters without their incidents would look as if no incidents existed.
         has_begun = self._job.stored is not None
@@ -143,9 +137,8 @@ def status_server(
 ) -> Iterator[str]:
     """Serve page, API and metrics while the block runs; gives their URL.
 
-    With port 0, it is any free one. The page lists the alerts that fire in a Prometheus
-    with the given URL. See `Sources` for `plans` and `trace`. If the traffic is
-    `played`, see `current_snapshot`.
+    Port 0 selects a free one. The page lists the alerts of the Prometheus at a URL. See
+    `Sources` for `plans` and `trace`, and `current_snapshot` for `played`.
 
     Raises:
         connectors.sockets.listener.AddressUnusable: The machine has no such address.

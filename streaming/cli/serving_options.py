@@ -22,7 +22,7 @@ _NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
 
 
 class Address(NamedTuple):
-    """Host and port on which a server listens; port 0 for any free one."""
+    """Host and port on which a server listens; 0 for any free port."""
 
     host: str
     port: int
@@ -34,12 +34,8 @@ def serving_options(
 ) -> Decorator:
     """Add the options of a server; the command gets ``address``, an `Address`.
 
-    Args:
-        content: Content that is served, for the help text.
-        port: Port by default.
-        with_host: Whether options set the host and who may read; otherwise the host is
-            loopback.
-        shared: Names of these options that the command gets as well.
+    Help texts name the `content`. Unless `with_host`, the host is loopback, and no
+    option sets who may read. The command also gets the options `shared`.
     """
     port_option = setting(
         "--metrics-port",
@@ -114,16 +110,11 @@ def _address(
 
 
 def check_exposure(flag: str, host: str, is_allowed: bool, remedy: str) -> None:
-    """Check that strangers cannot read what is served.
-
-    Args:
-        flag: The option of the address.
-        host: The address.
-        is_allowed: Whether it may be reached from other machines.
-        remedy: What the web configuration file must have.
+    """Check that only this machine reaches an address, or that it `is_allowed`.
 
     Raises:
-        click.UsageError: They can.
+        click.UsageError: Others can read it; names the option and the `remedy`, which
+            is what the web configuration file must have.
     """
     if not (is_allowed or is_loopback(host)):
         message = (
@@ -136,7 +127,7 @@ def check_exposure(flag: str, host: str, is_allowed: bool, remedy: str) -> None:
 def _config(path: Path | None) -> Callable[[], WebConfig]:
     if path is None:
         return lambda: UNPROTECTED
-    # Takes a tenth of a second, and most commands have no such file.
+    # The import takes a tenth of a second, and most commands have no such file.
     from connectors.web.config_file import BadWebConfig, WebConfigFile
 
     try:

@@ -1,8 +1,7 @@
 """Options that a command line, the environment and a file can set, and their groups.
 
-click decides which of them counts, in this order; each flag ``--some-name`` is
-``SDS_MONITOR_SOME_NAME`` in the environment, and ``some-name`` in the file that
-``--config`` names (`streaming.cli.config_file`).
+The order is ``--some-name``, ``SDS_MONITOR_SOME_NAME``, and ``some-name`` in the file
+of ``--config`` (`streaming.cli.config_file`).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from streaming.cli.values import Duration, MemberOf
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 FILE = f"{__name__}.file"
-"""Key of the path of the configuration file in the meta of a context."""
+"""Key of the path of the configuration file in a context's meta."""
 
 FILE_WITH_SECRETS = f"{__name__}.file_with_secrets"
 """The same, until a warning is logged if others can read the file."""
@@ -55,8 +54,8 @@ def setting(
 ) -> Callable[[_Command], _Command]:
     """Return an option that environment and configuration file can set as well.
 
-    Attributes are those of `rich_click.RichOption`, such as its `panel`. The default
-    of a `Duration` is a number of its unit.
+    `attributes` are those of `rich_click.RichOption`. The default of a `Duration` is a
+    number of its unit.
     """
     name = flag.split("/")[0].removeprefix("--")
     variable = "SDS_MONITOR_" + name.replace("-", "_").upper()
@@ -88,7 +87,7 @@ class _Setting(RichOption):
 
 
 def log_option(*, exposed: bool = False) -> Callable[[_Command], _Command]:
-    """Add ``--log-format`` to a command, which gets it if `exposed`."""
+    """Add ``--log-format``; the command gets it if it is `exposed`."""
     return setting(
         LOG_FLAG,
         type=MemberOf(LogFormat),
@@ -126,7 +125,7 @@ def secret_setting(
 ) -> Callable[[_Command], _Command]:
     """Return an option that only environment and configuration file can set.
 
-    Logs a warning if other users can read the file.
+    It logs a warning if other users can read the file.
     """
     return setting(
         flag,
@@ -173,9 +172,7 @@ Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 
 def nearest_given(*names: str) -> str | None:
-    """Return which option is given nearest: by command line, environment or file.
-
-    None if none is given.
+    """Return which option is nearest: by command line, environment or file, or None.
 
     Raises:
         click.UsageError: Two are given equally near.
@@ -209,16 +206,12 @@ def option_group(
 ) -> Decorator:
     """Return a decorator that adds options and passes on what `build` makes of them.
 
-    `build` gets the values of `options`, and those of decorators above this one that
-    its parameters name. A value that no option gives must have a default in `build`.
+    The `argument` of the command gets the result. `build` gets the values of `options`,
+    and those of decorators above this one that its parameters name; other parameters
+    need a default. It raises `click.UsageError` if values contradict one another.
 
-    Args:
-        argument: Parameter of the command that gets the result of `build`.
-        options: Decorators from `setting`, in the order of the help text.
-        build: Makes the settings object; raises `click.UsageError` if the values
-            contradict one another.
-        panel: Title over the options in the help text, unless an option has its own.
-        shared: Parameters of `build` that the command gets as well.
+    Options stand in the order of the help text, below the title `panel` unless an
+    option has its own. The command also gets the parameters `shared` of `build`.
     """
     needed = _names_of(options) | inspect.signature(build).parameters.keys()
 
@@ -245,7 +238,6 @@ def option_group(
 
 
 def _names_of(options: Sequence[Decorator]) -> set[str]:
-    """Return the names under which a command gets the values of some options."""
 
     def command() -> None: ...
 
@@ -255,5 +247,4 @@ def _names_of(options: Sequence[Decorator]) -> set[str]:
 
 
 def _parameters(command: Callable[..., None]) -> list[RichOption]:
-    """Return the options that decorators have added to a function until now."""
     return getattr(command, "__click_params__", [])

@@ -39,10 +39,9 @@ class DeferredHangup:
 
 
 def end_on_signals(*, defer_hangup: bool = False) -> None:
-    """Raise `EndedBySignal` on SIGINT, SIGTERM and SIGHUP from now on.
+    """Raise `EndedBySignal` on SIGINT, SIGTERM and SIGHUP, unless it is deferred.
 
-    SIGINT and SIGHUP that are ignored stay ignored: `nohup` and a shell's ``&`` do so.
-    SIGHUP may be deferred; see `DeferredHangup`.
+    SIGINT and SIGHUP stay ignored where `nohup` or the ``&`` of a shell ignores them.
     """
     signal.signal(signal.SIGTERM, _end)
     hangup = DeferredHangup() if defer_hangup else _end
@@ -52,10 +51,7 @@ def end_on_signals(*, defer_hangup: bool = False) -> None:
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
-    """Return the signals that end the program.
-
-    SIGHUP is one of them unless it is ignored or has a handler of its own.
-    """
+    """Return the signals that end the program; not SIGHUP with another handler."""
     ending = (signal.SIGINT, signal.SIGTERM)
     if signal.getsignal(signal.SIGHUP) in (signal.SIG_DFL, _end):
         return (*ending, signal.SIGHUP)
@@ -63,14 +59,12 @@ def ending_signals() -> tuple[signal.Signals, ...]:
 
 
 @contextmanager
-def end_requested(
-    event: threading.Event | None = None,
-) -> Iterator[threading.Event]:
+def end_requested(event: threading.Event | None = None) -> Iterator[threading.Event]:
     """Give an event that the `ending_signals` set while the block runs.
 
-    Nothing is raised: an exception in the middle of a call to the JVM would leave its
-    connection unusable. Enter it again, with its event, after Spark has started,
-    because Spark installs a handler of SIGINT.
+    Nothing is raised: an exception in a call to the JVM would leave its connection
+    unusable. After Spark has started, enter it again with its event, because Spark
+    installs a handler of SIGINT.
     """
     ending = threading.Event() if event is None else event
 
@@ -86,8 +80,8 @@ def end_requested(
 
 
 def run_until_signal(ending: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine, which ends when the event is set: the `ending_signals` do so."""
-    # Most commands do not need it.
+    """Run a coroutine that ends when the event is set, as `ending_signals` do."""
+    # Most commands do not need this import.
     import asyncio
 
     # The block replaces the handler of SIGHUP.
@@ -108,7 +102,6 @@ def run_until_signal(ending: asyncio.Event, work: Coroutine[Any, Any, None]) -> 
 
 def _end(number: int, frame: FrameType | None) -> None:
     if number == signal.SIGHUP:
-        # Terminal and shell may both send the signal; the second must not disturb the
-        # end.
+        # Terminal and shell may both send it; the second must not disturb the end.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     raise EndedBySignal

@@ -1,4 +1,4 @@
-"""Reports in the log that Kafka or the topic is not there, and that it is again."""
+"""Logs when Kafka or the topic is unavailable, and when it is available again."""
 
 from __future__ import annotations
 
@@ -17,20 +17,14 @@ from streaming.cli.output import wall_ms
 
 
 class SilenceLog:
-    """Logs once when a silence is noticed, and once when it ends.
-
-    The same goes for a topic that does not exist any more.
-    """
+    """Logs once when a silence or the absence of a topic begins, and when it ends."""
 
     def __init__(self) -> None:
         self._silent_since: Freshness | None = None
         self._missing: MissingTopic | None = None
 
     def observe(self, kafka: Freshness, missing: MissingTopic | None = None) -> None:
-        """Take notice of the newest answer, as of now; to be called every second.
-
-        A topic that does not exist is `missing`.
-        """
+        """Observe the newest answer, and a missing topic; called every second."""
         self._observe_topic(missing)
         before = self._silent_since
         if kafka.is_stale and before is None:
@@ -53,15 +47,12 @@ class SilenceLog:
 
 _FIRST_S = STALE_S + 1
 _LATER_S = 10.0
-"""Longest waits for an answer, of the first question and of later ones, seconds. When
-the first has passed, the silence is long enough to be reported, with its cause."""
+"""Maximum waits for the first answer and for later ones, seconds; the first is long
+enough for a silence that is reported."""
 
 
 def wait_for_kafka(kafka: KafkaSettings, board: Board) -> None:
-    """Wait until Kafka answers a question about the topic.
-
-    Meanwhile the board has since when Kafka is asked, and why it does not answer. At
-    the end its figures of Kafka are empty again.
+    """Wait until Kafka answers a question about the topic; the board shows the wait.
 
     Raises:
         connectors.kafka.settings.KafkaUnreachable: No broker answered in time.
@@ -91,5 +82,5 @@ def wait_for_kafka(kafka: KafkaSettings, board: Board) -> None:
         else:
             break
     silence.observe(Freshness(wall_ms(), time.monotonic()))
-    # Nothing is asked while Spark starts: that must not look like a silence.
+    # Nothing asks Kafka while Spark starts, which must not look like a silence.
     board.set_job(kafka=Freshness())

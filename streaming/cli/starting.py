@@ -58,7 +58,7 @@ _OUT_OF_MEMORY = 52
 """Exit status of a JVM in which Spark met an OutOfMemoryError."""
 
 _END_OF_JVM_S = 5.0
-"""How long a JVM that broke off a call may take to end."""
+"""Time for a JVM to end after it broke off a call, seconds."""
 
 
 @contextmanager
@@ -67,16 +67,14 @@ def started_job(
 ) -> Iterator[tuple[Job, threading.Event]]:
     """Start Spark and a job, and stop both at the end of the block.
 
-    Gives the job, and an event that Ctrl-C and SIGTERM set. Without a board it gets a
-    new one.
+    Gives the job, and an event that Ctrl-C and SIGTERM set.
 
     Raises:
         Exception: See `wait_for_kafka`, `running_spark` and
             `streaming.job.running_job`.
     """
     board = Board() if board is None else board
-    # Before Spark starts, because this may wait minutes for Kafka, and before Spark
-    # starts a signal can end the program immediately.
+    # Before Spark starts, a signal can end a wait of minutes for Kafka immediately.
     wait_for_kafka(settings.source.kafka, board)
     with (
         running_spark(session) as (spark, ending),
@@ -130,7 +128,7 @@ def _started_spark(session: SessionSettings) -> SparkSession:
 
 @contextmanager
 def _end_of_jvm_explained(ending: threading.Event) -> Iterator[None]:
-    """Abort instead of failing if a signal has ended the JVM too; else explain its end.
+    """Abort if a signal has ended the JVM too; otherwise, explain its end.
 
     SIGTERM to the whole process group ends the JVM in the middle of a call.
     """
@@ -147,7 +145,6 @@ def _end_of_jvm_explained(ending: threading.Event) -> Iterator[None]:
 
 
 def _explain(error: Exception) -> None:
-    """Raise an error in one line if the JVM has ended."""
     if isinstance(error, KafkaUnreachable):
         return
     broke_off = isinstance(error, Py4JNetworkError | ConnectionError)
@@ -160,7 +157,7 @@ def _explain(error: Exception) -> None:
 
 
 def end_of_jvm(status: int) -> str:
-    """Say how Spark's JVM has ended, by `exit_status_of_jvm`, and what to do."""
+    """Return how Spark's JVM has ended, by `exit_status_of_jvm`, and a remedy."""
     if status == _OUT_OF_MEMORY:
         how, then = "for lack of memory", MORE_MEMORY
     else:
@@ -181,11 +178,11 @@ def every_second(job: Job, ending: threading.Event) -> Iterator[None]:
 
 
 def _has_ended(job: Job, ending: threading.Event) -> bool:
-    """Wait for a second; returns whether the job has ended."""
+    """Wait for a second; return whether the job has ended."""
     try:
         has_ended = job.wait(1.0, ending)
     except JobFailed as failure:
-        # Checked now, because a stopped Spark does not know it any more.
+        # A stopped Spark does not know it any more.
         if is_ended_by_master():
             raise JobFailed(_ENDED_BY_MASTER) from failure
         raise
@@ -196,10 +193,7 @@ def _has_ended(job: Job, ending: threading.Event) -> bool:
 
 
 def as_click_error(error: JobFailed) -> click.ClickException:
-    """Return the error with its exit code.
-
-    3 if Kafka was unreachable, 2 if another start fails in the same way, else 4.
-    """
+    """Return the error with exit code 3 for Kafka, 2 if a start repeats it, else 4."""
     if error.unreachable:
         return Unreachable(str(error))
     return (click.UsageError if error.final else Failed)(str(error))
@@ -223,5 +217,5 @@ def refusals_explained() -> Iterator[None]:
 
 
 def write_report(job: Job, path: Path) -> None:
-    """Write a job's report as JSON with sorted keys."""
+    """Write a job's report."""
     write_json(job.report(wall_ms()), path, "report")

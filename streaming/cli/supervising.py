@@ -1,7 +1,6 @@
-"""Keeps a job running: starts its query again after a failure that can pass.
+"""Keeps a job running: restarts its query after a failure that can pass.
 
-Page, metrics and Spark stay up meanwhile. A batch that was not committed is repeated,
-as after a start of the process.
+Page, metrics and Spark stay up. The next query repeats a batch without a commit.
 """
 
 from __future__ import annotations
@@ -26,15 +25,14 @@ from streaming.topic_watch import TopicWatch, watched_topic
 from streaming.watchdog import Watchdog, end_planning
 
 _Pause = tuple[JobFailed, float]
-"""How the query has ended, and least time to wait until another start, seconds."""
+"""How the query has ended, and minimum time until its restart, seconds."""
 
 
 @dataclass(slots=True)
 class Supervisor:
-    """Runs one job until it ends or is ended.
+    """Runs a job until it ends or is ended; `pending` gets it at each start.
 
-    `pending` gets the job, each time that it has started. `each_second` is also called
-    while no query runs.
+    `each_second` is also called while no query runs.
     """
 
     spark: SparkSession
@@ -46,9 +44,7 @@ class Supervisor:
     watchdog: Watchdog = field(default_factory=Watchdog)
 
     def run(self, at_end: Callable[[Job], None]) -> None:
-        """Run the job; Kafka must have answered before.
-
-        `at_end` is called with the job when it ends without an error.
+        """Run the job after Kafka has answered; `at_end` gets it if no error ends it.
 
         Raises:
             Exception: See `streaming.job.running_job` and `streaming.job.Job.wait`.
@@ -65,7 +61,7 @@ class Supervisor:
     def _run_once(
         self, watch: TopicWatch, at_end: Callable[[Job], None]
     ) -> _Pause | None:
-        """Run the query until its end; returns a pause if it is to start again."""
+        """Run the query until its end; return the pause until a restart, if any."""
         self.retries.note_start(time.monotonic())
         self.watchdog.begin()
         job = None
@@ -93,7 +89,6 @@ class Supervisor:
         return None
 
     def _end_if_stalled(self, job: Job, now_s: float) -> None:
-        """End the query as a failure if it makes no progress."""
         figures = job.board.snapshot.as_of(now_s).job
         try:
             works, knows_topic = job.progress.works, figures.knows_topic
@@ -105,7 +100,7 @@ class Supervisor:
             raise
 
     def _wait(self, failure: JobFailed, wait_s: float, watch: TopicWatch) -> bool:
-        """Wait until the query should start again; returns False if it is to end."""
+        """Wait until the query should restart; return whether it should."""
         failed_s = time.monotonic()
         self.pending.board.set_job(retrying=True)
         unreachable = failure.unreachable

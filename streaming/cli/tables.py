@@ -12,7 +12,7 @@ _GAP = 2
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:
-    """Print a line that is not broken, so that people and programs can search it."""
+    """Print an unbroken line, which people and programs can search."""
     console.print(Text(text, style), soft_wrap=True)
 
 
@@ -24,14 +24,9 @@ def print_table(
     words: int = 1,
     is_whole: bool = False,
 ) -> None:
-    """Print a table.
+    """Print a table, whose first `words` columns have words and others figures.
 
-    Args:
-        console: Where to.
-        headings: One for each column.
-        rows: The cells.
-        words: Number of the first columns that have words; others have figures.
-        is_whole: Whether cells are not broken, also on a narrow terminal.
+    Cells that are `is_whole` are not broken on a narrow terminal.
     """
     cells = list(rows)
     table = Table(box=None, padding=(0, _GAP), header_style="dim")

@@ -24,19 +24,15 @@ class TraceForm(enum.StrEnum):
 
     @property
     def is_diagram(self) -> bool:
-        """Whether it is a drawing of the whole, which no later step extends."""
+        """Whether it is a drawing of a whole trace, which later steps cannot extend."""
         return self in (TraceForm.MERMAID, TraceForm.PLANTUML)
 
 
 class TraceRequest(NamedTuple):
-    """Which messages to trace.
+    """Which messages to trace: by id or Waku hash, sender, or unresolved incidents.
 
-    Attributes:
-        message_id: Id or Waku hash; None for none.
-        sender: All messages of this participant; None for none.
-        incidents: Whether all unresolved incidents of the channel are meant.
-        channel: Channel or group; None if it is to be found.
-        window: Record times to read; without bounds where the user gives none.
+    `channel` is a channel or group; None if it is unknown. `window` has record times,
+    without bounds where the user gives none.
     """
 
     message_id: str | None
@@ -47,7 +43,7 @@ class TraceRequest(NamedTuple):
 
     @property
     def what(self) -> str:
-        """What is traced, for messages."""
+        """What is traced, for error messages."""
         if self.message_id is not None:
             return f"message {shown(self.message_id)}"
         if self.sender is not None:
@@ -58,7 +54,7 @@ class TraceRequest(NamedTuple):
         """Check that the options fit together.
 
         Raises:
-            click.UsageError: They do not; says what to do.
+            click.UsageError: They do not; the error has the remedy.
         """
         given = [self.message_id is not None, self.sender is not None, self.incidents]
         if sum(given) != 1:

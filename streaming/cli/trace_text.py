@@ -1,4 +1,4 @@
-"""Prints a trace on a terminal: a lane per participant, times from the begin."""
+"""Prints a trace on a terminal: a lane per participant, times from the start."""
 
 from __future__ import annotations
 
@@ -28,22 +28,18 @@ _STYLES = {
 
 
 class TracePrinter:
-    """Prints one trace, and later the steps that it did not have before.
-
-    Args:
-        console: Where to print.
-    """
+    """Prints one trace, and later its new steps."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._printed: set[Step] = set()
 
     def print_head(self, trace: Trace) -> None:
-        """Print what the message is, and the lanes."""
+        """Print the facts of the message, and the lanes."""
         self._print_facts(_head(trace))
 
     def print_steps(self, trace: Trace) -> None:
-        """Print the steps that were not printed yet."""
+        """Print the steps that are not printed yet."""
         steps = [one for one in trace.evidence.steps if one not in self._printed]
         self._printed.update(steps)
         if not steps:
@@ -85,13 +81,13 @@ def _head(trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 def _lanes(trace: Trace) -> dict[str, str]:
-    """Return the letter of each participant; the number of letters is limited."""
+    """Return the letter of each participant that has one."""
     names = [one.name for one in trace.evidence.people]
     return dict(zip(names, _LETTERS, strict=False))
 
 
 def _marks(step: Step, lanes: dict[str, str]) -> str:
-    """Return a row of lanes: the letters of those that a step is about."""
+    """Return a row of lanes: the letters of the participants of a step."""
     concerned = {lanes.get(name, _OTHERS) for name in (step.by, step.to) if name}
     letters = [*lanes.values(), *([_OTHERS] if _OTHERS in concerned else [])]
     return "".join(letter if letter in concerned else "·" for letter in letters)

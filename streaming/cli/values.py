@@ -28,7 +28,7 @@ class MemberOf(click.Choice[enum.StrEnum]):
 
 
 class Number(click.FloatRange):
-    """A number in a range; unlike click's own, neither NaN nor infinity."""
+    """A finite number in a range."""
 
     name = "number"
 
@@ -45,12 +45,8 @@ class Number(click.FloatRange):
 class Duration(Number):
     """A duration in a range, such as 5m; see `sds_core.durations`.
 
-    Args:
-        plain: Unit of a plain number, of the bounds and of the result.
-        min: Shortest duration.
-        max: Longest one.
-        min_open: Whether the shortest one is itself not allowed.
-        is_whole: Whether the result is an integer.
+    `plain` is the unit of a number, of the bounds and of the result, which is an
+    integer if `is_whole`. If `min_open`, `min` itself is not allowed.
     """
 
     name = "duration"
@@ -93,13 +89,13 @@ class Duration(Number):
         return int(number) if self._is_whole else number
 
     def _describe_range(self) -> str:
-        """Describe the range with units, where click has plain numbers."""
+        """Describe the range with units."""
         plain = super()._describe_range()
         return re.sub(r"[\d.]+", lambda bound: self.text(float(bound[0])), plain)
 
 
 class Parsed(click.ParamType[Any]):
-    """A text that a function parses, which raises ValueError with what is wrong."""
+    """A text that a function parses, which raises ValueError with the reason."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name
@@ -118,7 +114,7 @@ class Parsed(click.ParamType[Any]):
 
 
 class Time(Parsed):
-    """A time, converted to Unix ms; or one of some words in its place."""
+    """A time, converted to Unix ms, or one of some words."""
 
     def __init__(self, *words: str) -> None:
         super().__init__("|".join([*words, "TIME"]), partial(_parse_time, words))

@@ -12,14 +12,11 @@ from streaming.cli.values import Duration, Time
 from streaming.settings import Window
 
 ALL_TIMES = Window(-(2**63), 2**63 - 1)
-"""Every time that a record of Kafka can have."""
+"""Every time that a Kafka record can have."""
 
 
 def window_options(*, required: bool) -> Decorator:
-    """Add ``--from`` and ``--to``; the command gets ``window``, a `Window`.
-
-    If they are not required, the window has no bound where one is omitted.
-    """
+    """Add ``--from`` and ``--to``; ``window`` has no bound for one that is omitted."""
     options = (
         setting(
             "--from",
@@ -58,13 +55,10 @@ _NS = 1_000_000
 
 
 class AuditSpan(NamedTuple):
-    """Sender's times to compare.
+    """Sender's times to compare, Unix ms: `from_ms` inclusive, `to_ms` exclusive.
 
-    Attributes:
-        from_ms: Begin, Unix ms; None for `last_s` before the end.
-        to_ms: End, Unix ms, exclusive; None for `settle_s` before now.
-        last_s: Length, seconds, if no start is given.
-        settle_s: Age that messages have before they are compared, seconds.
+    By default, the span ends `settle_s` before now, and has a length of `last_s`, both
+    seconds.
     """
 
     from_ms: int | None
@@ -74,11 +68,11 @@ class AuditSpan(NamedTuple):
 
     @property
     def is_sliding(self) -> bool:
-        """Whether it moves on with the clock."""
+        """Whether it moves with the clock."""
         return self.from_ms is None and self.to_ms is None
 
     def bounds_ns(self, now_ms: int) -> tuple[int, int]:
-        """Return begin and end at a wall time, Unix ns, from inclusive to exclusive."""
+        """Return begin, inclusive, and end, exclusive, at a wall time, Unix ns."""
         to_ms = self.to_ms
         if to_ms is None:
             to_ms = now_ms - round(self.settle_s * 1000)

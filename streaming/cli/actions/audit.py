@@ -49,10 +49,7 @@ _NS = 1_000_000
 """Nanoseconds in a millisecond."""
 
 _AHEAD_MS = 60_000
-"""Time by which a sender's time may be later than the receipt of the message.
-
-The topic is read from this long before the start of the audit.
-"""
+"""How much later a sender's time may be than the receipt of the message."""
 
 _REPEATABLE = (
     KafkaUnreachable,
@@ -88,7 +85,7 @@ def peer_side(address: Address, access: PeerAccess, traffic: TrafficOptions) -> 
     """Return another mirror as the other side.
 
     Raises:
-        click.UsageError: Topics are given, by which trees are not divided, a file
+        click.UsageError: Topics are given, which trees do not distinguish, a file
             cannot be used, or others could read the token.
     """
     if traffic.pubsub_topics or traffic.content_topics:
@@ -177,7 +174,7 @@ class Audit:
     async def _repeat(
         self, figures: AuditFigures, every_s: float, ending: Ending, url: str
     ) -> None:
-        # Whoever reads this line may send a signal: it is handled from here on.
+        # The reader of this line may send a signal at once.
         click.echo(f"metrics {url}/metrics")
         ended = asyncio.create_task(ending.wait())
         while not ending.is_set():
@@ -229,10 +226,7 @@ class Audit:
         )
 
     def _write(self, copied: Sequence[Copied]) -> int:
-        """Write messages to the mirror's topic; returns how many.
-
-        They have the time of now, as every record has that of its receipt.
-        """
+        """Write messages to the topic with the time of now; return how many."""
         with closing(TopicOffsets(self.kafka)) as offsets:
             partitions = len(offsets.partitions())
         records = [

@@ -42,7 +42,7 @@ from streaming.cli.serving_options import Address as WebAddress
 from streaming.cli.signals import run_until_signal
 
 _REFRESH_S = 2.0
-"""Time between two looks for new records, seconds."""
+"""Time between two reads of new records, seconds."""
 
 _READ_AT_ONCE = 50_000
 """Records of a partition that are read before the progress is stored."""
@@ -56,9 +56,9 @@ _POSITION = "position"
 
 
 class MirrorIndex:
-    """Which messages a topic has, and where; on disk.
+    """Which messages a topic has, and where; on disk, and used by one thread.
 
-    All methods are called in one thread. Days to keep are by sender's time.
+    Messages are kept for some days by sender's time.
 
     Raises:
         StorageError: The file cannot be used.
@@ -71,20 +71,20 @@ class MirrorIndex:
 
     @property
     def topic(self) -> str:
-        """The topic that is read."""
+        """Topic of the messages."""
         return self._kafka.topic
 
     @property
     def tree(self) -> ProllyTree:
-        """The messages as of the last call of `refresh`."""
+        """Messages as of the last `refresh`."""
         return self._stored.tree
 
     def refresh(self) -> bool:
-        """Read what is new in the topic; returns whether more exists to read.
+        """Read what is new in the topic, and return whether more is to read.
 
         Raises:
             KafkaUnreachable: No broker answered.
-            TopicReplaced: The topic is not the one that was read before.
+            TopicReplaced: The topic was deleted and recreated.
             StorageError: The file cannot be written.
         """
         with closing(TopicOffsets(self._kafka)) as offsets:
@@ -95,7 +95,7 @@ class MirrorIndex:
         if known and known["topic"] != topic.id:
             raise TopicReplaced(self._kafka.topic, known["topic"], topic.id or "")
         position = {int(p): offset for p, offset in known.get("offsets", {}).items()}
-        # What retention has removed cannot be compared any more.
+        # Retention may have removed records meanwhile.
         starts = {p: max(position.get(p, 0), earliest[p]) for p in topic.partitions}
         until = {p: min(ends[p], starts[p] + _READ_AT_ONCE) for p in starts}
         since_ns = (wall_ms() - self._keep_ms) * _NS
@@ -106,7 +106,7 @@ class MirrorIndex:
         return any(ends[p] > until[p] for p in until)
 
     def records(self, message_hashes: Sequence[bytes]) -> list[pb.Record]:
-        """Return the records of messages; those that the topic still has."""
+        """Return the records of the messages that the topic still contains."""
         values = self._stored.values(message_hashes)
         places = [_PLACE.unpack(value) for value in values.values()]
         by_hash = {}
@@ -152,7 +152,7 @@ def serve(
     keep_days: float,
     web: WebAddress,
 ) -> None:
-    """Serve until a signal; the directory of the tree is made if it is missing.
+    """Serve until a signal; make the directory of the tree if it is missing.
 
     Raises:
         click.ClickException: It cannot start, or its state fails.
@@ -224,13 +224,13 @@ async def _serve(
 async def _refreshed(
     loop: asyncio.AbstractEventLoop, thread: ThreadPoolExecutor, index: MirrorIndex
 ) -> None:
-    """Read what is new; while Kafka is away, what is known is served."""
+    """Read what is new; while Kafka is unreachable, serve what is known."""
     try:
         await loop.run_in_executor(thread, index.refresh)
     except KafkaUnreachable as error:
         logger.warning("%s", error)
     except RecordsLost as error:
-        # The next look begins with the first record that is left.
+        # The next read begins with the first record that is left.
         logger.warning(
             "%s:%d lost records to retention before they were read: they are not "
             "compared",

@@ -27,13 +27,9 @@ _OF_ONE_TAP = frozenset({"observer", "seq", "source"})
 
 
 class Differences(NamedTuple):
-    """How a mirror and the other side differ.
+    """How a mirror and the other side differ: numbers compared, and what is missing.
 
-    Attributes:
-        here: Messages that were compared in the mirror.
-        there: Messages that were compared at the other side.
-        missing_here: Hashes of messages that only the other side has.
-        missing_there: Messages that only the mirror has, in order of time.
+    `missing_here` has message hashes; `missing_there` is in order of time.
     """
 
     here: int
@@ -43,12 +39,9 @@ class Differences(NamedTuple):
 
 
 class Copied(NamedTuple):
-    """A message that the other side has.
+    """A message of the other side, and its record in the mirror.
 
-    Attributes:
-        message: What the audit says of it.
-        key, value, headers: Its record in the mirror; `value` is None if the other side
-            does not give the message.
+    `value` is None if the other side does not give the message.
     """
 
     message: AuditedMessage
@@ -58,12 +51,7 @@ class Copied(NamedTuple):
 
 
 class Side(Protocol):
-    """The other side.
-
-    Attributes:
-        name: As the operator named it.
-        part: Messages that `copy` takes at once.
-    """
+    """The other side: its name for the operator, and how many messages `copy` takes."""
 
     name: str
     part: int
@@ -78,10 +66,7 @@ class Side(Protocol):
 
 
 class StoreSide:
-    """Stores of Waku nodes; what any of them has counts.
-
-    Topics are pubsub topics with their content topics, none for all.
-    """
+    """Stores of Waku nodes, of which any may have a message; see `Topics`."""
 
     part = 500
 
@@ -127,11 +112,7 @@ class StoreSide:
         return Differences(len(here), count, missing_here, missing_there)
 
     async def copy(self, hashes: Sequence[bytes]) -> Sequence[Copied]:
-        """Fetch messages, and omit those that a mirror skips.
-
-        Raises:
-            NodeError: A node cannot be reached, refuses, or answers with nonsense.
-        """
+        """Fetch messages, and omit those that a mirror skips; raises as `compare`."""
         left = {each: self._pubsub_topic_of[each] for each in hashes}
         copied: list[Copied] = []
         for listing in self._listings:
@@ -141,7 +122,7 @@ class StoreSide:
                 if not of_mirror:
                     self._skipped.add(message_hash)
                 copied += of_mirror
-        # A store that lists a message and does not give it: the mirror lacks it.
+        # Such a store lists a message and does not give it: the mirror lacks it.
         copied += [
             Copied(AuditedMessage(0, each, topic)) for each, topic in left.items()
         ]
@@ -197,12 +178,7 @@ class PeerSide:
         return Differences(len(tree), there, list(self._items), missing_there)
 
     async def copy(self, hashes: Sequence[bytes]) -> Sequence[Copied]:
-        """Fetch records.
-
-        Raises:
-            PeerUnreachable: No connection lasted long enough.
-            SyncError: The peer does not follow the protocol, or refuses.
-        """
+        """Fetch records; raises as `compare`."""
         copied = {
             record.message_hash: _copied(record)
             for record in await self._peer.records(hashes)
@@ -215,7 +191,7 @@ class PeerSide:
 
 
 def _copied(record: pb.Record) -> Copied | None:
-    """Return a record of a peer; None if it does not hold the message that it names."""
+    """Return a record of a peer; None if it does not have the hash that it names."""
     headers = tuple((header.name, header.value) for header in record.headers)
     key = record.key if record.HasField("key") else None
     try:

@@ -23,7 +23,7 @@ from streaming.cli.output import print_json
 
 
 class LetterFilter(NamedTuple):
-    """Which dead letters to list, by the record's key and time; None stands for all."""
+    """Which dead letters to list; None stands for all."""
 
     reason: str | None
     channel: str | None
@@ -42,7 +42,7 @@ class LetterFilter(NamedTuple):
 def list_letters(
     kafka: KafkaSettings, topic: str, selection: LetterFilter, limit: int, as_json: bool
 ) -> None:
-    """Print dead letters, at most `limit` of them, the one written last first.
+    """Print at most `limit` dead letters, the one written last first.
 
     Raises:
         click.exceptions.Exit: Dead letters were found.
@@ -71,7 +71,7 @@ def list_letters(
 
 
 def _listed(letter: StoredLetter) -> dict[str, Any]:
-    """Return what JSON says of a dead letter; its value may be large."""
+    """Return the JSON object of a dead letter without its value, which may be large."""
     record, size = letter.record, letter.size_bytes
     return {
         "source": str(letter.source),

@@ -34,13 +34,10 @@ _Sent = tuple[RecordSource, RawRecord]
 
 @dataclass(slots=True)
 class Replay:
-    """One replay of dead letters.
+    """One replay of dead letters to a topic; None for the topic of each source.
 
-    Attributes:
-        topic: Topic to write to; None for the topic of each source.
-        force: Whether to write records that still cannot be used.
-        found: Sources of the wanted dead letters that exist.
-        refused: Number of records that were refused.
+    With `force`, it also writes records that still cannot be used. `found` has the
+    sources of dead letters that exist.
     """
 
     kafka: KafkaSettings
@@ -82,7 +79,6 @@ class Replay:
             raise click.exceptions.Exit(ExitCode.FINDING)
 
     def _usable(self, letters: Iterable[StoredLetter]) -> Iterator[_Sent]:
-        """Yield the records that can be used now; log why others cannot."""
         for letter in letters:
             self.found.add(letter.source)
             record = whole_record(self.kafka, letter)
@@ -106,7 +102,6 @@ class Replay:
             yield letter.source, record
 
     def _write(self, records: Iterable[_Sent], topic: str) -> int:
-        """Write records to a topic, or only print them; returns how many."""
         printed = _printed(records, topic, self.dry_run)
         if self.dry_run:
             return sum(1 for _ in printed)

@@ -93,10 +93,9 @@ def print_letter(
 
 
 def whole_record(kafka: KafkaSettings, letter: StoredLetter) -> RawRecord | None:
-    """Return the whole record of a dead letter.
+    """Return the whole record of a dead letter, from its topic if the letter is cut.
 
-    Reads it from its topic if the dead letter is cut. Returns None if the topic does
-    not hold it any more, or another record in its place.
+    Returns None if the topic has lost the record, or another one is in its place.
     """
     if letter.is_whole:
         return letter.record

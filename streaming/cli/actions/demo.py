@@ -18,12 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from connectors.broker.broker import EmbeddedBroker
-from connectors.kafka.producer import (
-    TopicRecord,
-    opening_of,
-    partitions_of,
-    write,
-)
+from connectors.kafka.producer import TopicRecord, opening_of, partitions_of, write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording import load_recording, load_truth, restamped
@@ -65,7 +60,7 @@ _PATIENCE_S = 120
 class Traffic(NamedTuple):
     """Traffic to play, and the report that a correct monitor gives.
 
-    Records are roughly in order of time; the last one is about now.
+    Records are roughly in order of time, and end about now.
     """
 
     title: str
@@ -101,12 +96,9 @@ def simulated_traffic(name: str, seed: int) -> Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """One demonstration.
+    """One demonstration; it plays traffic as fast as possible if `duration_s` is 0.
 
-    Attributes:
-        duration_s: Seconds over which the traffic is played; 0 for as fast as possible.
-        report: File for the report; None to write none.
-        keep: Whether to serve the page after the end; None if on a terminal.
+    `keep` says whether to serve the page after the end; None means on a terminal.
     """
 
     traffic: Traffic
@@ -163,10 +155,10 @@ class Demo:
             raise click.exceptions.Exit(ExitCode.FINDING)
 
     def _write_opening(self, kafka: KafkaSettings) -> int:
-        """Write the first records of every partition; returns how many records.
+        """Write the first records of every partition, and return their number.
 
-        An empty partition does not hold the job's clock back. Traffic that is played
-        faster than real time would then seem late when its first record comes.
+        The job's clock does not wait for an empty partition, whose first record would
+        seem late if the traffic is played faster than real time.
         """
         records = self.traffic.records
         ensure_frames_topic(kafka, partitions_of(records))
@@ -186,7 +178,6 @@ class Demo:
     def _play(
         self, job: Job, opening: int, ending: threading.Event, display: Display
     ) -> None:
-        """Write the other records, and wait until they are read or the event is set."""
         records = self.traffic.records
         kafka = job.settings.source.kafka
         stop = threading.Event()
@@ -202,7 +193,6 @@ class Demo:
     def _follow(
         self, job: Job, writing: Future[int], ending: threading.Event, display: Display
     ) -> None:
-        """Wait until the job has read every record and fired every deadline in them."""
         records = self.traffic.records
         end_ms = max(record.timestamp_ms for record in records)
         give_up_s = time.monotonic() + self.duration_s + _PATIENCE_S
@@ -223,7 +213,7 @@ class Demo:
                 raise Failed(message)
 
     def _compare(self, job: Job, console: Console, url: str | None) -> bool:
-        """Print and write what the job found; returns whether it equals the truth."""
+        """Print and write what the job found; return whether it equals the truth."""
         report = job.report(wall_ms())
         if self.report is not None:
             write_report(job, self.report)
@@ -242,8 +232,7 @@ def _progress_line(records: int, snapshot: Snapshot) -> str:
 def lost_line(gaps: Mapping[str, int], url: str | None) -> str:
     """Return how many messages were lost and where their names are; "" for none.
 
-    The numbers are those of the table: a message that came later was counted as lost.
-    Without a URL the page goes away.
+    Messages that came later count as lost. Without a URL, the page ends.
     """
     lost, later = gaps["lost"], gaps["retracted"]
     if not lost:
@@ -264,7 +253,7 @@ def lost_line(gaps: Mapping[str, int], url: str | None) -> str:
 def show_comparison(
     console: Console, title: str, comparisons: Sequence[Comparison]
 ) -> bool:
-    """Print the table; returns whether every figure equals the truth."""
+    """Print the table; return whether every figure equals the truth."""
     table = Table(title=Text(f"{title}, all channels together", "table.title"))
     table.add_column("figure")
     table.add_column("truth", justify="right")

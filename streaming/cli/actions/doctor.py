@@ -26,7 +26,7 @@ from streaming.doctor.services import (
 
 
 def doctor(settings: RunSettings, alertmanager: str | None, *, as_json: bool) -> None:
-    """Make all checks, print them, and end with code 1 if it has a finding."""
+    """Make and print all checks; a finding ends the program with code 1."""
     results = []
     for one in _all_checks(settings, alertmanager):
         results.append(one)

@@ -34,9 +34,7 @@ from streaming.settings import Window
 def export(
     kafka: KafkaSettings, channels: tuple[str, ...], window: Window, file: Path
 ) -> None:
-    """Write the records of a window to a file, completely or not at all.
-
-    Without channels it writes those of all; it always writes heartbeats.
+    """Write the records of some or all channels, and all heartbeats, or write nothing.
 
     Raises:
         click.ClickException: The file cannot be written, a signal came, or Kafka
@@ -76,7 +74,7 @@ def _until_ended(
 def _of_channels(
     records: Iterable[RawRecord], channels: tuple[str, ...]
 ) -> Iterator[RawRecord]:
-    """Yield the records of some channels, and all heartbeats, which move the clock."""
+    """Yield the records of some or all channels; heartbeats move the clock."""
     keys = {channel.encode() for channel in channels}
     for record in records:
         if not keys or _key_of(record) in keys or _is_heartbeat(record):
@@ -106,7 +104,6 @@ def _holds_record(kafka: KafkaSettings, partition: int, offset: int) -> bool:
 
 
 def _key_of(record: RawRecord) -> bytes | None:
-    """Return the channel of a record, as the monitor reads it; None if unknown."""
     if record.key is not None:
         return record.key
     try:

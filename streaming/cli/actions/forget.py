@@ -26,13 +26,10 @@ def forget(
     dry_run: bool,
     is_confirmed: bool,
 ) -> None:
-    """Add a request for each channel, or for none if one is unknown.
-
-    A job may run on the checkpoint. Channels are named by their ids. Asks before,
-    unless that is confirmed already; a dry run only prints the channels.
+    """Request that channels are forgotten, by their ids; a job may run meanwhile.
 
     Raises:
-        click.Abort: The answer is no.
+        click.Abort: The user does not confirm.
         click.UsageError: A channel is unknown, or the checkpoint is damaged or has no
             list of channels.
     """

@@ -61,22 +61,19 @@ class Incident(msgspec.Struct, omit_defaults=True):
 
 
 class Cause(msgspec.Struct):
-    """The part of a likely cause that is displayed; see `causes.Cause.as_object`."""
+    """The displayed part of a likely cause; see `causes.Cause.as_object`."""
 
     sentence: str
 
 
 class ReadIncidents(NamedTuple):
-    """Incidents of a source.
+    """Incidents of a source, found last first.
 
     Attributes:
-        incidents: Those that were selected, found last first.
-        causes: Likely causes by channel, of channels with selected incidents; a
-            history and monitors up to 0.12 have none.
-        clock_ms: Event time of the source, Unix ms: a report's at its end, a monitor's
-            now; of a history, the time now.
-        settings: Settings of the model that found them; the defaults if the source
-            does not give them, as a history and monitors up to 0.15.
+        causes: Likely causes by channel; a history and monitors up to 0.12 have none.
+        clock_ms: Event time of the source, Unix ms; of a history, the time now.
+        settings: Settings of the model; the defaults for a history and for monitors up
+            to 0.15, which give none.
     """
 
     incidents: list[Incident]
@@ -181,7 +178,7 @@ def kind_of(views: str | None) -> AnyKind:
 def _channels_of_monitor(url: str, channel: str) -> list[str]:
     """Return the channel if the monitor knows it, else those with the most trouble.
 
-    A server whose list of channels cannot be read is taken to know the channel.
+    If the list of channels cannot be read, the monitor counts as knowing the channel.
     """
     what = "channels", _Channels
     try:
@@ -224,7 +221,7 @@ def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
 
 
 def _settings_of(values: dict[str, int | float]) -> ObserverSettings:
-    """Return the settings with these values; other releases may have further ones."""
+    """Return the settings with these values; unknown ones are of other releases."""
     names = {field.name for field in fields(ObserverSettings)}
     known: dict[str, Any] = {k: v for k, v in values.items() if k in names}
     return replace(DEFAULTS, **known)

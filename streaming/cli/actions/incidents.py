@@ -31,9 +31,7 @@ def list_incidents(
     table: ChannelTable,
     as_json: bool,
 ) -> None:
-    """Print incidents, those found last first.
-
-    Names of the table come before those that the source gives.
+    """Print incidents, found last first, with names from the table or the source.
 
     Raises:
         click.exceptions.Exit: There are incidents.
@@ -64,7 +62,6 @@ def _print(incidents: list[Incident], as_json: bool) -> None:
 
 
 def _print_block(console: Console, incident: Incident) -> None:
-    """Print an incident on a terminal: its title, and below it the other facts."""
     console.print(
         Text(
             _title(incident), _STYLES[incident.kind] if incident.is_standing else "dim"

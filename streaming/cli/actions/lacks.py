@@ -22,9 +22,7 @@ from streaming.cli.output import print_json
 def list_lacks(
     source: IncidentSource, wanted: IncidentFilter, table: ChannelTable, as_json: bool
 ) -> None:
-    """Print groups of unresolved incidents, the gravest first.
-
-    Names of the table come before those that the source gives.
+    """Print groups of unresolved incidents, the gravest first; names as there.
 
     Raises:
         click.exceptions.Exit: Unresolved incidents were found.

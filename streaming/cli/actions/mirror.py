@@ -31,7 +31,7 @@ from streaming.cli.serving_options import Address
 from streaming.cli.signals import run_until_signal
 
 _FIRST_CONTACT_S = 1.0
-"""How long to wait for each broker before the mirror reads from nodes, seconds."""
+"""Time to wait for each broker before the mirror reads from nodes, seconds."""
 
 
 def mirror_settings(
@@ -44,9 +44,7 @@ def mirror_settings(
     """
     try:
         settings = replace(
-            mirroring,
-            nodes=node_settings(nodes),
-            topics=topics_to_mirror(traffic),
+            mirroring, nodes=node_settings(nodes), topics=topics_to_mirror(traffic)
         )
     except (BadContentTopic, BadSettings) as error:
         raise click.UsageError(str(error)) from error
@@ -106,7 +104,7 @@ def mirror(
     observer: str | None,
     address: Address,
 ) -> None:
-    """Mirror until a signal ends it; the tap id may be that of the state.
+    """Mirror until a signal; without an observer, the tap id is that of the state.
 
     Raises:
         click.ClickException: The mirror cannot start, or its state fails.

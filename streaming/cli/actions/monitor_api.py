@@ -25,7 +25,7 @@ class Refused(Unreachable):
 
 
 class Foreign(Unreachable):
-    """The answer is none of a monitor."""
+    """The answer is not one of a monitor."""
 
     def __init__(self, url: str, what: str, error: Exception) -> None:
         super().__init__(f"{url} gives no {what} ({error}): is it sds-monitor's?")
@@ -42,18 +42,14 @@ def ask_monitor(
     what: tuple[str, type[_Answer]],
     timeout_s: float,
 ) -> _Answer:
-    """Return what a monitor answers.
+    """Return the answer of a monitor, whose word and type `what` gives.
 
-    Args:
-        url: Its address.
-        path: Path below ``/api/v1/``.
-        parameters: Parameters of the query; None counts as absent.
-        what: Word for the answer, and its type.
-        timeout_s: Maximum wait for a part of the answer, seconds.
+    `path` is below ``/api/v1/``; a parameter that is None is absent. Each part of the
+    answer may take `timeout_s`.
 
     Raises:
-        click.UsageError: The address is none.
-        Unreachable: The monitor does not answer, refuses, or is none.
+        click.UsageError: The address is not a URL.
+        Unreachable: The monitor does not answer, refuses, or is not one.
     """
     word, kind = what
     try:

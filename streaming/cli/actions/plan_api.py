@@ -33,9 +33,8 @@ def read_monitor(
 ) -> tuple[HourlyRows, int, dict[str, str]]:
     """Read the hours of all views, or of the one that the source names.
 
-    Returns:
-        Rows by view; the end of the last whole hour of event time, Unix ms; and names
-        of channels that have one.
+    Returns rows by view; the end of the last whole hour of event time, Unix ms; and the
+    names of views that have one.
 
     Raises:
         click.ClickException: The monitor is unreachable, or refuses.
@@ -65,7 +64,6 @@ def read_monitor(
 
 
 def _pages(url: str, path: str, given: dict[str, Any]) -> Iterator[_Page]:
-    """Yield all pages of a list."""
     after: str | None = None
     while True:
         page = _ask(url, path, {**given, "after": after})
@@ -77,7 +75,7 @@ def _pages(url: str, path: str, given: dict[str, Any]) -> Iterator[_Page]:
 
 
 def _part(url: str, page: _Page, key: str, kind: Any) -> Any:
-    """Return a part of a page; None if it is missing and may be."""
+    """Return a part of a page, which may be missing if `kind` allows None."""
     try:
         return msgspec.json.decode(page.get(key, b"null"), type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -37,8 +37,6 @@ def print_forecast(
 ) -> None:
     """Print the forecast of each view and of their sum, and write a page to `html`.
 
-    `table` has names of channels.
-
     Raises:
         click.UsageError: No view has a forecast, or the page cannot be written.
         click.ClickException: The source cannot be read.
@@ -82,7 +80,6 @@ def _log(views: str, done: int) -> None:
 
 
 def _refusal(plan: Plan, read: ReadHours) -> str:
-    """Return in one line why a forecast is not possible."""
     if not plan.without:
         return f"no forecast: the history has no {read.names.one}"
     name, why = next(iter(plan.without.items()))

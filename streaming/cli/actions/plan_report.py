@@ -27,10 +27,7 @@ _STEPS = 12
 
 
 def forecast_report(plan: Plan, names: Names, name_of: Callable[[str], str]) -> str:
-    """Return the page of a forecast of at least one view.
-
-    `name_of` returns the name that the operator gave a view; empty without one.
-    """
+    """Return the page of a forecast; `name_of` returns the name of a view, or ""."""
 
     def called(view: str) -> str:
         name = name_of(view)
@@ -89,8 +86,8 @@ def size_report(
 ) -> str:
     """Return the page of what the monitor needs.
 
-    `rows` have what is needed, how much, and the error; `title` and `lines` are
-    sentences about the load, and about machines and clusters.
+    A row has a need, its amount and its error. The lines are about machines and
+    clusters.
     """
     most = model.size(load, history_days=history_days).limits[-1].channels
     # A round number of channels from one to the next.
@@ -173,13 +170,8 @@ def sweep_report(
 ) -> str:
     """Return the page of a sweep: a heat map of each figure by the first key.
 
-    Columns are the values of the other keys. A single key has ranges instead.
-
-    Args:
-        title: What was swept.
-        keys: The settings that differ.
-        cells: Value of each key, by cell.
-        figures: Estimate and text of each cell, by figure.
+    Columns are the values of the other keys. A single key has ranges instead. Each
+    figure has an estimate and a text for each cell.
     """
     places = [(str(cell[keys[0]]), _others(keys[1:], cell)) for cell in cells]
     corner = f"{keys[0]}, by {', '.join(keys[1:])}"

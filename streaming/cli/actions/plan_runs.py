@@ -17,7 +17,7 @@ from sds_core.planning.experiment import RECEPTIONS, Outcome, run
 from streaming.cli.exit_codes import Failed
 
 _ALL_RECEPTIONS: Final = 4_000_000
-"""Receptions of all runs: less than two minutes of two cores."""
+"""Receptions of all runs: less than two minutes on two cores."""
 
 _LEAST_RECEPTIONS = 5_000
 
@@ -31,7 +31,7 @@ def run_all(
 ) -> dict[str, list[Outcome]]:
     """Return the outcomes of plans by name, in the order of the seeds.
 
-    Many runs are shorter. `done` gets 1 after each.
+    The more runs, the shorter they are. `done` gets 1 after each.
 
     Raises:
         click.ClickException: A process of the runs was ended.
@@ -40,7 +40,7 @@ def run_all(
     size = min(RECEPTIONS, max(_LEAST_RECEPTIONS, _ALL_RECEPTIONS // number))
     tasks = [(name, plan, seed, size) for seed in seeds for name, plan in plans.items()]
     outcomes: dict[str, dict[int, Outcome]] = {name: {} for name in plans}
-    # Spawned: the process may have threads, of which a fork copies the locks.
+    # A fork would copy the locks of the threads of this process.
     context, workers = get_context("spawn"), min(os.cpu_count() or 1, number)
     with ProcessPoolExecutor(workers, context, _begin) as pool:
         try:
@@ -67,10 +67,7 @@ def run_all(
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back; processes that start in the block never get it.
-
-    The parent ends them. One that starts would print a traceback.
-    """
+    """Block Ctrl-C in processes that start here, because the parent ends them."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -40,10 +40,9 @@ def print_size(
     as_json: bool,
     html: Path | None,
 ) -> None:
-    """Print what the monitor needs.
+    """Print what the monitor needs; by default with the figures of this release.
 
-    The field `frame_bytes` of `Load` may be None, for the mean size of measured frames
-    with filters. Without a file, figures are those of this release.
+    `traffic` has the fields of `Load`; a frame size of None is the measured mean.
 
     Raises:
         click.UsageError: A file of figures is invalid or lacks a measure, or the page
@@ -125,7 +124,7 @@ def _document(
 
 
 def _rows(model: CostModel, size: Size, history_days: int) -> list[tuple[str, ...]]:
-    """Return what is needed, how much, and the error."""
+    """Return each need, its amount, and the error."""
     errors = {name: f"{fit.error:.0%}" for name, fit in model.fits.items()}
     cores = counted(model.measured_cores, "core")
     needs = size.needs

@@ -22,14 +22,10 @@ from streaming.plan_worker import read_history
 
 
 class ReadHours(NamedTuple):
-    """The hours of views.
+    """The hours of views: rows by view, and names of views that the source gives.
 
-    Attributes:
-        rows: By view.
-        end_ms: End of the last whole hour of any view, Unix ms.
-        given_names: Names of channels that the source gives.
-        measures: Columns of the rows.
-        names: Words for views.
+    `end_ms` is the end of the last whole hour of any view, Unix ms. `measures` are the
+    columns of the rows; `names` are the words for views.
     """
 
     rows: HourlyRows
@@ -41,8 +37,6 @@ class ReadHours(NamedTuple):
 
 def read_hours(source: PlanSource, now_ms: int) -> ReadHours:
     """Read the hours of all views, or of the one that the source names.
-
-    `now_ms` is wall time, Unix ms.
 
     Raises:
         click.ClickException: The source cannot be read, or does not know the view.
@@ -61,7 +55,6 @@ def read_hours(source: PlanSource, now_ms: int) -> ReadHours:
 def _of_history(
     directory: Path, source: PlanSource, tables: KindTables, now_ms: int
 ) -> tuple[HourlyRows, int]:
-    """Return the rows, and the end of the last whole hour, Unix ms."""
     only = None if source.channel is None else [source.channel]
     with history_errors(directory):
         rows, end_ms = read_history(directory, tables, only, source.days, now_ms)

@@ -24,7 +24,7 @@ _ALL_DIGITS = 17
 
 
 def check_summary(figures: Sequence[str], html: Path | None) -> None:
-    """Check before a sweep what `print_summary` is asked for after it.
+    """Check before a sweep the arguments of `print_summary`.
 
     Raises:
         click.UsageError: A figure is unknown, scipy is not installed, or the page
@@ -49,9 +49,7 @@ def check_summary(figures: Sequence[str], html: Path | None) -> None:
 def print_summary(
     directory: Path, figures: Sequence[str], as_json: bool, html: Path | None
 ) -> None:
-    """Print means and their 95 % intervals, after `check_summary`.
-
-    `figures` are names of figures of `Outcome`; a page with heat maps goes to `html`.
+    """Print means of figures of `Outcome`, and their 95 % intervals.
 
     Raises:
         click.UsageError: The directory has no results, or the page cannot be written.

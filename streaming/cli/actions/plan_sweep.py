@@ -1,4 +1,4 @@
-"""Runs a sweep, and shows how far it is."""
+"""Runs a sweep, and shows its progress."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ _LOG_EVERY_S = 10.0
 
 
 def run_sweep(file: Path, directory: Path, session: SessionSettings) -> None:
-    """Simulate the runs of a grid that a directory lacks, and write the table of all.
-
-    `file` is the TOML file of the grid.
+    """Simulate the missing runs of the grid in a TOML file, and write the table of all.
 
     Raises:
         click.UsageError: File or directory cannot be used; nothing is written.
@@ -81,7 +79,6 @@ def _run(
 
 
 def _shown(finished: Iterable[Finished], done: int, runs: int) -> Iterator[Finished]:
-    """Yield the runs with a progress bar on a terminal, else with lines in the log."""
     if sys.stderr.isatty():
         columns = ("runs", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with Progress(*columns, console=Console(stderr=True)) as progress:

@@ -205,7 +205,6 @@ def _changes(question: Question) -> Iterator[str]:
 def _ranges(
     figures: Mapping[str, Mapping[str, PlannedFigure]],
 ) -> dict[str, list[tuple[str, Estimate, str]]]:
-    """Return name, estimate and text of each variant, by figure."""
     return {
         word.strip(): [
             (variant, one, _between(one, unit))

@@ -23,7 +23,7 @@ from streaming.settings import EARLIEST
 
 
 def rebuild(settings: RunSettings) -> None:
-    """Read the topic once with a new checkpoint; a report may be written.
+    """Read the topic once with a new checkpoint, and write a requested report.
 
     Raises:
         click.ClickException: The checkpoint is not new, the job failed, or a signal

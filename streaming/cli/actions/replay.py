@@ -40,8 +40,6 @@ def replay(
 ) -> None:
     """Run a job over a window in a temporary checkpoint, and write its report.
 
-    The checkpoint lies in `scratch`, or among the temporary files.
-
     Raises:
         click.ClickException: The report would be empty, a signal came before the end,
             or the job failed.
@@ -91,8 +89,8 @@ def replay(
 def _holds_records(source: SourceSettings, window: Window) -> bool:
     """Return whether a job that reads the window would read a record.
 
-    Kafka's index answers, except where the records of a partition begin after the
-    window: its later records may have earlier times, and are read.
+    Kafka's index answers this, unless the records of a partition begin after the
+    window: the job then also reads records with earlier times that follow.
     """
     with closing(TopicOffsets(source.kafka)) as offsets:
         ends = offsets.latest(offsets.partitions())
@@ -116,16 +114,12 @@ def _times(source: SourceSettings, *ranges: OffsetRange) -> Iterator[int]:
 
 
 def _is_empty(snapshot: Snapshot) -> bool:
-    """Return whether the job has read no record at all, not even an undecodable one."""
     channels = snapshot.views[ROOT_KIND.prefix].totals
     return not (channels or snapshot.taps or snapshot.undecodable)
 
 
 def warn_of_deleted_records(kafka: KafkaSettings, first_ms: int, meaning: str) -> None:
-    """Log each partition from which Kafka may have deleted records after a time.
-
-    The time is Unix ms; `meaning` says what that leads to.
-    """
+    """Log which partitions may have lost records after a time, Unix ms, to deletion."""
     with closing(TopicOffsets(kafka)) as offsets:
         earliest = offsets.earliest(offsets.partitions())
         begins = offsets.first_at_or_after(list(earliest), first_ms)
@@ -140,7 +134,7 @@ def warn_of_deleted_records(kafka: KafkaSettings, first_ms: int, meaning: str) -
 
 
 def progress_line(snapshot: Snapshot) -> str:
-    """Return what a job that reads from the past has read so far."""
+    """Return how far a job has read the past."""
     time = iso_time(snapshot.clock_ms) if snapshot.clock_ms else "nothing yet"
     return (
         f"{snapshot.job.records:,} records read, up to {time}, "

@@ -44,7 +44,7 @@ def run(settings: RunSettings) -> None:
     """
     report = settings.report
     with refusals_explained():
-        # Before the page's address is printed: then the monitor seems to run.
+        # Before the address of the page is printed: then the monitor seems to run.
         check_start(settings.job)
         find_java()
         _log_findings(check_machine(settings.job, settings.reading.session.is_cluster))
@@ -56,7 +56,7 @@ def run(settings: RunSettings) -> None:
 
 @contextmanager
 def _supervised(settings: RunSettings) -> Iterator[Supervisor]:
-    """Start everything around a job, from the page to Spark; gives its supervisor."""
+    """Start everything around a job, from the page to Spark, for its supervisor."""
     pending = PendingJob()
     job, address, kafka = settings.job, settings.address, settings.job.source.kafka
     with (

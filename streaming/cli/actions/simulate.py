@@ -13,10 +13,7 @@ from connectors.kafka.producer import Acknowledgements, write
 from connectors.kafka.settings import InvalidTopic, KafkaSettings, KafkaUnreachable
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.simulator.records import AnyScenario, simulation_of
-from connectors.simulator.scenario_files import (
-    UnreadableScenario,
-    load_scenario,
-)
+from connectors.simulator.scenario_files import UnreadableScenario, load_scenario
 from sds_core.simulation.scenario import LONGEST_S
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms, with_progress, write_json
@@ -37,8 +34,8 @@ def simulate(
         click.ClickException: The topic is invalid, or the file cannot be written.
         KafkaUnreachable: Kafka did not acknowledge every record.
     """
-    # A simulation keeps a hundred thousand small objects, few of them in cycles:
-    # collecting less often saves a fifth of the time.
+    # A simulation keeps a hundred thousand small objects, few of them in cycles. Rare
+    # collections save a fifth of the time.
     gc.set_threshold(100_000, 50, 1_000)
     try:
         partitions = ensure_frames_topic(kafka, partitions)
@@ -92,11 +89,11 @@ def read_scenario(name: str, duration_s: float | None = None) -> AnyScenario:
 
 
 def start_of(scenario: AnyScenario, speed: float, now_ms: int) -> int:
-    """Return when simulated traffic must start, Unix ms, to end when its writing does.
+    """Return the start of simulated traffic, Unix ms, that ends when its writing does.
 
-    Slower than real time it starts now: no record may lie in the future. The result is
-    a whole second, because some Lamport timestamps count seconds: the same seed then
-    gives the same traffic.
+    Slower than real time, it starts now: no record may lie in the future. The start is
+    a whole second, because some Lamport timestamps count seconds; otherwise, the same
+    seed would give other traffic.
     """
     takes_ms = round(scenario.total_ms / speed) if speed else 0
     start_ms = now_ms - max(0, scenario.total_ms - takes_ms)

@@ -48,14 +48,8 @@ def trace(
 ) -> None:
     """Find messages, read what concerns them, and print their traces.
 
-    Args:
-        kafka: Cluster and topic.
-        source: Source of incidents; the default for none, unless incidents are asked.
-        request: Which messages.
-        form: Form of the output.
-        follow: Whether to continue with new records until a signal comes.
-        anonymise: Whether to replace the names of participants.
-        html: File for a page, written at the end; None for none.
+    By default only `request.incidents` needs a `source`. With `follow`, new records
+    extend the traces until a signal comes. At the end a page is written to `html`.
 
     Raises:
         click.ClickException: Nothing was found, or the incidents cannot be read.
@@ -89,14 +83,7 @@ def traces_of(kafka: KafkaSettings, begun: Search) -> list[Trace]:
 
 
 class _Reading:
-    """Reads the partitions of the messages, once or again and again.
-
-    Args:
-        kafka: Cluster and topic.
-        offsets: Offsets of the topic.
-        searched: The messages.
-        follow: Whether to wait for new records.
-    """
+    """Reads the partitions of the messages once, or until a signal comes."""
 
     def __init__(
         self,
@@ -128,7 +115,7 @@ class _Reading:
         self._feed = TraceFeed(reader, searched.protocol.name, key, wall_ms())
 
     def traces(self, ending: threading.Event) -> Iterator[list[Trace]]:
-        """Yield the traces, and again after new records, until the event is set."""
+        """Yield the traces, and again after new records until the event is set."""
         offsets, partitions = self._offsets, self._partitions
         window = self._window
         here = dict(offsets_at(offsets, partitions, window.first_ms))
@@ -150,7 +137,7 @@ class _Reading:
                 yield self._feed.traces(self._clock_ms())
 
     def _clock_ms(self) -> int:
-        """Return the time that the topic has reached: deadlines before it passed."""
+        """Return the time that the topic has reached; earlier deadlines have passed."""
         offsets = self._offsets
         reached_ms = newest_ms(offsets, offsets.partitions(), wall_ms())
         return min(reached_ms or 0, self._window.last_ms)
@@ -158,7 +145,6 @@ class _Reading:
     def _records(
         self, starts: dict[int, int], ends: dict[int, int]
     ) -> Iterator[RawRecord]:
-        """Yield records in the order in which a job reads them."""
         if len(starts) == 1:
             ranges = [OffsetRange(one, starts[one], ends[one]) for one in starts]
             return read_ranges(self._kafka, ranges)
@@ -167,7 +153,6 @@ class _Reading:
         )
 
     def _deleted(self) -> Iterator[str]:
-        """Yield what Kafka has deleted of the window."""
         held = self._offsets.first_at_or_after(self._partitions, 0)
         for partition, at in sorted(held.items()):
             if at.offset > 0 and at.timestamp_ms > self._window.first_ms:
@@ -182,8 +167,8 @@ class _Reading:
 def _window(searched: Search, follow: bool) -> Window:
     """Return the record times that can concern the messages.
 
-    A participant is expected to receive a message if it spoke in the horizon before,
-    and frames change a message's figures for the horizon after.
+    Participants that spoke in the retention window before should receive a message, and
+    frames change its figures in the retention window after it.
     """
     asked = searched.request.window
     if asked != ALL_TIMES:
@@ -205,7 +190,7 @@ class _Output:
         self._shown: Sequence[Trace] = ()
 
     def show(self, traces: Sequence[Trace]) -> None:
-        """Print traces, of later ones what is new."""
+        """Print traces; of those that are printed already, what is new."""
         if self._names is not None:
             traces = [self._names.replaced(one) for one in traces]
         for number, one in enumerate(traces):

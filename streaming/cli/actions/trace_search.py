@@ -41,18 +41,16 @@ _SLICE_MS = 3_600_000
 
 @dataclass
 class Search:
-    """What was found, or what is known before anything is read.
+    """A search for messages, before and after the topic is read.
 
     Attributes:
-        request: What the user asks for.
-        settings: Settings of the model.
-        query: What records are searched for.
+        query: Selects records.
         window: Record times to search, or to read.
         protocols: Protocols that may have the messages, by name.
-        channel: Channel of the messages, if an option or an incident says it.
+        channel: Channel of the messages, if an option or an incident gives it.
         since_ms: When the first of their incidents began, Unix ms; None without any.
-        subjects: Messages that were found, the one that appeared first at first.
-        protocol: Their protocol.
+        subjects: When each message that was found appeared, Unix ms, in this order.
+        protocol: Protocol of the messages that were found.
         partitions: Partitions in which they were found.
         remedy: How to search at another time.
     """
@@ -71,12 +69,12 @@ class Search:
 
     @property
     def has_all(self) -> bool:
-        """Whether every message that is asked for was found, or as many as allowed."""
+        """Whether all messages were found, or as many as allowed."""
         asked = MOST_MESSAGES if self.query.sender else len(self.query.message_ids)
         return len(self.subjects) >= asked
 
     def appeared(self) -> Window:
-        """Return when the first and the last of the messages appeared, Unix ms."""
+        """Return when the first and the last message appeared, Unix ms."""
         times = self.subjects.values()
         return Window(min(times), max(times))
 
@@ -136,20 +134,11 @@ def set_since(begun: Search, times_ms: Sequence[int]) -> None:
 def search(
     kafka: KafkaSettings, offsets: TopicOffsets, begun: Search, wall_ms: int
 ) -> Search:
-    """Find the messages in the topic, by Kafka's index of times.
-
-    Args:
-        kafka: Cluster and topic.
-        offsets: Offsets of the topic.
-        begun: What is known.
-        wall_ms: Wall time, Unix ms.
-
-    Returns:
-        The same search, with subjects and partitions.
+    """Find the messages in the topic by Kafka's index of times, and return the search.
 
     Raises:
         click.UsageError: No record in reach names a message, or several channels have
-            one with the id.
+            a message with the id.
     """
     partitions = offsets.partitions()
     span = _span(begun, offsets, partitions, wall_ms)
@@ -208,7 +197,7 @@ class _Reader:
                 begun.partitions.add(record.partition)
 
     def _merged(self, subject: Subject) -> Subject:
-        """Return a message by the channel that any of its records says."""
+        """Return a message with the channel that any of its records gives."""
         known = self._begun.subjects
         if subject.channel:
             known[subject] = known.pop(Subject("", subject.message_id))
@@ -254,7 +243,7 @@ def _is_meant(incident: Incident, request: TraceRequest) -> bool:
 
 
 def _in_turn(partitions: Sequence[int], begun: Search) -> Iterator[list[int]]:
-    """Yield the partitions in which the channel's key puts it, then the others."""
+    """Yield the partitions to which the key belongs, then the others."""
     channel = begun.channel
     keyed = [one for one in begun.protocols.values() if one.tracing.is_keyed]  # type: ignore[union-attr]
     if channel is None or len(keyed) < len(begun.protocols) == 1:
@@ -280,7 +269,7 @@ def newest_ms(
 ) -> int | None:
     """Return the latest time of a record, Unix ms; None if the topic is empty.
 
-    A record from the future moves no clock, so it does not count in full.
+    A record from the future moves no clock, so it counts in part only.
     """
     newest = offsets.newest(partitions).values()
     latest_ms = max((at.timestamp_ms for at in newest), default=None)
@@ -290,7 +279,7 @@ def newest_ms(
 def _span(
     begun: Search, offsets: TopicOffsets, partitions: Sequence[int], wall_ms: int
 ) -> _Span:
-    """Return the record times to search: those that the topic has of the window.
+    """Return the record times to search that the topic has.
 
     Raises:
         click.UsageError: The topic holds no record.
@@ -310,7 +299,6 @@ def _span(
 
 
 def _not_found(begun: Search, span: _Span, channels: set[str]) -> str:
-    """Return why nothing was found, and what to do."""
     request = begun.request
     since_ms = begun.since_ms
     if (begun.window.last_ms if since_ms is None else since_ms) < span.held_ms:

@@ -1,7 +1,4 @@
-"""Traces a message for the status page, in a process of its own.
-
-The process reads a `TraceOrder` and writes a `MadeTrace`.
-"""
+"""A process that traces a message for the status page."""
 
 from __future__ import annotations
 
@@ -34,8 +31,7 @@ from streaming.cli.window_options import ALL_TIMES
 from streaming.worker import Workers, WorkFailed, work
 
 LIMIT_S = 30.0
-"""Time for one trace, with the start of the process; an hour of a busy channel takes
-a few seconds."""
+"""Time for a trace with the start of the process; most take a few seconds."""
 
 _COMMAND = [sys.executable, "-m", "streaming.cli.actions.trace_worker"]
 
@@ -57,10 +53,7 @@ class MadeTrace(msgspec.Struct):
 
 @contextmanager
 def tracing(kafka: KafkaSettings) -> Iterator[Callable[[TraceQuestion], Trace]]:
-    """Make traces of the messages in a topic; gives what `Sources.trace` is.
-
-    The end of the block ends those under way.
-    """
+    """Give what `Sources.trace` is; the end of the block ends traces under way."""
     # A broker that does not answer must be reported within the time of a trace.
     kafka = replace(kafka, timeout_s=min(kafka.timeout_s, LIMIT_S / 2))
     with Workers() as workers:
