@@ -108,7 +108,7 @@ class Gaps:
             self._await(key, gap)
 
     def after_start_since_ms(self, key: int) -> int | None:
-        """Clock at which an id became a gap, Unix ms; None if it is not one."""
+        """Clock at which an id became a gap, Unix ms; None if it is not a gap."""
         gap = self._gaps.get(key)
         if gap is None or gap.state not in AFTER_START:
             return None
@@ -150,7 +150,10 @@ class Gaps:
                 gap.lacking.setdefault(by, frame.time_ms)
 
     def settle_time_passed(self, key: int, deadline_ms: int) -> bool:
-        """Open a gap after its settle time; returns whether it is open."""
+        """Open a gap after its settle time; return whether it is open.
+
+        An obsolete deadline has no effect.
+        """
         gap = self._gaps.get(key)
         if gap is None or gap.since_ms + self._settings.settle_ms != deadline_ms:
             return False
@@ -158,7 +161,10 @@ class Gaps:
         return state is GapState.OPEN
 
     def deadline_passed(self, key: int, deadline_ms: int) -> bool:
-        """Decide the outcome of a gap; returns whether the message is now lost."""
+        """Decide the outcome of a gap; return whether the message is now lost.
+
+        An obsolete deadline has no effect.
+        """
         gap = self._gaps.get(key)
         if gap is None or self._deadline_of(gap) != deadline_ms:
             return False
@@ -178,7 +184,10 @@ class Gaps:
         return True
 
     def arrived(self, frame: SeenFrame, clock_ms: int) -> Gap | None:
-        """Stop tracking an id whose first copy has arrived; returns its gap."""
+        """Stop tracking an id whose first copy has arrived, and return its gap.
+
+        None if the id was not tracked.
+        """
         key = frame.named.fingerprint
         gap = self._gaps.pop(key)
         if gap is None:
@@ -204,7 +213,7 @@ class Gaps:
     def _move(
         self, key: int, gap: Gap, event: GapEvent, time_ms: int
     ) -> GapState | None:
-        """Apply an event; returns the next state, or None if the id is not tracked."""
+        """Apply an event; return the next state, or None if tracking of the id ends."""
         next_, counts = transition(gap.state, event)
         self._count(counts)
         if self._journal is not None:
@@ -240,7 +249,10 @@ class Gaps:
             self._searched.pop(key, None)
 
     def _could_have(self, frame: SeenFrame, gap: Gap) -> bool:
-        """Whether a filter without the id proves that its owner lacked it."""
+        """Whether a filter without the id proves that its owner lacked it.
+
+        An unseen message is earlier than the frame that named it.
+        """
         return (
             gap.naming is not None
             and frame.dialect is gap.naming[0]

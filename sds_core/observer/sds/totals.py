@@ -260,7 +260,9 @@ _GAUGES = (
 def remains_of(totals: ChannelTotals) -> ChannelTotals:
     """Return the counts of a forgotten channel that stay in sums over all channels.
 
-    Events that have not ended end as if they had been evicted (docs/figures.md, 2).
+    Events that have not ended end as if they had been evicted (docs/figures.md, 2):
+    messages in flight as unwitnessed, open gaps as tap gaps, messages whose segments
+    are missing as incomplete.
     """
     return msgspec.structs.replace(
         counted_part(totals, _GAUGES),
