@@ -193,8 +193,8 @@ def excuse_of(
 def causes_of(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> Sequence[Cause]:
     """Return the likely causes of a view's verdict, the most convincing first.
 
-    The totals have the verdict that the taps allow. There are no causes if the verdict
-    is not bad, or if the evidence shows none.
+    The totals have the verdict that the taps allow. The result is empty if
+    the verdict is not bad, or if the evidence shows no cause.
     """
     if totals.verdict not in _BAD:
         return ()
