@@ -61,7 +61,7 @@ test-rest: test-core
 	$(PYTEST) -n $(WORKERS) -m "not ($(UNIT)) and not alone and not long" $(report) $(PYTEST_OPTIONS) \
 		$(call again)
 
-# To collect all tests would take as long as two of them.
+# Otherwise each worker collects all tests of the project, to run ten of them.
 ALONE := tests/e2e
 .PHONY: test-alone
 test-alone: test-rest

@@ -99,7 +99,8 @@ class MessageChannel(ParticipantView):
         Args:
             content: Bytes for the other applications; not empty.
             now_ms: Unix ms.
-            message_id: A globally unique id; by default a hash.
+            message_id: A globally unique id; by default a hash of channel, sender,
+                Lamport timestamp, content, time and a random number.
 
         Raises:
             EmptyContent: The content is empty.
@@ -115,6 +116,9 @@ class MessageChannel(ParticipantView):
 
     def send_ephemeral(self, content: bytes, now_ms: int) -> Step:
         """Put a message into a frame without reliability (SDS, "Ephemeral Messages").
+
+        The frame has no timestamp, history or filter, and the participant does not
+        remember it.
 
         Raises:
             EmptyContent: The content is empty.

@@ -112,14 +112,22 @@ class ChaChaEncryption:
         self._nonces = nonces
 
     def encrypt(self, plaintext: bytes, /) -> bytes:
-        """Encrypt a frame; see `Encryption`."""
+        """Encrypt a frame; see `Encryption`.
+
+        Raises:
+            BadNonce: The source of nonces returned a wrong number of bytes.
+        """
         nonce = self._nonces(NONCE_BYTES)
         if len(nonce) != NONCE_BYTES:
             raise BadNonce(len(nonce))
         return _OPENING + nonce + self._cipher.encrypt(nonce, plaintext, self._context)
 
     def decrypt(self, ciphertext: bytes, /) -> bytes:
-        """Decrypt a frame; see `Encryption`."""
+        """Decrypt a frame; see `Encryption`.
+
+        Raises:
+            Undecryptable: The message has another key or channel, or was changed.
+        """
         actual_bytes = len(ciphertext)
         if not ciphertext.startswith(_OPENING):
             raise Undecryptable(actual_bytes, "they are not of this form")
