@@ -28,7 +28,7 @@ core: $(VENV)/installed ## Compile the rules, unless these sources are compiled 
 	@$(PYTHON) -m compiler || [ $$? -eq 3 ] # No compiler: they run interpreted.
 
 .PHONY: demo
-demo: $(VENV)/installed ## Real traffic through the whole product, truth beside findings
+demo: core ## Real traffic through the whole product, truth beside findings
 	$(VENV)/bin/sds-monitor demo
 
 # The quick tests need no program beside Python.
@@ -54,14 +54,15 @@ test-core: test-unit core
 		$(PYTEST_OPTIONS) tests/sds_core/observer tests/hostile tests/accuracy tests/golden \
 		$(call again,SDS_MONITOR_CORE=compiled)
 
+# Each worker collects all tests of the modules that it is given.
+MARKED = $(sort $(shell grep -rlE --include='test_*.py' 'mark\.(kafka|spark|browser|node|needs|slow)' tests))
 .PHONY: test-rest
 test-rest: test-core
 	@tools/install-test-programs || true
 	@$(VENV)/bin/sds-monitor prepare || true
 	$(PYTEST) -n $(WORKERS) -m "not ($(UNIT)) and not alone and not long" $(report) $(PYTEST_OPTIONS) \
-		$(call again)
+		$(MARKED) $(call again)
 
-# Otherwise each worker collects all tests of the project, to run ten of them.
 ALONE := tests/e2e
 .PHONY: test-alone
 test-alone: test-rest

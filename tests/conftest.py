@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import signal
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ MISSING = pytest.StashKey[list[str]]()
 
 ALONE = Path(__file__).with_name("e2e")
 """Where `make test-alone` collects."""
+MARKS = {"kafka", "spark", "browser", "node", "needs", "slow"}
+"""`make test-rest` collects the modules whose source has one of them."""
 
 
 @pytest.fixture(autouse=True)
@@ -57,9 +60,19 @@ def pytest_collection_modifyitems(
     programs.skip_without(items, config.stash[MISSING])
     groups.arrange(items)
     for item in items:
-        if item.get_closest_marker("alone") and ALONE not in item.path.parents:
+        marks = {mark.name for mark in item.iter_markers()}
+        if "alone" in marks and ALONE not in item.path.parents:
             message = f"{item.nodeid} is alone, and not in {ALONE}, where make collects"
             raise pytest.UsageError(message)
+        for mark in marks & MARKS:
+            if f"mark.{mark}" not in _source(item.path):
+                message = f"{item.nodeid} has the mark {mark}, which its module lacks"
+                raise pytest.UsageError(message)
+
+
+@functools.cache
+def _source(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 @pytest.hookimpl(optionalhook=True)

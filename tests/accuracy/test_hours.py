@@ -15,18 +15,30 @@ from tests.support.accuracy.suite import HOURS, Result, result_of
 pytestmark = pytest.mark.slow
 
 
+IN_CI = "nim-sync-8h"
+
+
+def over_hours(*names: str) -> pytest.MarkDecorator:
+    """Scenarios; half a minute each, so that `make test` plays a single one."""
+    params = [
+        pytest.param(name, marks=() if name == IN_CI else pytest.mark.long)
+        for name in names
+    ]
+    return pytest.mark.parametrize("name", params)
+
+
 def short(name: str) -> Result:
     """Two hours and a half of a scenario."""
     return result_of(name, 1, is_short=True)
 
 
-@pytest.mark.parametrize("name", HOURS)
+@over_hours(*HOURS)
 def test_every_figure_equals_the_truth_over_hours(name: str) -> None:
     """Each figure, in total and for each channel, repair of old messages included."""
     assert short(name).differing == []
 
 
-@pytest.mark.parametrize("name", HOURS)
+@over_hours(*HOURS)
 def test_no_channel_is_blind_without_a_gap_of_its_taps(name: str) -> None:
     """Not for a moment: a wrong clock is no gap."""
     found = short(name).figures
@@ -34,7 +46,7 @@ def test_no_channel_is_blind_without_a_gap_of_its_taps(name: str) -> None:
     assert found.wrong_blind_ms == 0
 
 
-@pytest.mark.parametrize("name", ["phones-8h", "restarts-8h"])
+@over_hours("phones-8h", "restarts-8h")
 def test_messages_older_than_an_hour_are_requested_and_repaired(name: str) -> None:
     """By participants that were away for hours, or have lost their state."""
     result = short(name)
@@ -47,7 +59,7 @@ def test_sync_frames_of_nim_sds_are_repaired() -> None:
     assert short("nim-sync-8h").figures.sync_repairs > 100
 
 
-@pytest.mark.parametrize("name", ["phones-8h", "restarts-8h", "nim-sync-8h"])
+@over_hours("phones-8h", "restarts-8h", "nim-sync-8h")
 def test_nobody_is_falsely_blamed_over_hours(name: str) -> None:
     """No loss, undelivered message or acknowledgement is told that is none."""
     found = short(name).figures

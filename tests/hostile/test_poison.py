@@ -23,7 +23,12 @@ from tests.support.hostile import poison
 from tests.support.monitor import report_of
 from tests.support.streaming.command import started
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.long,
+]
 
 
 @pytest.fixture

@@ -357,6 +357,7 @@ def test_executors_run_the_rules_in_the_form_that_they_can_load(
     assert (said in done.stderr) == (form == "interpreted")
 
 
+@pytest.mark.long
 def test_master_without_resources_ends_the_job_in_one_line(
     cluster: Cluster, recorded: KafkaSettings, tmp_path: Path
 ) -> None:

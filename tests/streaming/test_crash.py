@@ -24,7 +24,12 @@ from tests.support.chaos.batches import wait_for_batch
 from tests.support.history.stored import Kept, in_files, in_topics
 from tests.support.identities import assert_identities
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.long,
+]
 
 COMMAND = [sys.executable, "-m", "streaming.cli", "run", "--metrics-port", "0"]
 

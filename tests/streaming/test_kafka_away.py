@@ -262,6 +262,7 @@ def test_signal_ends_a_job_that_waits_for_kafka_to_come_back(
     assert "Traceback" not in log.read_text()
 
 
+@pytest.mark.long
 def test_kafka_that_stays_away_ends_the_job_when_the_operator_says(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:

@@ -205,6 +205,7 @@ def test_hangup_reloads_the_channel_table(
     assert sum(last["channels"].values()) == 5
 
 
+@pytest.mark.long
 def test_signal_ends_run_while_kafka_is_unreachable(tmp_path: Path) -> None:
     """SIGTERM gives exit code 0 and a report of what was read."""
     with EmbeddedBroker() as broker:
@@ -224,6 +225,7 @@ def test_signal_ends_run_while_kafka_is_unreachable(tmp_path: Path) -> None:
     assert report["totals"]["messages"] == 282
 
 
+@pytest.mark.long
 def test_run_survives_a_restart_of_the_broker(tmp_path: Path) -> None:
     """The job continues where it was."""
     records = load_recording()

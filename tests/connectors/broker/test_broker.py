@@ -373,6 +373,7 @@ def test_wrong_checksum_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_missing_jar_is_fetched_once_by_two_simultaneous_starts(tmp_path: Path) -> None:
     """The cache is complete then and has no other files."""
     jars = copy_of_jars(tmp_path)

@@ -162,6 +162,7 @@ def test_false_positives_of_filters_by_their_ids(ids: int) -> None:
     )
 
 
+@pytest.mark.long
 def test_false_acknowledgements_are_the_rate_of_exposed_messages() -> None:
     """In small filters that roll over, which the lead has filled."""
     plan = changed(

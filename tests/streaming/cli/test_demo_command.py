@@ -57,6 +57,7 @@ def output_until(pattern: bytes, terminal: int) -> str:
 @pytest.mark.kafka
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.long
 def test_page_stays_up_after_the_table_on_a_terminal() -> None:
     """Its last line links to the lost messages."""
     ours, its = pty.openpty()

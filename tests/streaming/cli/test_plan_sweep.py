@@ -35,6 +35,7 @@ def assert_refused(result: Result, told: str) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.long
 def test_killed_sweep_continues_with_the_runs_that_it_lacks(tmp_path: Path) -> None:
     """The table has the same bytes as that of one process without Spark."""
     (tmp_path / "grid.toml").write_text(TEXT)

@@ -30,7 +30,7 @@ class Target:
     genuine: Callable[[], Sequence[bytes]]
     change: Callable[[Random, bytes, bytes], bytes]
     check: Callable[[bytes], bool]
-    tested: int = 5_000
+    tested: int = 2_500
     share: int = 1
     calls_per_byte: int = 20
     fixed_memory: int = 2_000_000
