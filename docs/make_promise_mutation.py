@@ -102,9 +102,13 @@ def _tried(copy: ProgramCopy, mutant: Mutant) -> tuple[State | None, str]:
     """Return what becomes of a mutant, and how its test failed.
 
     A test that fails without the mutant too, such as on a busy machine, shows nothing.
+    A mutant under which pytest cannot load the test shows nothing either.
     """
-    with copy.changed(mutant):
-        broken = copy.failure("pytest", *_OPTIONS, mutant.test)
+    try:
+        with copy.changed(mutant):
+            broken = copy.failure("pytest", *_OPTIONS, mutant.test)
+    except RuntimeError as error:
+        return None, str(error)
     if broken is None:
         return State.SURVIVED, ""
     if (unchanged := copy.failure("pytest", *_OPTIONS, mutant.test)) is not None:
@@ -140,7 +144,7 @@ def main(new: bool, texts: tuple[str, ...]) -> None:
     with copies(partial(ProgramCopy, environment={SWITCH: "interpreted"})) as places:
         for number, (mutant, (state, how)) in enumerate(tried(todo, places, _tried), 1):
             found += state is State.FOUND
-            said = state or "fails unchanged"
+            said = state or "shows nothing"
             print(f"{number}/{len(todo)} {said}: {mutant.file}: {mutant.test}")
             print(f"    {how}", flush=True)
             if state is not None:
