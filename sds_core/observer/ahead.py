@@ -4,10 +4,11 @@ A record is from the future if its time is more than `MAX_AHEAD_MS` later than w
 was written. Kafka orders the records of a partition by when they were written, but
 keeps only the taps' times. So the time of writing is bounded as follows:
 
-- A record was written before it was read: the wall time of its admission.
-- A record behind the partition's end at an earlier look was written after that look.
-- A record was written before those behind it. If enough of these have earlier times,
-  their clock shows when it was written, however late the monitor reads.
+- A record was written before the wall time at which the monitor read it.
+- A record at or after the partition's end at an earlier look was written after that
+  look.
+- A record was written before those at later offsets. If enough of those have earlier
+  times, they show when it was written, even if the monitor reads late.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from sds_core.observer.record import MAX_AHEAD_MS, is_future
 
 LOOKAHEAD = 50
-"""Number of offsets behind a record that show when it was written.
+"""Number of offsets after a record that show when it was written.
 
-More would cover too long a time; fewer could be a single burst of one tap."""
+More would cover too long a time. Fewer could be a single burst of one tap."""
 
 
 _REFUTING = 3
-"""Minimum number of records that refute one: two may be late by chance."""
+"""Minimum number of later records that refute a time: two may be late by chance."""
 
 
 class Look(NamedTuple):
-    """An earlier look at the end of a partition, at a wall time, Unix ms."""
+    """The end of a partition at an earlier wall time, Unix ms."""
 
     end: int
     wall_ms: int
@@ -40,7 +41,7 @@ NO_LOOK = Look(0, 0)
 
 
 class Timed(Protocol):
-    """The part of a record that matters here."""
+    """The part of a record that this module reads."""
 
     @property
     def offset(self) -> int:
@@ -55,28 +56,27 @@ _Record = TypeVar("_Record", bound=Timed)
 
 
 def is_at_odds(time_ms: int, behind_ms: int) -> bool:
-    """Whether a record's time contradicts that of a record behind it, both Unix ms."""
+    """Whether a record's time contradicts that of a later record, both Unix ms."""
     return is_future(time_ms, behind_ms)
 
 
 def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | None:
-    """The time by which a record was written according to those behind it, Unix ms.
+    """The time by which a record was written, according to later records, Unix ms.
 
     If a later record has a time more than `MAX_AHEAD_MS` before this one, then either
-    this record is from the future, or the later one is late. The records behind decide,
-    up to any of them: if this record is from the future, so are those that agree with
-    it; if it is not, those that do not agree are late. It is refuted if at least
-    `_REFUTING` records disagree with it, and these outnumber the others by more than
-    three to two.
+    this record is from the future, or the later one is late. In the first case, the
+    later records that agree with this one are from the future too. The time is refuted
+    if, up to any later record, at least `_REFUTING` records disagree with it and
+    outnumber the others by more than three to two.
 
     Args:
         time_ms: Time of the record, Unix ms.
-        clock_ms: Maximum time before it in the partition, Unix ms. Records that are
-            late by this clock too are ignored.
-        behind: Times of the records behind it, in order, Unix ms.
+        clock_ms: Maximum time before it in the partition, Unix ms. Later records that
+            are late by this clock are ignored.
+        behind: Times of the later records, in order, Unix ms.
 
     Returns:
-        The maximum time of the records that refute it; None if they do not.
+        The maximum time of the records that refute it; None if it is not refuted.
     """
     refuting_ms: list[int] = []
     agreeing = 1
@@ -93,8 +93,8 @@ def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | N
 class Foresight(Generic[_Record]):
     """Decides, in order, which records of one partition are from the future.
 
-    A record whose time is far ahead of those before it is decided only when the records
-    behind it are known. These are decided with it.
+    If a record's time is far ahead of the previous ones, the record waits until the
+    later records are known. Those are decided with it.
 
     Args:
         clock_ms: Maximum time of the previous records, Unix ms.
@@ -116,8 +116,8 @@ class Foresight(Generic[_Record]):
         """Add the next record.
 
         Returns:
-            The records that are now settled, in order. Each with the time at which it
-            was written at the latest, Unix ms: see `record.is_future`.
+            The records that are now decided, in order, each with the latest time at
+            which it was written, Unix ms; see `record.is_future`.
         """
         time_ms = record.timestamp_ms
         if (
@@ -134,7 +134,7 @@ class Foresight(Generic[_Record]):
         """Decide the remaining records, and return them as `add` does.
 
         Args:
-            behind: Records behind the last added one: `LOOKAHEAD` offsets, or all that
+            behind: Records after the last added one: `LOOKAHEAD` offsets, or all that
                 existed at the admission. They are not decided.
         """
         rest = len(self._waiting)
@@ -142,7 +142,7 @@ class Foresight(Generic[_Record]):
         return self._settled(None)[:rest]
 
     def _settled(self, reached: int | None) -> list[tuple[_Record, int]]:
-        """Decide as many records as possible, given all up to an offset, or all."""
+        """Decide the records for which those up to an offset suffice; None for all."""
         settled = []
         while self._waiting:
             record = self._waiting[0]
@@ -178,7 +178,8 @@ class Foresight(Generic[_Record]):
 def was_written_by_then(record: Timed, look: Look) -> bool:
     """Whether a look proves that a record is not from the future.
 
-    The record was written after the look, so at most `MAX_AHEAD_MS` before its time.
+    It was written after the look, and its time is at most `MAX_AHEAD_MS` after the
+    look.
     """
     return record.offset >= look.end and not is_future(
         record.timestamp_ms, look.wall_ms

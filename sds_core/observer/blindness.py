@@ -1,4 +1,4 @@
-"""Views whose taps miss too much to judge them (docs/figures.md, 8).
+"""Finds views whose taps miss too much to judge the views (docs/figures.md, 8).
 
 This module joins views and taps, so that the figures of a view never depend on the
 health of a tap.
@@ -34,25 +34,24 @@ _SILENT_MS = round(SILENT_S * 1000)
 
 
 def judge_blindness(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot, with verdict BLIND for views that no tap sees completely.
+    """Return the snapshot with verdict BLIND for views that no tap sees completely.
 
     A view is also blind while an audit reports that the mirror lacks a recent message
-    of it.
+    of the view.
 
-    Findings about a message count in no other verdict if they were made while, or
-    shortly after, all taps of its view had a capture gap, as `coincides_with_hole`
-    says. A verdict that follows blindness begins at the end of the blindness, if that
-    time is still known.
+    If all taps of a view had a capture gap at a finding or shortly before, the finding
+    does not count in other verdicts. A verdict that follows blindness begins when the
+    blindness ends, if that time is still known.
 
     If no record arrives in the whole topic, every view is blind. This is judged at the
-    moment of `Snapshot.as_of`; a report has none and judges by event time alone. The
-    same applies while Kafka does not answer, or the topic does not exist.
+    moment of `Snapshot.as_of`. A report has no such moment and judges by event time
+    alone. A snapshot does so while Kafka does not answer, or the topic does not exist.
     """
     settings = snapshot.observer
     silent = (
         snapshot.job.arrivals.is_silent
         and snapshot.clock_ms > 0
-        # The topic's state is then unknown, and its end in the last answer is old.
+        # Otherwise the topic's state is unknown, and its last known end is old.
         and snapshot.job.knows_topic
         and not snapshot.job.records_behind
     )
@@ -87,7 +86,7 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
 def _findings(
     views: Views[ViewTotals], snapshot: Snapshot
 ) -> Iterator[tuple[str, Sequence[ExcusedFindings]]]:
-    """Yield each view with findings that do not count, and these findings."""
+    """Yield each view that has findings that do not count, with these findings."""
     kind, settings = views.kind, snapshot.observer
 
     @cache
@@ -130,7 +129,7 @@ def _audited(views: Mapping[str, Totals], snapshot: Snapshot) -> Mapping[str, To
 
 
 def _recently_missing_ms(name: str, snapshot: Snapshot) -> int | None:
-    """Time of a view's newest missing message in the verdict's window, Unix ms."""
+    """Time of the newest message that a view lacks in the verdict's window, Unix ms."""
     missing_ms = snapshot.audit.missing_ms(name)
     if missing_ms is None:
         return None
@@ -149,8 +148,8 @@ def coincides_with_hole(
     """Whether every tap of a view may have missed something in a period.
 
     The period is in event time, Unix ms, inclusive. A silent tap has a capture gap up
-    to `clock_ms`. Observers that are not in `taps` are ignored; if all are, the result
-    is False.
+    to `clock_ms`. Observers that are not in `taps` are ignored. If all are ignored, the
+    result is False.
     """
     holes = holes_of(observers, taps, clock_ms, settings)
     return _have_holes(holes.values(), from_ms, to_ms)
@@ -159,7 +158,7 @@ def coincides_with_hole(
 def blind_until_ms(
     observers: Iterable[str], snapshot: Snapshot, settings: ObserverSettings = DEFAULTS
 ) -> int | None:
-    """Event time until which a view stays blind if its taps miss no more, Unix ms.
+    """Event time until which a view stays blind if its taps miss nothing more, Unix ms.
 
     Taps that are not in the snapshot are ignored. None if every tap is silent.
     """
@@ -176,7 +175,7 @@ def blind_until_ms(
 def excuse_of(
     observers: Iterable[str], snapshot: Snapshot, settings: ObserverSettings = DEFAULTS
 ) -> Excused | None:
-    """Return which evidence of a view does not count because of capture gaps.
+    """Return a test for evidence of a view that does not count because of capture gaps.
 
     Taps that are not in the snapshot are ignored. None if all evidence counts.
     """
@@ -193,8 +192,8 @@ def excuse_of(
 def causes_of(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> Sequence[Cause]:
     """Return the likely causes of a view's verdict, the most convincing first.
 
-    The totals have the verdict that the taps allow. The result is empty if
-    the verdict is not bad, or if the evidence shows no cause.
+    The totals have the verdict after `judge_blindness`. The result is empty if the
+    verdict is not bad, or if the evidence shows no cause.
     """
     if totals.verdict not in _BAD:
         return ()
@@ -223,7 +222,7 @@ def _judged(
 ) -> Totals:
     """Return the totals of a view with the verdict that its taps allow.
 
-    `blind_of` returns the latest period in which all of some taps had recent capture
+    `blind_of` returns the latest period in which all the given taps had recent capture
     gaps. `silent` is true if no tap reports anything.
     """
     settings = snapshot.observer
@@ -258,7 +257,7 @@ def _excused(
     changed = _replaced(totals, verdict=verdict, verdict_reason=reason)
     if blind is None:
         return changed
-    # The view's own verdict began while the taps' capture gaps still had effects.
+    # The view's own verdict began while the taps' capture gaps still affected it.
     return _replaced(changed, verdict_since_ms=blind.to_ms + 1)
 
 
@@ -275,7 +274,7 @@ def _common(found: Iterable[_Span | None]) -> _Span | None:
 def _troubled(
     tap: TapTotals, clock_ms: int, settings: ObserverSettings
 ) -> _Span | None:
-    """Return the latest period with recent capture gaps of a tap, or None."""
+    """Return the latest period in which a tap had recent capture gaps, or None."""
     span = None
     if tap.last_hole_ms is not None:
         # Release 0.1 did not store the start.

@@ -2,10 +2,10 @@
 
 ``length of totals (4 bytes, big-endian) | totals | state | checksum (4 bytes,
 big-endian)``; totals and state are MessagePack, and the checksum is the CRC-32 of all
-bytes before it. The totals come first so that an exporter can read only them at
-startup, without decoding any view. The version is stored beside the blob; each kind of
-view has its own (`Kind.blob_version`), and in its first versions blobs may end without
-a checksum (`Kind.checksum_since`).
+bytes before it. The totals come first, so that an exporter at startup can read only
+them. The version is stored beside the blob. Each kind of view counts its own versions
+(`Kind.blob_version`). In early versions, blobs have no checksum
+(`Kind.checksum_since`).
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ class UnknownBlobVersion(ValueError):
 
 
 class DamagedBlob(ValueError):
-    """A release did not write this blob: bytes were changed, lost or added."""
+    """This is not a blob as a release wrote it: bytes were changed, lost or added."""
 
 
 class DamagedDigest(ValueError):
-    """A chunk of this release did not make this digest."""
+    """This release did not make this digest."""
 
 
 def check_version(version: int, newest: int) -> None:
-    """Check that this release can read a blob; it reads every version from 1 on.
+    """Check that this release can read a blob. It reads every version from 1 on.
 
     Raises:
         UnknownBlobVersion: The version is newer than the newest of the view's kind.
@@ -75,8 +75,8 @@ def opened(
 ) -> Iterator[bytes]:
     """Pass a blob without its checksum to a block that decodes it.
 
-    An error in the block means that the blob is damaged: without a checksum, changed
-    bytes are detected only if they cannot be decoded.
+    An error in the block means that the blob is damaged. If a blob has no checksum,
+    changed bytes are detected only if they cannot be decoded.
 
     `newest` and `checksum_since` are `Kind.blob_version` and `Kind.checksum_since`.
 
@@ -122,7 +122,7 @@ def unpack(
 
 
 def totals_part(data: bytes) -> bytes:
-    """The encoded totals of a blob, or of its beginning that contains them."""
+    """The encoded totals of a blob, or of the part of a blob that contains them."""
     length = int.from_bytes(data[:LENGTH_BYTES], "big")
     return data[LENGTH_BYTES : LENGTH_BYTES + length]
 

@@ -1,7 +1,7 @@
-"""Likely causes of a bad verdict, as values (docs/figures.md, 12).
+"""Types for the likely causes of a bad verdict (docs/figures.md, 12).
 
-A kind of view finds the causes of its views by `Kind.causes`. A cause is stated only if
-other explanations are unlikely; there may be no cause.
+`Kind.causes` finds the causes of a view's verdict. A cause is stated only if other
+explanations are unlikely.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Cause(NamedTuple):
 
     Attributes:
         text: The sentence, with `{}` in place of each name.
-        brief: The same in a few words, with the same names.
-        names: Ids of participants or taps in the sentence. Untrusted senders choose
-            them.
-        evidence: Values on which it is based: counts, and ids, by name.
+        brief: The cause in a few words, with the same names.
+        names: Ids of participants or taps in the sentence; untrusted senders choose
+            these ids.
+        evidence: Counts and ids on which it is based, by name.
     """
 
     kind: str
@@ -47,7 +47,7 @@ class Cause(NamedTuple):
     evidence: Mapping[str, int | str | Sequence[str]] = MappingProxyType({})
 
     def sentence(self, shown: Callable[[str], str] = str) -> str:
-        """Return the sentence, without an end; `shown` formats each name."""
+        """Return the sentence without its full stop; `shown` formats each name."""
         return self.text.format(*map(shown, self.names))
 
     def in_brief(self, shown: Callable[[str], str] = str) -> str:
@@ -70,9 +70,9 @@ class Surroundings:
     Attributes:
         clock_ms: Event time now, Unix ms.
         holes: Periods in which each tap of the view may have missed records, including
-            its current silence; from and to, Unix ms, by observer.
-        excused: Whether evidence does not count because all taps had capture gaps; None
-            if all evidence counts.
+            its current silence: start and end, Unix ms, by observer.
+        excused: Test for evidence that does not count because all taps had capture
+            gaps; None if all evidence counts.
     """
 
     clock_ms: int

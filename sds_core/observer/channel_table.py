@@ -1,7 +1,7 @@
-"""The channel table: names, SLOs, labels and muting, set by the operator.
+"""The channel table: names, SLOs, labels and muting that the operator sets.
 
-It changes no figure. A table is a list of entries, each for the channels that its
-pattern matches. Each setting of a channel comes from the first matching entry that
+It changes no figure. A table is a list of entries. Each applies to the channels that
+its pattern matches. Each setting of a channel comes from the first matching entry that
 contains it (docs/channels.md).
 """
 
@@ -21,10 +21,9 @@ class Objectives(msgspec.Struct, frozen=True):
     """Ratios that a channel should reach; None if an entry does not set one.
 
     Attributes:
-        delivery: Share of deliveries that were not lost, of those that have ended
-            (docs/figures.md, 5).
-        acknowledgement: Share of messages that were acknowledged by their deadline, of
-            those that others could have acknowledged (docs/figures.md, 4).
+        delivery: Share of the ended deliveries that were not lost (docs/figures.md, 5).
+        acknowledgement: Of the messages that others could have acknowledged, the share
+            that was acknowledged by its deadline (docs/figures.md, 4).
     """
 
     delivery: Ratio | None = None
@@ -32,7 +31,7 @@ class Objectives(msgspec.Struct, frozen=True):
 
 
 class ChannelEntry(msgspec.Struct, frozen=True):
-    """Settings for the channels that a pattern matches; None does not set one.
+    """Settings for the channels that a pattern matches; None leaves a setting unset.
 
     Attributes:
         match: A channel id, or a pattern with ``*``, ``?`` and ``[...]``.
@@ -65,8 +64,8 @@ class ChannelSettings(msgspec.Struct, frozen=True):
 DEFAULT_SETTINGS = ChannelSettings()
 """Settings of a channel that no entry matches.
 
-The acknowledgement objective agrees with the verdict, which is `failing` if more than
-one message in twenty is unacknowledged (docs/figures.md, 8).
+The acknowledgement SLO agrees with the verdict: if more than one message in twenty is
+unacknowledged, the verdict is `failing` (docs/figures.md, 8).
 """
 
 

@@ -1,7 +1,7 @@
 """Compares this machine's clock with the clocks of Kafka and of taps.
 
-Records with times more than a minute ahead of this clock become dead letters, so a slow
-clock makes dead letters of live records (docs/clock.md).
+Records with times more than a minute ahead of this clock become dead letters. So if
+this clock is slow, live records become dead letters (docs/clock.md).
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 NOTABLE_MS = 5_000
-"""Difference above which it is reported: the time between two heartbeats."""
+"""Difference above which a report is made: the time between two heartbeats."""
 
 WRONG_MS = 30_000
-"""Difference above which an alert fires: half of the dead letters' limit."""
+"""Difference above which an alert fires: half the limit for dead letters."""
 
 _CALM = 0.8
-"""Part of a limit below which a difference must fall before it counts as normal."""
+"""Fraction of a limit below which a difference must fall to count as normal again."""
 
 _RECORDS = 3
-"""Number of new records of a tap that must agree, because one may have any time."""
+"""Number of a tap's new records that must agree; one alone may have any time."""
 
 _WINDOW_S = 60.0
 """Time for which a record represents its tap's clock, seconds.
 
-It spans twelve heartbeats, of which the fastest has hardly any delay.
+In this time, a tap sends twelve heartbeats. The fastest has hardly any delay.
 """
 
 _MOST_TAPS = 1_000
@@ -58,11 +58,11 @@ class ClockFigures:
         behind_ms: Kafka's clock minus this one, milliseconds; None if Kafka does not
             report its time.
         records_ahead_ms: How far the times of new records are ahead of this clock,
-            milliseconds: the median of the taps, the lower one of two. Negative if they
-            are behind. None if no tap has enough new records.
-        taps: Tap -> how far its clock is ahead of Kafka's, or of this one if Kafka does
-            not report its time, milliseconds. Negative if it is slow. Taps without
-            enough new records are omitted.
+            milliseconds; negative if they are behind. It is the median of the taps, the
+            lower one of two middle values. None if no tap has enough new records.
+        taps: Tap -> how far its clock is ahead of Kafka's, milliseconds; negative if
+            slow. If Kafka does not report its time, this clock takes its place. Taps
+            without enough new records are omitted.
     """
 
     behind_ms: int | None = None
@@ -71,15 +71,15 @@ class ClockFigures:
 
     @property
     def skewed_taps(self) -> Mapping[str, int]:
-        """Those of `taps` whose clock is wrong: by more than `WRONG_MS`."""
+        """The taps whose clocks are wrong by more than `WRONG_MS`."""
         return {tap: ms for tap, ms in self.taps.items() if abs(ms) > WRONG_MS}
 
     @property
     def difference_ms(self) -> int:
         """How far this clock seems to be behind, milliseconds; negative if ahead.
 
-        Kafka's clock counts. If it is unknown, new records count if they are ahead. An
-        old time proves nothing, because a record may be written late.
+        Kafka's clock counts. If it is unknown, new records that are ahead count. An old
+        time proves nothing, because a record may be written late.
         """
         if self.behind_ms is not None:
             return self.behind_ms
@@ -88,8 +88,8 @@ class ClockFigures:
     def level(self, before: ClockLevel = ClockLevel.AGREES) -> ClockLevel:
         """Return the severity of this clock's difference.
 
-        It is lower than the previous one, `before`, only if the difference is clearly
-        below the limit, so that it does not alternate.
+        To avoid flapping, it is lower than the previous one, `before`, only if the
+        difference is clearly below the limit.
         """
         difference_ms = abs(self.difference_ms)
         for level, limit_ms in (
@@ -131,10 +131,11 @@ class NewRecord(NamedTuple):
 class TapClocks:
     """Measures how far the clocks of taps are ahead of this machine's.
 
-    A tap stamps a record before it arrives. So a record's lead is the difference of the
-    clocks minus its delay, and the records with the shortest delay show the difference
-    best. The third largest lead of each tap in the last minute counts: delays only make
-    a lead smaller, and two records may have any time.
+    A tap stamps a record before the record arrives. So a record's lead is the
+    difference of the clocks minus the record's delay. Records with the shortest delay
+    show the difference best. For each tap, the third largest lead of the last minute
+    counts: delays only make a lead smaller, and up to two records may have arbitrary
+    times.
     """
 
     def __init__(self) -> None:
@@ -159,7 +160,7 @@ class TapClocks:
 
     @property
     def ahead_ms(self) -> dict[str, int]:
-        """Tap -> time by which its clock is ahead of this one, ms, if known."""
+        """Tap -> how far its clock is ahead of this clock, ms, if known."""
         return {
             observer: heapq.nlargest(_RECORDS, (ms for _, ms in kept))[-1]
             for observer, kept in self._leads.items()

@@ -1,4 +1,4 @@
-"""Encodes integers and sets compactly, because the state has them per message."""
+"""Encodes integers and sets compactly, because the state has some per message."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CODES = [
     next(code for code, width in enumerate(_WIDTHS) if bits <= 8 * width.itemsize)
     for bits in range(65)
 ]
-"""Code of the narrowest width by number of bits."""
+"""Code of the narrowest sufficient width, by number of bits."""
 
 _BASE_BYTES = 8
 
@@ -35,7 +35,7 @@ DAMAGED = "a packed column of integers is damaged"
 
 
 def integers(column: Column) -> list[int]:
-    """The integers of a column as Python has them."""
+    """The integers of a column as Python integers."""
     listed: list[int] = column.tolist()
     return listed
 
@@ -48,7 +48,7 @@ _SIGN = 1 << 63
 
 @native
 def pack_row(cells: Int64s, signed: bool) -> bytes:
-    """Encode like `pack_ints`; the cells are 64 bits of each integer, shape (n,)."""
+    """Encode like `pack_ints`; a cell has the 64 bits of an integer, shape (n,)."""
     count: int = len(cells)
     if not count:
         return b""
@@ -94,7 +94,7 @@ def pack_row_steps(cells: Int64s) -> bytes:
 
 @native
 def _packed(cells: Int64s, from_: int, base: int, span: Uint64) -> bytes:
-    """Code, base, and differences: of the integers, or of the steps from row 1 on."""
+    """Code, base, and differences of the integers, or of the steps from row 1 on."""
     code: int = 3
     if span < 1 << 8:
         code = 0
@@ -237,7 +237,7 @@ def unpack_ints(data: bytes, *, signed: bool = False) -> Column:
 
 
 def pack_steps(values: Sequence[int] | Column) -> bytes:
-    """Encode mostly increasing integers in [-2**62, 2**62) as steps between them.
+    """Encode mostly increasing integers in [-2**62, 2**62) as their differences.
 
     Returns:
         Empty without values; otherwise the first value (8 bytes,

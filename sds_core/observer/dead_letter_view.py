@@ -37,11 +37,11 @@ class DeadLetterDigest(msgspec.Struct, array_like=True):
 
 
 class DeadLetterState(msgspec.Struct, array_like=True):
-    """State in addition to the totals; empty."""
+    """State in addition to the totals; it is empty."""
 
 
 class DeadLetterView:
-    """Counts undecodable records, and emits each once."""
+    """Counts undecodable records, and emits each record once."""
 
     next_deadline_ms = None
     is_forgotten = False

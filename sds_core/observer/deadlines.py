@@ -16,7 +16,7 @@ _deadline_of = itemgetter(0)
 
 
 class Due(enum.IntEnum):
-    """Kind of a deadline; of two at the same time, the lower value fires first."""
+    """Kind of a deadline; of simultaneous ones, the lowest value fires first."""
 
     ACKNOWLEDGEMENT = 0
     GAP_SETTLED = 1
@@ -31,15 +31,15 @@ class Deadlines:
 
     A deadline fires when the clock has passed it: an event at exactly the deadline is
     in time (docs/figures.md, 3). Deadlines cannot be removed. A deadline may be
-    obsolete when it fires, so its handler checks the entry of its key.
+    obsolete when it fires, so its handler checks the entry.
     """
 
     next_at: int
     """The earliest deadline, Unix ms; `NEVER` if none exists."""
-    # Deadline, kind, key and -1; or deadline, kind, `_BEFORE_KEYS`, and the list whose
-    # last entries have this deadline.
+    # Deadline, kind, key and -1; for a list: deadline of its last entries, kind,
+    # `_BEFORE_KEYS` and number of the list.
     _heap: list[tuple[int, Due, int, int]]
-    # Kind, and deadlines and keys, the latest deadline first, of each list.
+    # Of each list: kind, and pairs of deadline and key, the latest deadline first.
     _lists: list[tuple[Due, list[tuple[int, int]]]]
 
     def __init__(self) -> None:
@@ -52,11 +52,11 @@ class Deadlines:
         self._push((deadline_ms, due, key, -1))
 
     def add_all(self, due: Due, entries: list[tuple[int, int]]) -> None:
-        """Queue many deadlines of one kind, few of which pass soon.
+        """Queue many deadlines of one kind; efficient if few of them pass soon.
 
         An entry is a deadline, Unix ms, and a key. The queue keeps the list.
         """
-        # Many have the same deadline: their keys are sorted when it passes.
+        # Many have the same deadline; their keys are sorted when the deadline passes.
         entries.sort(key=_deadline_of, reverse=True)
         self._lists.append((due, entries))
         self._push_list(len(self._lists) - 1)
@@ -67,7 +67,7 @@ class Deadlines:
             self._push((entries[-1][0], due, _BEFORE_KEYS, number))
 
     def _push_entries(self, number: int, deadline_ms: int) -> None:
-        """Queue the entries of a list that have its next deadline, then the list."""
+        """Queue a list's entries with its next deadline, then the rest of the list."""
         due, entries = self._lists[number]
         while entries and entries[-1][0] == deadline_ms:
             _, key = entries.pop()

@@ -1,7 +1,7 @@
 """Findings that do not count because the monitor may have missed messages.
 
-Alerts on a view are suppressed because of them (docs/figures.md, 8). A kind of view
-lists the findings of its views by `Kind.excused`.
+Alerts on a view are suppressed because of them (docs/figures.md, 8). `Kind.excused`
+lists them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class Excuse(NamedTuple):
 
     Attributes:
         reason: Reason of blindness: `tap_hole` or `audit_incomplete`.
-        from_ms: Start of the time in which messages may be missing, event time, Unix
+        from_ms: Start of the period in which messages may be missing, event time, Unix
             ms.
         to_ms: Its end, inclusive.
     """
@@ -26,26 +26,26 @@ class Excuse(NamedTuple):
 
 
 Excusing = Callable[[int, int], Excuse | None]
-"""Returns the excuse for evidence, given when it began and was found, Unix ms.
+"""Returns the excuse for evidence from the times when it began and was found, Unix ms.
 
 None if the evidence counts.
 """
 
 
 Found = tuple[int, int, int]
-"""Findings of one kind: when they began and were found, Unix ms; their number."""
+"""Findings of one kind: begin and time of discovery, Unix ms; number of findings."""
 
 
 class ExcusedFindings(NamedTuple):
-    """Findings of one kind in the window of a view's verdict, some of them excused.
+    """Findings of one kind in a verdict's window, some of which do not count.
 
     Attributes:
-        excuse: Why some do not count, from the start of the first cause to the end of
-            the last one.
-        excused: Number of those that do not count, at least 1.
-        counted: Number of the others.
-        holds_back: Whether the alert's condition would be true with the excused
-            findings, and is false without them.
+        excuse: Why some do not count; its period is from the start of the first cause
+            to the end of the last one.
+        excused: Number of findings that do not count, at least 1.
+        counted: Number of findings that count.
+        holds_back: Whether the alert's condition is false, but would be true with the
+            excused findings.
     """
 
     kind: str

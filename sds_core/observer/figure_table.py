@@ -1,4 +1,4 @@
-"""The one table of the figures of a kind of view, and what is made from it."""
+"""The table of the figures of a kind of view, and what is generated from it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sds_core.observer.summing import sum_totals
 Totals = TypeVar("Totals", bound=msgspec.Struct)
 
 PageEntry = tuple[Figure, Percentile] | Figure | Share
-"""One entry on a page: a percentile of a histogram, a value, or a share."""
+"""One entry on a page: a percentile of a histogram, a value or a share."""
 
 
 class ColumnType(enum.Enum):
@@ -55,8 +55,8 @@ class Names(NamedTuple):
     """Words for the views of a kind.
 
     Attributes:
-        label: Label of the metrics that names a view.
-        incidents: The history's table of incidents; empty for ``<one>_incidents``.
+        label: Metric label that names a view.
+        incidents: The history's table of incidents; if empty, ``<one>_incidents``.
     """
 
     label: str
@@ -77,20 +77,21 @@ class FigureTable(Generic[Totals]):
     """All figures of a kind of view.
 
     Attributes:
-        grown: Figures for which charts and API show the growth in each interval.
-        counted: Fields of the totals whose growth since a moment is shown, each with
-            its index: those of `grown`, and those of columns that only grow.
+        grown: Figures whose growth in each interval is shown in charts and API.
+        counted: Index of each field of the totals whose growth since a moment is shown:
+            the fields of `grown`, and of columns that only grow.
         metrics: Metrics of each view, in the order of export.
         columns: Columns of the history, in order.
 
     Args:
         entries: Figures, shares, and metrics whose samples are not figures. Metrics
             are exported in the order in which their names first occur here.
-        report_order: Prefixes of paths in the report, in their order; paths with
-            another prefix come last, in the order of the entries.
+        report_order: Prefixes of paths in the report, in the order of the report. Paths
+            with other prefixes come last, in the order of the entries.
 
     Raises:
-        FigureError: A declaration contradicts itself, the totals or another one.
+        FigureError: A declaration contradicts itself, the totals or another
+            declaration.
     """
 
     def __init__(
@@ -138,9 +139,9 @@ class FigureTable(Generic[Totals]):
     ) -> dict[str, Any]:
         """Return the report's object of a view, ready for JSON; times in milliseconds.
 
-        If `exact` has all durations of a field, milliseconds, its percentiles are exact
-        instead of bounds of buckets. If the totals are those of several views, text
-        values, such as the verdict, are omitted.
+        If `exact` has all durations of a field, milliseconds, its percentiles are
+        exact; otherwise they are bounds of buckets. If the totals are sums over several
+        views, text values, such as the verdict, are omitted.
         """
         report: dict[str, Any] = {}
         for path, figure in self._paths:
@@ -161,7 +162,7 @@ class FigureTable(Generic[Totals]):
 
     @property
     def detailed(self) -> Figure | None:
-        """Figure whose single durations a report may list; None without one."""
+        """Figure whose single durations a report may list; None if none exists."""
         return next((one for one in self.figures if one.detail), None)
 
     def page_entries(self, group: str) -> list[PageEntry]:
@@ -187,7 +188,7 @@ class FigureTable(Generic[Totals]):
         ]
 
     def _grown(self) -> tuple[Figure, ...]:
-        """Return figures that are in charts, and figures of the shares in charts."""
+        """Return the figures in charts, and those of which charts show shares."""
         of_shares = set(
             chain.from_iterable(one.fields for one in self.shares if one.line)
         )
@@ -209,7 +210,7 @@ class FigureTable(Generic[Totals]):
         return {field: place for place, field in enumerate(dict.fromkeys(found))}
 
     def column_of(self, figure: Figure) -> str:
-        """Return a figure's column in the history; for durations that of buckets."""
+        """Return a figure's column in the history; for durations, that of buckets."""
         name = figure.report[0].replace(".", "_") if figure.report else figure.field
         return f"{name}_buckets" if figure.unit is Unit.DURATIONS else name
 
@@ -299,7 +300,7 @@ def _families(entry: Entry) -> list[Family]:
 def _metric(
     family: Family, parts: Sequence[tuple[tuple[str, ...], Figure]]
 ) -> Metric[Any]:
-    """Return the metric of a family, from label values and figure of each series."""
+    """Return the metric of a family; each series has label values and a figure."""
 
     def samples(totals: Any) -> Iterator[Sample]:
         for labels, figure in parts:
@@ -327,7 +328,7 @@ def _metric(
 def _columns(
     paths: Iterable[tuple[tuple[str, ...], Figure]], figures: Iterable[Figure]
 ) -> Iterator[Column]:
-    """Return columns in the order of the report, then buckets, then other figures."""
+    """Return columns: those of the report in its order, then buckets, then others."""
     bounds = ", ".join(map(str, BUCKETS_MS))
     buckets: list[Column] = []
     names: dict[str, str] = {}

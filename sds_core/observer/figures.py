@@ -1,4 +1,4 @@
-"""Declares a figure of a view once, with everything that is published about it.
+"""Declares a figure of a view once, with all that is published about it.
 
 A kind of view has one table of such declarations (`figure_table.FigureTable`), in the
 package ``figures`` beside its views. Report, exporter, API, pages, charts, history and
@@ -28,15 +28,15 @@ class Unit(enum.Enum):
     TIME = "time"
     """Event time in Unix milliseconds, or None; exported in seconds."""
     RATIO = "ratio"
-    """A float in [0, 1], or None. Omitted in report and history, without floats."""
+    """A float in [0, 1], or None. Report and history, which have no floats, omit it."""
     NUMBER = "number"
     """A float, or None. Omitted in report and history."""
     WORD = "word"
-    """Text. Not exported, and meaningless for several views together."""
+    """Text. It is not exported, and has no meaning for several views together."""
 
 
 class Series(NamedTuple):
-    """One series of a metric for each view, with values of the metric's own labels."""
+    """For each view, one series of a metric, with values of the metric's own labels."""
 
     family: Family
     labels: tuple[str, ...]
@@ -47,10 +47,10 @@ class Family:
     """A metric of a view; see `sds_core.metrics.Metric`.
 
     Attributes:
-        help: One sentence; may be empty if the metric consists of one figure without
-            labels, whose help is then used.
-        samples: Reads all samples from the totals, for a metric whose samples are not
-            figures of the table; else None.
+        help: One sentence. It may be empty if the metric has one figure and no labels;
+            then the figure's help is used.
+        samples: Reads all samples from the totals; None if the samples are figures of
+            the table.
     """
 
     name: str
@@ -111,8 +111,8 @@ class Line(NamedTuple):
 
     Attributes:
         chart: Key of the `ChartShape`.
-        name: Name of the line or bar. Not used for `Unit.DURATIONS`: there, each
-            percentile of the figure is a line of its own.
+        name: Name of the line or bar. Not used for `Unit.DURATIONS`, where each
+            percentile of the figure is a line.
     """
 
     chart: str
@@ -126,20 +126,22 @@ class Figure:
     Attributes:
         field: Attribute or property of the totals that has the value.
         help: One sentence that says what is counted or measured.
-        report: Positions in the report, as dotted paths; the first is also its name in
-            the history. Empty if the report does not have the figure.
-        history: Whether the history has the figure although the report does not.
-        detail: Key of the report for every single duration, with ``--report-detail``.
-        group: Heading of the page's group; empty if the page does not have the figure.
+        report: Positions in the report, as dotted paths; empty if the report lacks the
+            figure. The first is also its name in the history.
+        history: Whether the history has the figure and the report does not.
+        detail: Key in the report, with ``--report-detail``, of the list of all
+            durations.
+        group: Heading of the group on the page; empty if the page lacks the figure.
         heading: Name on the page; for percentiles, the text before ``p95``.
-        key: Name in the URL of a page if it is not `field`.
+        key: Name in the URL of a page, if different from `field`.
         grave: Whether any value other than zero is a fault.
-        retracted: Field that counts the events of the figure that proved wrong: pages
-            show the difference. Report, metrics and history have both counts.
+        retracted: Field that counts the figure's events that proved wrong. Pages show
+            the difference; report, metrics and history have both counts.
         column: Position in the table of all views, from 1 on; 0 if it has no column.
         percentiles: Percentiles on the page, for `Unit.DURATIONS`.
-        line: Position in a chart; the API then has the growth in each interval.
-        growth_key: Key of that growth in ``/api/v1/minutes`` if it is not `field`.
+        line: Position in a chart; the API has the growth in each interval.
+        growth_key: Key of that growth in ``/api/v1/minutes``, if different from
+            `field`.
     """
 
     field: str
@@ -168,7 +170,7 @@ class Figure:
         """Return the value minus the retracted events."""
         if not self.retracted:
             return self.read(totals)
-        # An event that is retracted in an interval may have been counted before it.
+        # An event that is retracted in an interval may have been counted earlier.
         return max(0, self.read(totals) - getattr(totals, self.retracted))
 
 
@@ -199,12 +201,12 @@ class Objective(NamedTuple):
 class Share:
     """The share (part + retracted) / (part + rest) of some counts.
 
-    It is computed from totals, and from the growth in an interval. For attributes that
+    It is computed from totals, or from the growth in an interval. For attributes that
     are not listed, see `Figure`.
 
     Attributes:
-        part: Fields of the totals whose sum is the part.
-        rest: Fields whose sum is the whole without the part.
+        part: Fields of the totals that add up to the part.
+        rest: Fields that add up to the whole without the part.
         retracted: Fields that count events in `rest` that proved to belong to the part.
         more_is_better: Whether a larger share is better.
     """
@@ -236,7 +238,7 @@ class Share:
             sum(counts[name] for name in names)
             for names in (self.part, self.rest, self.retracted)
         )
-        # A loss that is retracted in an interval may have been counted before it.
+        # A loss that is retracted in an interval may have been counted earlier.
         return Proportion(part + min(retracted, rest), part + rest)
 
 
@@ -245,7 +247,7 @@ Entry = Figure | Share | Family
 
 
 def under(group: str, *entries: Entry) -> list[Entry]:
-    """Return entries; each that has a name on the page but no group gets this group."""
+    """Return entries. Entries with a name on the page but no group get this group."""
 
     def belongs(entry: Figure | Share) -> bool:
         return bool(entry.heading or entry.key) and not entry.group
@@ -288,10 +290,10 @@ class ChartShape:
     """A chart on the page of a view; figures and shares name it in their `line`.
 
     Attributes:
-        note: How to read the chart, in one sentence or two.
-        scale: Type of the values: `SECONDS` for figures of `Unit.DURATIONS`, `PERCENT`
-            for shares, the others for counts.
-        limit: A line for comparison, only for `SECONDS`. SLOs of shares get lines
+        note: How to read the chart, in one or two sentences.
+        scale: Type of the values: `SECONDS` for `Unit.DURATIONS`, `PERCENT` for shares,
+            otherwise a type for counts.
+        limit: A line for comparison, only for `SECONDS`. The SLO of a share is drawn
             without it.
     """
 

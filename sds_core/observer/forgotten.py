@@ -11,7 +11,7 @@ Totals = TypeVar("Totals")
 
 
 class Forgotten(msgspec.Struct, array_like=True, tag=True):
-    """The end of a view; later traffic with the same name belongs to a new view.
+    """The end of a view. Later traffic with the same name belongs to a new view.
 
     Attributes:
         totals: Its last figures, encoded by `blob.totals_part`.
@@ -22,14 +22,14 @@ class Forgotten(msgspec.Struct, array_like=True, tag=True):
 
 @dataclass(frozen=True, slots=True)
 class Remainder(Generic[Totals]):
-    """Sums over the forgotten views of one kind, so that no sum decreases.
+    """Sums over forgotten views of a kind, so that sums over all views never decrease.
 
     Attributes:
         views: Number of times that a view was forgotten.
-        totals: Sum over all of them; part of every sum over all views.
-        other: Sum over those without a metric label of their own; part of the series
-            ``other``. The counts of a view with a label are not added: in ``other``,
-            they would look like an increase. None if all had a label.
+        totals: Sum over all forgotten views; part of every sum over all views.
+        other: Sum over forgotten views without a metric label of their own; part of the
+            series ``other``. The counts of a view with a label would look like an
+            increase there. None if all had a label.
     """
 
     views: int

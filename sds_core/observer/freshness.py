@@ -1,7 +1,7 @@
 """When Kafka answered last, and when the topic last grew.
 
-While Kafka does not answer, the figures do not change, and would look valid. While the
-topic does not grow, it is unknown what its taps should see.
+While Kafka does not answer, the figures do not change, but look valid. While the topic
+does not grow, it is unknown whether its taps miss anything.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 STALE_S = 15.0
 """Seconds without an answer from Kafka after which the figures count as stale.
 
-This is longer than a change of a partition's leader, and three times a heartbeat's
-interval.
+This is longer than an election of a partition's leader, and three times the interval
+between heartbeats.
 """
 
 SILENT_S = 60.0
-"""Seconds without a new record in the topic after which its state is unknown.
+"""Seconds without a new record after which the topic's state is unknown.
 
-They span twelve heartbeats.
+A tap sends twelve heartbeats in this time.
 """
 
 
@@ -27,7 +27,7 @@ class MissingTopic:
     """Kafka reports that the topic does not exist.
 
     Attributes:
-        since_ms: Time from which on it does not exist, wall time, Unix ms.
+        since_ms: Wall time since when it does not exist, Unix ms.
     """
 
     topic: str
@@ -36,14 +36,14 @@ class MissingTopic:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """The newest answer of Kafka, at a moment.
+    """The newest answer of Kafka, and how old it is at a moment.
 
     Attributes:
         answered_ms: When it arrived, wall time, Unix ms; None before the first answer.
-        answered_s: The same moment on the monotonic clock, seconds, because a change of
-            the wall clock must not look like a silence. Before the first answer, that
-            of `asked_ms`.
-        silent_s: Seconds since then, at the last `as_of`.
+        answered_s: When it arrived, on the monotonic clock, seconds, because a change
+            of the wall clock must not look like a silence. Before the first answer, the
+            moment of `asked_ms`.
+        silent_s: Seconds since `answered_s`, at the last `as_of`.
         cause: Why the newest request got no answer, in one line; empty if it got one.
         asked_ms: When the first request was sent, wall time, Unix ms, if Kafka has not
             answered yet; None if it has answered, or nothing was sent.
@@ -80,9 +80,9 @@ class Arrivals:
     replayed at any speed.
 
     Attributes:
-        grew_s: When the topic last grew, or when the watch began, seconds of the
-            monotonic clock; None if it is not watched.
-        idle_s: Seconds since then, at the last `as_of`.
+        grew_s: When the topic last grew or, if later, when the watch began, seconds of
+            the monotonic clock; None if the topic is not watched.
+        idle_s: Seconds since `grew_s`, at the last `as_of`.
     """
 
     grew_s: float | None = None
@@ -96,12 +96,12 @@ class Arrivals:
     def after_answer(
         self, has_grown: bool, before: Freshness, monotonic_s: float
     ) -> Arrivals:
-        """Return the same after an answer of Kafka.
+        """Return the arrivals after an answer of Kafka.
 
         Args:
             has_grown: Whether the topic's end is later than in the previous answer.
-            before: The previous answer. If it is old, the time of the growth is
-                unknown, so the measurement restarts.
+            before: The previous answer. If that is old, it is unknown when the topic
+                grew, so the measurement restarts.
             monotonic_s: When the answer arrived, seconds of the monotonic clock.
         """
         if self.grew_s is None or has_grown or before.as_of(monotonic_s).is_stale:

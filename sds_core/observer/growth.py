@@ -1,4 +1,4 @@
-"""The growth of a view's figures since a moment, from its totals then and now."""
+"""Computes how much a view's figures have grown since a moment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.histogram import Histogram
 
 CountedValue = int | list[int]
-"""A count; or the counts of a histogram by bucket, shape (13,)."""
+"""A count, or the counts of a histogram by bucket, shape (13,)."""
 
 
 class Recorded(NamedTuple):
@@ -33,12 +33,12 @@ def counted_values(table: FigureTable[Any], totals: Any) -> list[CountedValue]:
 class GrowthSince:
     """Totals whose counted figures are replaced by their growth since a moment.
 
-    It has only the attributes of the totals; gauges, times and words are current
-    values. Differences are computed when they are read, because a sort by one figure
-    reads only that figure of all views. A histogram has no sum.
+    It has the same attributes as the totals. Gauges, times and words are current
+    values. Differences are computed when they are read, because a sort reads only one
+    figure of each view. A histogram has no sum here.
 
     Args:
-        before: Values at the moment, see `counted_values`; None for zero.
+        before: Values at the moment, see `counted_values`; None if all were zero.
     """
 
     __slots__ = ("_before", "_places", "_totals")

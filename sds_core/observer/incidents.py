@@ -1,7 +1,7 @@
 """Incidents: the single messages behind the figures.
 
 An incident says which message is affected, since when, which participants lack it, and
-why. It is recorded as a whole each time it changes; the latest of those with the same
+why. Each time it changes, it is recorded as a whole. The latest record with the same
 kind and message id counts (docs/figures.md, 12).
 """
 
@@ -18,7 +18,7 @@ from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.text import counted
 
 MOST_LACKING = 100
-"""Maximum number of participants that an incident lists as lacking its message."""
+"""Maximum number of participants without the message that an incident lists."""
 
 _NAMES_AT_ONCE = 2_000
 """Approximate maximum of names in all incidents that leave a view at once.
@@ -26,14 +26,14 @@ _NAMES_AT_ONCE = 2_000
 Hostile traffic can change 20,000 incidents in a batch, and Spark collects them.
 """
 _FEW_NAMES = 3
-"""Maximum number of names in each incident after that."""
+"""Maximum number of names in each further incident."""
 
 
 class IncidentKind(enum.StrEnum):
     """Kind of problem with a message."""
 
     LOST = "lost"
-    """Named in causal histories, but only its sender had it (docs/figures.md, 6)."""
+    """Causal histories name it, but only its sender had it (docs/figures.md, 6)."""
     UNDELIVERED = "undelivered"
     """Seen, but participants lacked it after its deadline (docs/figures.md, 5)."""
     UNACKNOWLEDGED = "unacknowledged"
@@ -48,15 +48,15 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
         since_ms: Lost: when it was first named. Undelivered: when a frame first showed
             that a participant lacked it. Unacknowledged: its t0.
         found_ms: The channel's clock when the problem was found.
-        ended_ms: The channel's clock when the message arrived, was delivered to all
-            who lacked it, or was acknowledged; None if that has not happened.
-        lacking: Participants known to lack it, and not known to have it since, with the
-            time of the first frame that showed this. Empty if the incident has ended,
-            except an unacknowledged one: participants may still lack its message.
+        ended_ms: The channel's clock when the problem ended: when the message arrived,
+            was delivered to all who lacked it, or was acknowledged. None before.
+        lacking: Participants that lack it as far as is known, with the time of the
+            first frame that showed this. Empty if the incident has ended; if its kind
+            is unacknowledged, participants may still lack the message.
         waku_hash: Waku message hash of its first copy, 32 bytes; empty if no tap saw
             the message or the tap reported no hash.
         hint: Retrieval hint from a causal history; empty if none exists.
-        lacking_others: Minimum number of further participants known to lack it:
+        lacking_others: Minimum number of further participants known to lack it.
             `lacking` names the first `MOST_LACKING`.
     """
 
@@ -74,11 +74,11 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Kind and message id; the latest of the incidents with the same key counts."""
+        """Kind and message id. The latest incident with the same key counts."""
         return self.kind.value, self.message_id
 
     def is_lacked(self, participant: str) -> bool:
-        """Whether the message is undelivered to a participant so far."""
+        """Whether the message is still undelivered to a participant."""
         return (
             self.kind is IncidentKind.UNDELIVERED
             and self.ended_ms is None
@@ -87,7 +87,7 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
 
 
 class GroupIncident(msgspec.Struct, array_like=True, tag=True):
-    """An incident of a group, as it leaves one of the views that contain the group."""
+    """An incident of a group, as a view that has a part of the group emits it."""
 
     group: str
     incident: Incident
@@ -107,11 +107,12 @@ class ChannelIncident(NamedTuple):
 
 
 class IncidentPlace(NamedTuple):
-    """The position of an incident in the order of queries, newest found first.
+    """The position of an incident in the results of queries, latest found first.
 
     Attributes:
         found_ms: When it was found, Unix ms.
-        channel, kind, message_id: Order of incidents that were found at the same time.
+        channel, kind, message_id: These order incidents that were found at the same
+            time.
     """
 
     found_ms: int
@@ -124,14 +125,14 @@ class IncidentQuery(msgspec.Struct, frozen=True):
     """Which incidents to select; None does not restrict the selection.
 
     Attributes:
-        since_ms: Incidents found at or after this event time, Unix ms, and those that
-            have not ended.
+        since_ms: Only incidents that were found at or after this event time, Unix ms,
+            or have not ended.
         standing: Only incidents that have not ended.
         limit: Maximum number of incidents; those found last are selected.
         after: Incidents that come after this position.
         resolved: Only incidents that have ended.
-        participant: Only undelivered messages that this participant, given by its id,
-            is known to lack.
+        participant: Only undelivered messages that the participant with this id is
+            known to lack.
     """
 
     channel: str | None = None
@@ -159,14 +160,14 @@ class Incidents:
         self._changed: dict[tuple[str, str], Incident] = {}
 
     def record(self, incident: Incident) -> None:
-        """Record an incident in its current form, replacing an earlier record of it."""
+        """Record an incident in its current form; this replaces its earlier record."""
         self._changed[incident.key] = incident
 
     def drain(self) -> list[Incident]:
         """Return and drop the incidents recorded since the last call.
 
-        After `_NAMES_AT_ONCE` names of participants that lack a message, the other
-        incidents name `_FEW_NAMES`; they still count all.
+        Once incidents have `_NAMES_AT_ONCE` names of participants that lack a message,
+        each further incident has at most `_FEW_NAMES`, and the number of the others.
         """
         changed, self._changed = self._changed.values(), {}
         left = _NAMES_AT_ONCE
@@ -201,11 +202,12 @@ class IncidentObject(TypedDict):
         found: When the problem was found.
         ended: When it ended; null if it has not.
         lacking: Participants known to lack the message, and since when.
-        lacking_others: Number of further ones.
+        lacking_others: Number of further participants known to lack it.
         named_by: Participants whose causal history named a lost message.
         waku_hash: Waku message hash of its first copy, `0x` and 64 digits, or null.
         retrieval_hint: Hint of a causal history, in hexadecimal digits, or null.
-        tap_hole: Whether every tap of the channel had a capture gap during it.
+        tap_hole: Whether every tap of the channel had a capture gap during the
+            incident.
         why: The reason, with the limits of the rule, as one sentence.
     """
 

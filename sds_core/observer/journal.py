@@ -1,8 +1,8 @@
-"""Conclusions of a view about single messages, recorded when they are made.
+"""Records the conclusions of a view about single messages when it makes them.
 
-A view without a journal only compares it with None; with one, it records each
-conclusion about the watched messages, in order. So a trace shows what the view itself
-concluded, and not a second implementation of its rules.
+A view with a journal records each conclusion about the watched messages, in order. So a
+trace shows what the view itself concluded, and needs no second implementation of the
+rules.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ class Note(NamedTuple):
 
     Attributes:
         key: Fingerprint of the message's id, or of the payload of its segment.
-        what: The conclusion, in the words of the figure that counts it.
-        time_ms: Event time of the evidence, or the deadline that passed, Unix ms.
+        what: The conclusion, in the words of the figure that counts such conclusions.
+        time_ms: Event time of the evidence, or deadline that passed, Unix ms.
         who: Id of the participant that it concerns; empty if none.
     """
 
@@ -32,8 +32,8 @@ class Journal:
     Attributes:
         keys: Fingerprints of the watched messages.
         copy: How the view classified the last frame.
-        is_first: Whether that frame was composed shortly before its time: then its
-            sender lacked the messages that its filter does not hold.
+        is_first: Whether that frame was composed shortly before its time. If so, the
+            sender lacked the messages that the frame's filter does not hold.
     """
 
     def __init__(self, keys: set[int]) -> None:

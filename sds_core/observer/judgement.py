@@ -1,6 +1,6 @@
 """Decides whether a record is a frame, a heartbeat or a dead letter.
 
-The order of the checks is part of docs/records.md: the first check that fails gives the
+docs/records.md gives the order of the checks. The first failed check gives the
 dead-letter reason.
 """
 
@@ -52,7 +52,7 @@ class FutureTimestamp(ValueError):
 
 
 class FrameRecord(NamedTuple):
-    """A record with a frame that counts, as its protocol decodes it."""
+    """A record with a valid frame, as its protocol decodes it."""
 
     headers: TapHeaders
     protocol: AnyProtocol
@@ -69,8 +69,8 @@ class Dead(NamedTuple):
     """A record that cannot be used: a dead letter.
 
     Attributes:
-        headers: The record's headers. If one of them is invalid: only tap and sequence
-            number, if both are valid.
+        headers: The record's headers. If one is invalid, only tap and sequence number,
+            provided that both are valid.
         error: The error that the failed check raised.
         is_future: Whether the record's time is too far ahead, whatever else is wrong.
             Such a record moves no clock and does not count for its tap.
@@ -109,7 +109,7 @@ def judge(
     except BadHeader as error:
         headers = read_tap(record.headers)
         if len(value) > MAX_VALUE_BYTES:
-            # `too_large` comes first: its dead letter must not carry the value.
+            # `too_large` comes first, because its dead letter must not carry the value.
             too_large = ValueTooLarge(len(value), MAX_VALUE_BYTES)
             return Dead(headers, too_large, future)
         return Dead(headers, error, future)

@@ -1,10 +1,11 @@
-"""Interfaces of kinds of view and of protocols.
+"""Interfaces of views, of kinds of view, and of protocols.
 
 A view tracks one thing that the monitor observes: an SDS channel, a tap, the dead
-letters of a partition. All views of one kind share a `Kind`: how their digests, totals
-and state are read, and where their events are sent. A `TrafficProtocol` defines how a
-record of the topic becomes a frame, and to which view the frame belongs. The streaming
-job uses only these objects; `sds_core/observer/protocols.py` lists the protocols.
+letters of a partition. All views of one kind share a `Kind`. It defines how their
+digests, totals and state are read, and where their events are sent. A `TrafficProtocol`
+defines how a record of the topic becomes a frame, and to which view the frame belongs.
+The streaming job uses only these objects; `sds_core/observer/protocols.py` lists the
+protocols.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _FrameIn = TypeVar("_FrameIn", contravariant=True)
 
 
 class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
-    """The state of one observed thing: pure, absolute, versioned.
+    """The state of one observed thing, with its totals as absolute values.
 
     A view reads no clock and does no input or output. The totals do not depend on how
     the digests are divided into calls of `apply` (docs/figures.md, 3).
@@ -53,7 +54,7 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
         """Restore the view that `to_blob` encoded.
 
         Raises:
-            UnknownBlobVersion: `version` is newer than this release can read.
+            UnknownBlobVersion: This release cannot read `version`, which is newer.
             DamagedBlob: The blob is not one that a release wrote.
         """
 
@@ -99,7 +100,7 @@ class Outlet(enum.Enum):
     MINUTES = "minutes"
     """The history, if it is configured."""
     DETAILS = "details"
-    """The definite acknowledgements of ``--report-detail``; dropped without it."""
+    """The definite acknowledgements for ``--report-detail``; otherwise dropped."""
     DEAD_LETTERS = "dead letters"
     """The dead-letter topic, if it is configured."""
     FORGOTTEN = "forgotten"
@@ -108,26 +109,26 @@ class Outlet(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Grouping(Generic[Totals, Part]):
-    """How the totals of views become those of groups, which are published.
+    """How the totals of views become the totals of groups, which are published.
 
     The views of such a kind divide the traffic in a way that suits the state. A group
-    is what an operator knows by name; any number of views has a part of it.
+    is what an operator knows by name. Any number of views may have a part of a group.
 
     Attributes:
         totals: Type of the totals of a group; `Kind.figures` is their table. They
             satisfy `sds_core.observer.view_totals.ViewTotals`.
         split: Returns the totals of each group in a view's totals, by the group's name.
-        join: Returns the totals of a group from its parts in all views, at least one,
-            in any order: counts are added, and the verdict is judged again.
+        join: Returns the totals of a group from its parts in all views, in any order;
+            at least one part. Counts are added, and the verdict is judged again.
         name_of: Returns the name of the group of an event that leaves a view. Incidents
-            leave as `sds_core.observer.incidents.GroupIncident`, minutes as a subclass
-            of `sds_core.observer.minutes.GroupMinute`. All views emit a minute in the
-            same batch.
+            are `sds_core.observer.incidents.GroupIncident`. Minutes are a subclass of
+            `sds_core.observer.minutes.GroupMinute`. All views emit a minute in the same
+            batch.
         changed: Returns the totals of a view with only those groups that may have
-            changed in its last `apply`, so that the cost of a batch is proportional to
-            them. None if each batch contains the totals of all groups of its views.
-        leftovers: Names of groups for traffic that belongs to no group that an operator
-            knows; lists show them last.
+            changed in its last `apply`, so that a batch costs no more than its changes.
+            None if each batch has the totals of all groups of its views.
+        leftovers: Names of the groups for traffic of unknown groups; lists show them
+            last.
     """
 
     totals: type[Part]
@@ -148,47 +149,46 @@ def _none(*_: Any) -> Sequence[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[Digest, Totals, Event]):
-    """Everything that the job knows of the views of one kind.
+    """Everything that the job knows about the views of one kind.
 
     Attributes:
         prefix: First part of the views' keys. Checkpoints contain it: never change it.
         digest: Type of the digest of one chunk of records for one view.
-        blob_version: Version in which this release stores the view's state. Each kind
-            counts its own.
-        checksum_since: First blob version whose blobs have a checksum.
-        label_file: Name of the file, beside the checkpoint, with the views that have a
+        blob_version: Version of the blobs that this release writes. Each kind counts
+            its own versions.
+        checksum_since: First blob version with a checksum.
+        label_file: Name of the file, beside the checkpoint, that lists the views with a
             metric label of their own; empty if no view has one.
-        label_budget: Number of views that have such a label; None for the job's
+        label_budget: Maximum number of views with such a label; None for the job's
             ``--label-budget``.
         in_channel_table: Whether the operator's channel table applies to the views.
         outlets: Outlet for each type of event.
         is_known: Whether totals describe a known thing. Views without known totals are
             not published.
-        figures: The table of the views' figures; None if the views are not published
-            one by one. The views of a protocol must have one.
+        figures: The table of the views' figures; None if single views are not
+            published. A protocol's kind must have a table.
         remains: Returns the part of a forgotten view's totals that stays in sums over
-            all views: its counts. None if the views are never forgotten, or no sum over
-            them is published.
+            all views, which is its counts. None if the views are never forgotten, or no
+            sum over them is published.
         grouping: How views are joined into groups, which then have the labels, figures
-            and incidents; such views are never forgotten. None if each view is
-            published itself.
+            and incidents. Such views are never forgotten. None if single views are
+            published.
         explain: Returns one sentence that gives the reason for an incident.
         runbooks: Kind of an incident -> name of its runbook.
-        causes: Returns the likely causes of a bad verdict, from the totals of a view,
-            or of a group; empty if none is very likely.
-        personal: Kinds of incidents that affect single participants, which the incident
-            names.
+        causes: Returns the likely causes of a bad verdict from the totals of a view or
+            group; empty if no cause is very likely.
+        personal: Kinds of incidents that affect single participants and name them.
         at_root: Whether pages and API have the views at their root, such as `/` and
-            `/api/v1/incidents`, instead of under `/views/<prefix>`, the report has them
-            at its top level, and commands use them without ``--views``; at most one
-            kind has it.
+            `/api/v1/incidents`, instead of under `/views/<prefix>`. The report then has
+            the views at its top level, and commands use them by default. At most one
+            kind sets it.
         has_objectives: Whether the SLOs of the channel table apply to the views.
         is_audited: Whether an audit of the mirror compares the views' messages.
-        excused: Returns the findings of each sort, in the window of a view's verdict,
-            some of which do not count.
+        excused: Returns the findings in a verdict's window by kind, for each kind of
+            which some findings do not count.
 
     Raises:
-        ValueError: Views with a grouping have `remains`.
+        ValueError: Both `grouping` and `remains` are set.
     """
 
     prefix: str
@@ -276,14 +276,14 @@ class Digester(Protocol[_FrameIn, _DigestOut]):
 
 
 class FrameReader(Protocol):
-    """Reads frames into their digests, faster than by decoding each where possible."""
+    """Adds frames to their digests; where possible, without decoding them."""
 
     def add(self, key: bytes | None, value: bytes, arrival: Arrival) -> int:
         """Add the frame of a record to the digest of its view.
 
         Returns:
-            About how many bytes of memory the digest keeps of it. 0 if it was not
-            added: then nothing was changed, and the frame may be in order or not.
+            Approximate number of bytes that the digest keeps in memory. If the frame
+            was not added, 0: nothing was changed, and the frame may be valid or not.
         """
 
 
@@ -294,19 +294,19 @@ class TrafficProtocol(Generic[Frame]):
     Attributes:
         name: Value of the record header ``protocol``; see `record.DEFAULT_PROTOCOL`
             for records without it.
-        decode: Returns the frame of a record, from value and headers. Raises a subclass
-            of `sds_core.wire.UndecodableFrame`, which has the dead-letter reason, if
-            the record does not hold a frame, or `record.BadHeader` if it lacks a
-            header that the protocol needs.
+        decode: Returns the frame of a record, from value and headers. If the record
+            does not hold a frame, raises a subclass of `sds_core.wire.UndecodableFrame`
+            with the dead-letter reason. If the record lacks a header that the protocol
+            needs, raises `record.BadHeader`.
         fits_key: Whether a record with this key may contain this frame.
         view_name: Returns the name of the view to which a frame belongs.
         new_digester: Makes the digester of one view, given the Kafka partition.
         new_reader: Makes the reader of one chunk, given the Kafka partition and the
-            digesters by name of their view, to which it adds new ones. None if all
-            frames are decoded.
-        split: Returns the names of the views that a frame concerns, each with what its
-            digester gets instead of the frame. None if the whole frame belongs to the
-            view `view_name`.
+            digesters by view name; the reader adds new digesters. None if all frames
+            are decoded.
+        split: Returns the names of the views that a frame concerns, each with the part
+            of the frame for its digester. None if the whole frame belongs to
+            `view_name`.
         tracing: How single messages are traced; None if the protocol has no tracing.
     """
 
@@ -325,7 +325,7 @@ AnyProtocol = TrafficProtocol[Any]
 
 
 def without_figures(protocols: Iterable[AnyProtocol]) -> list[AnyProtocol]:
-    """Return the same protocols for Spark's workers; see `Kinds.without_figures`."""
+    """Return the protocols for Spark's workers; see `Kinds.without_figures`."""
     return [replace(one, kind=replace(one.kind, figures=None)) for one in protocols]
 
 

@@ -1,7 +1,7 @@
-"""Groups unended incidents: how many messages a participant lacks, since when.
+"""Groups incidents that have not ended: how many messages a participant lacks.
 
-The monitor tracks a message for the retention window. After that, it is unknown whether
-the message arrived, so the groups of these incidents state the last known facts.
+The monitor tracks a message for the retention window. Later, it is unknown whether the
+message arrived, so a group states the last known facts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sds_core.text import counted
 
 
 class StandingIncident(NamedTuple):
-    """The part of an unended incident that a group needs; see `Incident`.
+    """The part of an incident that a group needs; see `Incident`.
 
     Attributes:
         followed: Whether frames may still end the incident.
@@ -32,16 +32,16 @@ class StandingIncident(NamedTuple):
 
 
 class Lack(NamedTuple):
-    """Messages of one channel with the same problem, and the affected participant.
+    """Messages of one channel with the same problem and the same affected participant.
 
     Attributes:
-        participant: The participant to which they were not delivered, or the peer that
+        participant: The participant that did not receive the messages, or the peer that
             did not acknowledge them; None if the problem does not concern a single one.
-        since_ms: For a participant, when a frame first showed that it lacked one of
-            them; else the earliest `Incident.since_ms`. Unix ms.
-        tap_hole: Number of messages that the taps may have missed instead.
-        at_least: Whether the number is a minimum, because incidents of the channel do
-            not name all participants that lack their message.
+        since_ms: If `participant` is set, when a frame first showed that it lacked one
+            of the messages; otherwise the earliest `Incident.since_ms`. Unix ms.
+        tap_hole: Number of messages that may have arrived without any tap seeing it.
+        at_least: Whether `messages` is a minimum, because incidents do not name all
+            participants that lack their message.
         followed: Whether the monitor may still see these messages arrive.
     """
 
@@ -55,7 +55,7 @@ class Lack(NamedTuple):
     followed: bool = True
 
     def sentence(self, who: str, since: str) -> str:
-        """Return a sentence: how many messages did not reach whom, since when.
+        """Return a sentence about how many messages did not reach whom since when.
 
         Participant and `since_ms` are given in the form in which they are displayed.
         """
@@ -119,13 +119,12 @@ def lacks_of(
 ) -> list[Lack]:
     """Group incidents by channel, by who lacks the messages, and by `followed`.
 
-    A message that was not delivered to several participants counts for each of them.
-    A message that was not delivered to several participants counts for each of them.
-    For `personal`, see `Kind.personal`.
+    A message that several participants lack counts for each. For `personal`, see
+    `Kind.personal`.
 
     Returns:
-        Those that are followed, then the others. Both are in the order of
-        `IncidentKind`, and then by the number of messages, the largest first.
+        The followed groups, then the others; within each part in the order of
+        `IncidentKind`, then by number of messages, largest first.
     """
     groups: dict[_Group, tuple[int, int, int]] = {}
     unnamed = set()

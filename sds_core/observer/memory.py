@@ -1,4 +1,4 @@
-"""Limited memory of keys that were seen; drops the oldest first."""
+"""Limited memory of the keys that were seen; drops the oldest keys first."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _Value = TypeVar("_Value")
 def oldest(
     entries: Mapping[_Key, _Value], is_old: Callable[[_Value], bool]
 ) -> list[_Key]:
-    """Keys of the leading entries that are old, to be deleted, in order of age.
+    """Keys of the old entries at the front, in order of age; the caller deletes them.
 
-    This takes one pass. Deleting the first entry of a dictionary repeatedly takes
-    quadratic time, because each search for the first entry steps over all deleted ones.
+    One pass finds them. Deleting the first entry of a dictionary again and again takes
+    quadratic time, because each search steps over all deleted entries.
     """
     old = takewhile(lambda entry: is_old(entry[1]), entries.items())
     return [key for key, _ in old]
@@ -51,7 +51,7 @@ class Remembered(msgspec.Struct, array_like=True):
 
 @native
 class Memory:
-    """Keys with the clock at which each was last seen, and facts about it.
+    """Keys, each with the clock at which it was last seen, and facts about it.
 
     Encoded keys stay in columns, so that opening and encoding a memory takes a fraction
     of a millisecond for tens of thousands of keys. Keys that were added since are in a
@@ -87,12 +87,12 @@ class Memory:
         for column in (clocks, *self._facts):
             if len(column) != self._rows:
                 raise ValueError(DAMAGED)
-        # Rows of `_keys` before this one are dropped, and those in `_moved`.
+        # Rows of `_keys` before this one are dropped, as are those in `_moved`.
         self._first = 0
         self._moved = set()
         self._index = RowIndex(keys)
-        # Ordered, because a plain dictionary searches long for its first entry if many
-        # before it were deleted.
+        # Ordered, because a plain dictionary with many deleted leading entries finds
+        # its first entry slowly.
         self._added = OrderedDict()
 
     @classmethod
@@ -129,7 +129,7 @@ class Memory:
         return None if row < 0 else tuple([int(column[row]) for column in self._facts])
 
     def add(self, key: int, entry: tuple[int, ...]) -> int:
-        """Remember a key as seen now; the entry is the clock, Unix ms, then the facts.
+        """Remember a key as seen now. The entry is the clock, Unix ms, then the facts.
 
         Returns:
             Number of keys forgotten because of the limit: 0 or 1.
@@ -161,7 +161,7 @@ class Memory:
                 column[row] = fact
 
     def forget_before(self, clock_ms: int) -> None:
-        """Drop keys last seen before this clock, Unix ms."""
+        """Drop keys that were last seen before this clock, Unix ms."""
         first: int = self._first
         while first < self._rows and self._clocks[first] < clock_ms:
             first += 1

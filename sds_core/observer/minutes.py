@@ -1,12 +1,12 @@
-"""The figures of a view per minute, for a lasting history.
+"""Emits the figures of a view per minute for the history.
 
-A minute of event time is emitted if and only if the view's figures at its end differ
-from those of the previously emitted minute, or of a new view if none was emitted. The
-figures are all totals except the clock, the names of taps and momentary values. So
-neither the clock alone nor further copies that Kafka delivers emit a minute.
+A minute of event time is emitted if the view's figures at its end differ from those of
+the previously emitted minute, or of a new view. The figures are all totals except the
+clock, the names of taps and momentary values. So neither a clock change alone nor
+copies that Kafka delivers again cause a minute.
 
-The end of a minute is like a deadline at its last millisecond: every frame and every
-deadline before the end counts, and nothing at the end or later.
+A minute includes every frame and every deadline before its end, and nothing at its end
+or later.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Minute(msgspec.Struct, Generic[Totals], array_like=True):
 class GroupMinute(Minute[Totals], Generic[Totals], array_like=True):
     """The figures of one view's part of a group at the end of one minute.
 
-    A subclass has a tag, which is persisted: it distinguishes minutes from incidents.
+    A subclass has a tag that is persisted. It distinguishes minutes from incidents.
     """
 
     group: str
@@ -72,8 +72,8 @@ class Minutes(Generic[Totals, MinuteOf]):
 
     Args:
         totals: The view's figures, a msgspec struct that the view keeps changing.
-        momentary: Fields of the totals with momentary values, and the values that they
-            have in a minute.
+        momentary: Fields of the totals with momentary values, with the value that
+            replaces each in a minute.
     """
 
     _momentary: Mapping[str, Any]
@@ -109,7 +109,7 @@ class Minutes(Generic[Totals, MinuteOf]):
             self._check_ms = _end_of_minute(clock_ms)
 
     def check(self, next_change_ms: int | None) -> None:
-        """Check the minute that ends at `check_ms`; the totals are those at its end.
+        """Check the minute that ends at `check_ms`; the totals are valid at its end.
 
         At `next_change_ms`, Unix ms, a gauge may next change without a frame; None for
         never.
@@ -124,10 +124,10 @@ class Minutes(Generic[Totals, MinuteOf]):
             self.might_change(next_change_ms)
 
     def finish(self, clock_ms: int) -> None:
-        """Emit the last figures before the running minute ends, because the view ends.
+        """Emit the last figures, because the view ends during the running minute.
 
-        They are put into the previous minute. The name may return as a new view within
-        the running minute, and the figures of that view would replace them.
+        They are put into the previous minute. If a new view with the name starts within
+        the running minute, its figures would replace them there.
         """
         self._check_ms = _end_of_minute(clock_ms) - MINUTE_MS
         self.check(None)

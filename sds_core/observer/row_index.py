@@ -8,10 +8,10 @@ from sds_core.native import Int32s, Int64s, Uint64, native, uint64, view
 from sds_core.observer.columns import Column
 
 _MANY = 4_096
-"""Number of rows from which on the first searches scan the column."""
+"""Minimum number of rows for which the first searches scan the column."""
 
 _ROWS_PER_SEARCH = 2_000
-"""Number of rows per search while searches still scan the column.
+"""Searches scan the column until there is one search per this many rows.
 
 Making the index takes as long as a few scans.
 """
@@ -25,8 +25,8 @@ class RowIndex:
     _slots: Int32s
     _count: int
     _mask: int
-    # It depends on all keys, so a sender that wants its ids to collide must know every
-    # other key.
+    # It depends on all keys. To make ids collide, a sender would have to know every
+    # key.
     _seed: Uint64
     _searches: int
     _is_made: bool

@@ -1,4 +1,4 @@
-"""When the messages of a view are checked again."""
+"""Schedules when the messages of a view are checked again."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ NEVER = 1 << 62
 class Awaited:
     """The next deadline of each message that waits for an event.
 
-    When a deadline passes, its event may have happened already.
+    When a deadline passes, the event may already have happened.
     """
 
     _heap: list[tuple[int, int]]
-    # The earliest deadline of each message; others in the heap do not count.
+    # The earliest deadline of each message; later ones in the heap do not count.
     _due: dict[int, int]
     _next_ms: int
 

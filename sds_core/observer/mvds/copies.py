@@ -16,9 +16,9 @@ from sds_core.observer.record import NO_SEQ
 from sds_core.observer.rule_settings import RuleSettings
 
 _SHOWN_MS = 10_000
-"""Time for which payloads are remembered, by the clock.
+"""Time of the clock for which payloads are remembered.
 
-Copies of one payload follow each other in a partition.
+It is short, because copies of one payload follow each other in a partition.
 """
 
 
@@ -64,7 +64,7 @@ class Copies:
     evicted: int
     _settings: RuleSettings
     _numbers: Memory
-    # By content and peers, in order of age; and all, in that order.
+    # By content and peers, in order of age; and all of them, in order of age.
     _shown: OrderedDict[tuple[int, int, int], deque[Shown]]
     _ages: deque[Shown]
 
@@ -117,8 +117,8 @@ class Copies:
 
     def _remember(self, shown: Shown) -> None:
         key = shown.content, shown.sender, shown.receiver
-        # Limited, so that a tap that repeats a payload does not increase the cost of
-        # each.
+        # Limited, so that a tap that repeats a payload cannot make each payload cost
+        # more.
         self._shown.setdefault(key, deque(maxlen=MOST_SHOWN)).append(shown)
         self._ages.append(shown)
 

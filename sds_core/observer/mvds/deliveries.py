@@ -1,4 +1,4 @@
-"""Messages on their way to receivers, until these acknowledge them."""
+"""Tracks messages until their receivers acknowledge them."""
 
 from __future__ import annotations
 
@@ -100,13 +100,13 @@ class Deliveries:
     def answered(
         self, message: Message, sent: Pair | None, payload: SeenPayload
     ) -> None:
-        """Measure the first ACK of a receiver back to a sender."""
+        """Measure how long the first ACK of a receiver to a sender took."""
         if sent is not None and sent.sent_ms is not None:
             latency = self._ledger.groups[message.group].ack_latency
             latency.observe(max(0, payload.time_ms - sent.sent_ms))
 
     def passed(self, message: Message, deadline_ms: int) -> None:
-        """End the waits for receivers at a deadline, which has passed."""
+        """End the waits for receivers at a deadline that has passed."""
         grace_ms = self._settings.delivery_grace_ms
         found = False
         for peer in message.peers:
@@ -125,7 +125,7 @@ class Deliveries:
             self._record(message, None)
 
     def forget(self, message: Message, clock_ms: int) -> None:
-        """End the waits for receivers of a message that is dropped."""
+        """End the waits for the receivers of a dropped message."""
         for peer in message.peers:
             if peer.due_ms:
                 self._end(message, peer, "unwitnessed", clock_ms)

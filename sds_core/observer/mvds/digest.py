@@ -1,8 +1,8 @@
-"""Encodes what one view needs of the payloads of a chunk as one digest.
+"""Encodes the part of a chunk's payloads that one view needs as one digest.
 
-Every view is informed of every payload, so that it knows which peers were active. A
-digest has a row for each payload that has records of the view's ids, and one for each
-peer and second. It contains each id and peer once.
+A digest has a row for each payload that has records of the view's ids. It has another
+row for each peer and second, so that every view knows which peers were active. It
+contains each id and peer once.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from sds_core.observer.record import Arrival
 _TYPES = tuple(RecordType)
 
 HEARD_STEP_MS = 1_000
-"""Resolution of the time when a peer was heard: a second (docs/figures.md, 14)."""
+"""Resolution of the time at which a peer sent something (docs/figures.md, 14)."""
 
 RecordRow = tuple[int, int, int, int, int]
-"""Type, index into `ids`, bytes, times, and for a MESSAGE twice the index into `groups`
-plus whether it is ephemeral, otherwise 0."""
+"""Type, index into `ids`, bytes, number of times, and a code. For a MESSAGE, the code
+is twice the index into `groups`, plus 1 if it is ephemeral; otherwise 0."""
 
 PayloadRow = tuple[
     int, int, int, int, int, int, int, int, int, int, int, list[RecordRow]
@@ -36,8 +36,8 @@ PayloadRow = tuple[
   `observers`;
 - content: see `PayloadPart`;
 - sender, receiver: indices into `peers`;
-- counted: 0 if another view counts the payload, 1 if this one does, 2 if it is empty
-  too;
+- counted: 0 if another view counts the payload, 1 if this view does, 2 if this view
+  does and the payload is empty;
 - dropped records, other bytes: see `PayloadPart`;
 - records.
 """
@@ -50,7 +50,7 @@ class ShardDigest(msgspec.Struct, array_like=True):
     """Payloads of one chunk of one partition as one view needs them.
 
     Attributes:
-        rows: Payloads with records of the view's ids, or counted by it, in order.
+        rows: Payloads that have records of the view's ids or that it counts, in order.
         heard: The first payload of each peer in each second of the clock, in order.
     """
 

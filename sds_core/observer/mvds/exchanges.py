@@ -1,4 +1,4 @@
-"""Offers until they are requested, and requests until they are answered."""
+"""Tracks offers until they are requested, and requests until they are answered."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Exchanges:
             self._awaited.add(pair.request_due_ms, message.key)
 
     def passed(self, message: Message, deadline_ms: int) -> None:
-        """End the waits at a deadline, which has passed."""
+        """End the waits at a deadline that has passed."""
         for pair in message.pairs():
             if 0 < pair.offer_due_ms <= deadline_ms:
                 offer_due_ms, pair.offer_due_ms = pair.offer_due_ms, NO_DEADLINE

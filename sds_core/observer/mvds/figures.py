@@ -1,4 +1,4 @@
-"""The table of all figures of a group of MVDS; see ``docs/figures.md``, 14."""
+"""The table of all figures of an MVDS group; see ``docs/figures.md``, 14."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a record of MVDS: the payload, and the peers that its headers name."""
+"""Reads an MVDS payload from a record, and the peers that the record's headers name."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class PeerPayload(NamedTuple):
 
     Attributes:
         left_out: Number of the records beyond `MOST_RECORDS`.
-        tag_bytes: Length of the tag of each field: 3 in the numbering of the
-            specification, 1 in that of vacp2p/mvds.
+        tag_bytes: Bytes in the tag of each field: 3 by the field numbers of the
+            specification, 1 by those of vacp2p/mvds.
         content: Fingerprint of the value.
     """
 
@@ -37,8 +37,8 @@ def decode(value: bytes, headers: Headers) -> PeerPayload:
     """Read a record's payload and peers (docs/records.md).
 
     Raises:
-        BadHeader: A header `peer` or `to` is absent, empty, not UTF-8 or, as
-            `record.LongName`, too long.
+        BadHeader: A header `peer` or `to` is absent, empty or not UTF-8; if it is too
+            long, `record.LongName`.
         UndecodableFrame: The value is not a payload.
     """
     values = dict(headers)

@@ -1,4 +1,4 @@
-"""Events that leave a view of MVDS: incidents and minutes, each of one group."""
+"""Events that an MVDS view emits: incidents and minutes, each of one group."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 class MvdsMinute(GroupMinute[GroupTotals], array_like=True, tag="MvdsMinute"):
-    """The part of a group's figures that one view has at the end of one minute.
+    """One view's part of a group's figures at the end of one minute.
 
-    The tag is persisted: it distinguishes minutes from incidents in the outbox.
+    The tag is persisted. It distinguishes minutes from incidents in the outbox.
     """
 
 

@@ -1,4 +1,4 @@
-"""The totals of groups while a view counts in them."""
+"""Holds the totals of groups while a view changes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 @native
 class Groups:
-    """Totals of groups by name; unused ones stay encoded.
+    """Totals of groups by name. Unused totals stay encoded.
 
     Args:
         totals: Totals of the view, which `pack` updates.
@@ -39,7 +39,7 @@ class Groups:
         self._count = len(self._packed)
 
     def admit(self, name: str) -> str:
-        """Return the name under which a group counts; see `limits.MOST_GROUPS`."""
+        """Return the name under which a group is counted; see `limits.MOST_GROUPS`."""
         if name in self._opened or name in self._packed:
             return name
         if self._count < MOST_GROUPS:
@@ -48,7 +48,7 @@ class Groups:
         return OTHER_GROUPS
 
     def __getitem__(self, name: str) -> GroupTotals:
-        """The totals of a group, to be changed; new ones if it has none."""
+        """The totals of a group, for changes; new totals if it has none."""
         found = self._opened.get(name)
         if found is None:
             raw = self._packed.get(name)
@@ -78,7 +78,7 @@ class Groups:
             taps[observer] = clock_ms
 
     def leave_out(self, what: LeftOut, number: int = 1) -> None:
-        """Count what a limit drops."""
+        """Count the entries that a limit drops."""
         left_out = self[UNKNOWN_GROUP].left_out
         left_out[what] = left_out.get(what, 0) + number
 

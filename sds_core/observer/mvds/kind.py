@@ -1,4 +1,4 @@
-"""MVDS in the monitor: its kind of view, and its protocol."""
+"""Registers MVDS in the monitor: its kind of view, and its protocol."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from sds_core.observer.verdict import Verdict
 from sds_core.text import counted
 
 LEAST = 5
-"""Minimum number of unacknowledged pairs of a message and a receiver."""
+"""Minimum number of unacknowledged pairs, of message and receiver, for a cause."""
 
 
 def causes_of(totals: GroupTotals, around: Surroundings) -> Sequence[Cause]:
@@ -60,7 +60,7 @@ def causes_of(totals: GroupTotals, around: Surroundings) -> Sequence[Cause]:
 
 
 def changed_groups(view: ShardView) -> ShardTotals:
-    """Return the totals of a view with the groups that its last batch changed."""
+    """Return the totals of a view with only the groups that its last batch changed."""
     return view.changed
 
 

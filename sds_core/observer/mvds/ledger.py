@@ -1,4 +1,4 @@
-"""Where the figures of a message are counted: in its group, once that is known."""
+"""Counts the figures of a message in its group, once the group is known."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sds_core.observer.mvds.totals import UNKNOWN_GROUP
 class Ledger:
     """Counts figures of messages.
 
-    Until the group of a message is known, its figures wait with it, so that none moves
-    from one group to another.
+    Until the group of a message is known, the message keeps its figures, so that no
+    figure moves between groups.
     """
 
     groups: Groups
@@ -40,7 +40,7 @@ class Ledger:
             message.waiting_deliveries_ms.append(duration_ms)
 
     def settle(self, message: Message, group: str) -> None:
-        """Count in a group the figures that wait with a message."""
+        """Count in a group the figures that a message keeps."""
         waiting, deliveries_ms = message.waiting, message.waiting_deliveries_ms
         message.group, message.waiting, message.waiting_deliveries_ms = group, {}, []
         for field, number in waiting.items():
@@ -49,7 +49,7 @@ class Ledger:
             self.delivered(message, duration_ms)
 
     def forget(self, message: Message, clock_ms: int) -> None:
-        """Count what waits with a message whose group will never be known."""
+        """Count the figures that a message keeps, if its group stays unknown."""
         if not message.group:
             groups = self.groups
             groups.saw(UNKNOWN_GROUP, message.first_ms, clock_ms, "")

@@ -1,4 +1,4 @@
-"""Limits on what untrusted senders can make a view remember (docs/figures.md, 14).
+"""Limits what untrusted senders can make a view remember (docs/figures.md, 14).
 
 Only hostile traffic, or groups of hundreds of peers, reach these limits. Dropped
 entries are counted.
@@ -11,8 +11,8 @@ from enum import StrEnum
 MOST_RECORDS = 200
 """Maximum number of records of one payload that are tracked, the first ones.
 
-Repetitions count. Deployed nodes send less than a tenth as many; a payload of 150 kB
-has room for 4,200 ids, and each costs as much as a short payload.
+Repetitions count. Deployed nodes send less than a tenth of it. A payload of 150 kB has
+room for 4,200 ids, and each id costs as much as a short payload.
 """
 
 MOST_PEERS = 500
@@ -28,13 +28,13 @@ MOST_GROUPS = 500
 """Maximum number of groups of a view, including the group of unknown ones."""
 
 OTHER_GROUPS = "other_groups"
-"""Group in which the groups beyond the limit count."""
+"""Group in which all groups beyond the limit are counted."""
 
 MOST_TAPS = 50
-"""Maximum number of taps that showed a group, within the retention window."""
+"""Maximum number of taps that are tracked for a group, within the retention window."""
 
 MOST_SHOWN = 100
-"""Maximum number of payloads with equal content that are compared, the latest."""
+"""Maximum number of payloads with equal content that are compared; the latest count."""
 
 
 class LeftOut(StrEnum):

@@ -1,4 +1,4 @@
-"""Message ids with the state of their peers, and their encoded form in the state."""
+"""Message ids with the state of their peers, and the encoded form of both."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Peer(msgspec.Struct, array_like=True):
 
     Attributes:
         print: Fingerprint of the peer's id.
-        holds: Whether it sent an ACK, OFFER or MESSAGE of it.
-        acked: Whether it sent an ACK of it, to anybody.
-        sends: MESSAGEs to it before its first ACK.
-        sent_clock_ms: Clock at the first MESSAGE to it; 0 if none was sent to it.
+        holds: Whether the peer sent an ACK, OFFER or MESSAGE of this message.
+        acked: Whether the peer sent an ACK of it, to any peer.
+        sends: Number of MESSAGEs to the peer before its first ACK.
+        sent_clock_ms: Clock at the first MESSAGE to the peer; 0 before it.
         sent_ms: Event time of that MESSAGE.
         due_ms: Clock until which its ACK is in time; 0 if none is expected.
-        missed_ms: The deadline that it missed; 0 if it missed none, or if its ACK came
+        missed_ms: The deadline that its ACK missed; 0 if none, or if the ACK came
             later.
     """
 
@@ -47,10 +47,10 @@ class Pair(msgspec.Struct, array_like=True):
 
     Attributes:
         sender, receiver: Indices of the peers in `Message.peers`.
-        acked, offered, requested: Whether the sender sent such a record.
+        acked, offered, requested: Whether the sender sent an ACK, OFFER or REQUEST.
         sent_ms: Event time of its first MESSAGE; None before it.
         offer_due_ms, request_due_ms: Clock until which its offer should be requested,
-            and its request answered; 0 if that is not expected.
+            or its request answered; 0 if that is not expected.
     """
 
     sender: int
@@ -83,8 +83,8 @@ class Message:
         latest_ms: Clock at the latest record with the id.
         group: Name of its group; empty until a MESSAGE was seen.
         found_ms: Clock at which its incident was found; 0 if it has none.
-        waiting: Its counts until its group is known, by field of the totals.
-        waiting_deliveries_ms: Delivery times until then.
+        waiting: Until its group is known, its counts by field of the totals.
+        waiting_deliveries_ms: Until its group is known, its delivery times.
     """
 
     key: int
@@ -96,7 +96,7 @@ class Message:
     peers: list[Peer]
     waiting: dict[str, int]
     waiting_deliveries_ms: list[int]
-    # By fingerprint of the peer, and by indices of sender and receiver.
+    # Index of a peer by fingerprint; index of a pair by the indices of its peers.
     _places: dict[int, int]
     _pairs: dict[tuple[int, int], Pair]
 
@@ -137,7 +137,7 @@ class Message:
         return min(due, default=NO_DEADLINE)
 
     def place(self, peer: int) -> int:
-        """Index of a peer, which is added; `NO_PLACE` if `MOST_PEERS` others exist."""
+        """Add a peer if new, and return its index; `NO_PLACE` beyond `MOST_PEERS`."""
         known = self._places.get(peer)
         if known is not None:
             return known
@@ -149,7 +149,7 @@ class Message:
         return place
 
     def pair(self, sender: int, receiver: int) -> Pair | None:
-        """The pair at these indices, which is added; None beyond `MOST_PAIRS`."""
+        """Add a pair if new, and return it; None beyond `MOST_PAIRS`."""
         places = sender, receiver
         pair = self._pairs.get(places)
         if pair is None and len(self._pairs) < MOST_PAIRS:
@@ -161,7 +161,7 @@ class Message:
         return self._pairs.get((sender, receiver))
 
     def rest(self) -> _Rest:
-        """The part outside of its columns."""
+        """The part of the message that is not in columns."""
         return _Rest(
             self.message_id,
             self.group,
@@ -206,9 +206,9 @@ class MessageTable(Table[Message]):
         super().__init__(_MessageCodec(), packed)
 
     def deadlines(self, from_ms: int, to_ms: int) -> list[tuple[int, int]]:
-        """Deadline and key of messages due from `from_ms` and before `to_ms`.
+        """Deadline and key of the messages due from `from_ms` to before `to_ms`.
 
-        They are from the last `flush`; entries may have changed since.
+        They are valid as of the last `flush`; entries may have changed since.
         """
         due = self.column(_DUE)
         rows = (due > NO_DEADLINE) & (due >= from_ms) & (due < to_ms)

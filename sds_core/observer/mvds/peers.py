@@ -1,4 +1,4 @@
-"""When peers were heard, and their names."""
+"""Remembers when peers last sent a payload, and their names."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class PeersState(msgspec.Struct, array_like=True):
     """Encoded form of `Peers`.
 
     Attributes:
-        heard: Start of the second of the clock in which each peer was last heard, Unix
-            ms, by the fingerprint of its id, in the order in which they were heard.
-        names: Clock at which a name was last needed, Unix ms, and the name, by the
-            fingerprint of the peer's id, in order of age.
+        heard: Clock at which each peer last sent a payload, rounded down to seconds,
+            Unix ms, by the fingerprint of its id, in this order.
+        names: By the fingerprint of the peer's id, in order of age: clock at which a
+            name was last needed, Unix ms, and the name.
     """
 
     heard: dict[int, int] = {}
@@ -49,7 +49,7 @@ class Peers:
             self.evicted += 1
 
     def was_heard_since(self, peer: int, time_ms: int) -> bool:
-        """Whether the latest second in which a peer was heard began then or later."""
+        """Whether the latest second in which a peer sent began then or later."""
         second_ms = self._heard.get(peer)
         return second_ms is not None and second_ms >= time_ms
 
@@ -67,7 +67,7 @@ class Peers:
         return f"{uint64(peer):016x}" if known is None else known[1]
 
     def forget_before(self, heard_ms: int, named_ms: int) -> None:
-        """Drop peers last heard, and names last needed, before these clocks."""
+        """Drop peers that last sent, and names last needed, before these clocks."""
         for peer in [one for one, ms in self._heard.items() if ms < heard_ms]:
             del self._heard[peer]
         for peer in [one for one, (ms, _) in self._names.items() if ms < named_ms]:

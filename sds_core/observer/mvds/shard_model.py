@@ -1,7 +1,7 @@
-"""Conclusions of a passive observer from the payloads of one shard of message ids.
+"""Concludes what a passive observer can from the payloads of one shard of ids.
 
-The model processes each payload, and each deadline that the clock passes. It does not
-depend on batches: `ShardView` calls it.
+The model processes each payload, and each deadline that the clock passes. `ShardView`
+calls it; batches do not affect it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sds_core.observer.rule_settings import RuleSettings, rule_settings
 from sds_core.observer.settings import ObserverSettings
 
 _SWEEP_MS = 60_000
-"""Time between sweeps; old entries are dropped up to this much late."""
+"""Time between sweeps, and the maximum delay with which old entries are dropped."""
 
 _RECORDS, _BYTES, _RETRANSMISSIONS = (
     tuple(f"{counted}_{type_.name.lower()}" for type_ in RecordType)
@@ -51,8 +51,8 @@ class ShardModel:
     _messages: MessageTable
     # Number of peers and pairs of all messages.
     _links: int
-    # The next deadline of each message that waits for an event and was changed, and of
-    # others if it is before `_queued_to_ms`: a batch passes few of thousands.
+    # Deadlines of the messages that were changed, and of the others those before
+    # `_queued_to_ms`, because a batch passes few of thousands.
     _awaited: Awaited
     _queued_to_ms: int
     _copies: Copies
@@ -105,14 +105,14 @@ class ShardModel:
         return self._messages.next_deadline_ms()
 
     def pass_to(self, clock_ms: int) -> None:
-        """Advance the clock; fire each deadline that it passes."""
+        """Advance the clock, and fire each deadline that it passes."""
         state = self._state
         before_ms: int = state.clock_ms
         sweep_ms: int = before_ms - before_ms % _SWEEP_MS + _SWEEP_MS
         last_ms: int = clock_ms - clock_ms % _SWEEP_MS
         while sweep_ms <= last_ms:
             if not len(self._messages):
-                # Only ages matter from here on, and the last sweep sees them all.
+                # From here on only ages matter, and the last sweep checks all of them.
                 sweep_ms = last_ms
             self._fire(sweep_ms)
             self._sweep(sweep_ms)
@@ -127,7 +127,7 @@ class ShardModel:
         self._count_evicted()
 
     def apply(self, payload: SeenPayload) -> None:
-        """Ignore a duplicate, count a replica, process another payload's records."""
+        """Ignore a duplicate, count a replica, otherwise process the records."""
         clock_ms = self._state.clock_ms
         copy: Copy = self._copies.classify(payload, clock_ms)
         if self._journal is not None:

@@ -1,4 +1,4 @@
-"""State of a view of MVDS between two batches, without its totals."""
+"""State of an MVDS view between two batches, without its totals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""View of one shard of message ids: conclusions of a passive observer.
+"""The view of one shard of message ids: what a passive observer concludes.
 
 `ShardView.apply` is pure: it takes digests and a clock, and updates the totals. The
 totals do not depend on how the sequence of payloads is divided into batches
@@ -34,7 +34,7 @@ from sds_core.observer.settings import DEFAULTS, ObserverSettings
 class ShardView:
     """Messages, deliveries, offers and requests of one shard of ids.
 
-    A message is forgotten when it is old; the counters of groups stay.
+    Old messages are forgotten; the counters of groups stay.
     """
 
     totals: ShardTotals
@@ -52,7 +52,7 @@ class ShardView:
         state: ShardState | None = None,
     ) -> None:
         self._settings = settings
-        # Until then a figure or a verdict may change without a payload.
+        # Until then, a figure or a verdict may change without a payload.
         self._active_ms = (
             settings.verdict_window_ms + settings.ack_deadline_ms + STEP_MS
         )
@@ -84,7 +84,7 @@ class ShardView:
     def apply(self, digests: Iterable[ShardDigest], clock_ms: int) -> list[GroupEvent]:
         """Apply the next payloads, then advance the clock, Unix ms.
 
-        The result is the minutes that ended, then each incident that began or changed.
+        It returns the minutes that ended, then each incident that began or changed.
         """
         return self.follow(in_order(digests), clock_ms)
 
@@ -112,7 +112,7 @@ class ShardView:
 
     @property
     def changed(self) -> ShardTotals:
-        """The totals with only the groups that the last `apply` may have changed."""
+        """The totals, with only the groups that the last `apply` may have changed."""
         groups = self.totals.groups
         return ShardTotals(
             self.totals.clock_ms, {name: groups[name] for name in self._changed}
@@ -136,7 +136,7 @@ class ShardView:
         clock_ms = max(clock_ms, self._state.clock_ms)
         while (end_ms := self._next_minute_end_ms()) is not None and end_ms <= clock_ms:
             self._model.pass_to(end_ms)
-            # Verdicts change without a payload.
+            # Verdicts may change without a payload.
             self._changed.update(self._groups.names())
             ended += ended_minutes(self._groups, end_ms, self._state.emitted)
         self._model.pass_to(clock_ms)

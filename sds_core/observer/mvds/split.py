@@ -1,8 +1,8 @@
-"""Divides a payload among the views by message id (docs/figures.md, 14).
+"""Divides a payload by message id among the views (docs/figures.md, 14).
 
-ACK, OFFER and REQUEST name no group, and most offers are exchanged by peers that never
-exchange the MESSAGE. A view of the ids of one shard sees all records of an id, and so
-its group, whichever peers send them.
+ACK, OFFER and REQUEST name no group, and most offers are between peers that never
+exchange the MESSAGE. A view of one shard sees all records of its ids, whichever peers
+send them, and so learns the group of each id.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class RecordPart:
     """One record of a payload.
 
     Attributes:
-        size: Its bytes on the wire, including tag and length; of all repetitions.
-        times: How often the payload has it.
+        size: Bytes of all its repetitions on the wire, including tag and length.
+        times: How many times the payload contains it.
         group: Name of the group of a MESSAGE; empty for other types.
         is_ephemeral: Whether it is a MESSAGE that needs no acknowledgement.
     """
@@ -68,7 +68,7 @@ class PayloadPart:
     Attributes:
         sender, receiver: Ids of the peers.
         content: Fingerprint of the payload's bytes.
-        is_counted: Whether this view counts the payload itself: exactly one does.
+        is_counted: Whether this view counts the payload itself; exactly one view does.
         left_out: Number of records that a limit drops; 0 unless `is_counted`.
         other_bytes: Bytes of the payload that belong to no record; 0 unless
             `is_counted`.
@@ -86,7 +86,7 @@ class PayloadPart:
 
 @native
 def split(frame: PeerPayload) -> list[tuple[str, PayloadPart]]:
-    """Return the part of each view, which shows at least that the sender was heard."""
+    """Return each view's part. Even an empty part shows that the sender was active."""
     found: list[list[RecordPart]] = [[] for _ in _NAMES]
     other_bytes: int = frame.length
     record: RecordPart
@@ -166,7 +166,7 @@ def _records(payload: Payload, tag_bytes: int) -> list[RecordPart]:
 
 
 def _counted(sizes: Iterable[tuple[bytes, int]]) -> dict[bytes, tuple[int, int]]:
-    """Return the sum of sizes and their number by id, in order of first occurrence."""
+    """Return the sum and number of sizes by id, in order of first occurrence."""
     counted: dict[bytes, tuple[int, int]] = {}
     for one, size in sizes:
         bytes_, times = counted.get(one, (0, 0))
@@ -180,7 +180,7 @@ def _message_bytes(message: Message, tag_bytes: int) -> int:
         if part:
             length += _field_bytes(len(part), tag_bytes)
     if message.timestamp:
-        # Protobuf writes negative numbers as if they had 64 bits.
+        # Protobuf writes negative numbers with 64 bits.
         length += tag_bytes + _varint_bytes(message.timestamp % 2**64)
     if message.metadata is not None:
         inside = _PARENT_BYTES * len(message.metadata.parents)

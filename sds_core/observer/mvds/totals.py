@@ -1,8 +1,8 @@
-"""Totals of a group of MVDS, and of one view, which holds a part of each group.
+"""Totals of an MVDS group, and of one view, which has a part of each group.
 
 ``docs/figures.md``, 14, defines each figure; the modules in ``figures/`` beside this
 file define where it is published. Fields are only ever added, at the end and with a
-default: an older blob then decodes into a newer struct.
+default. So an older blob decodes into a newer struct.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ UNKNOWN_GROUP = "unknown"
 
 
 class GroupTotals(msgspec.Struct, array_like=True):
-    """Everything that leaves the job for one group, or the part that one view has.
+    """Everything that the job publishes for one group, or one view's part of it.
 
     Counters start at the checkpoint's first batch; gauges are values at `clock_ms`.
-    Times are event times in Unix milliseconds, or None. How each field is added up
-    depends on its type or its annotation, see `sds_core.observer.summing`.
+    Times are event times in Unix milliseconds, or None. For how fields are added up,
+    see `sds_core.observer.summing`.
     """
 
     first_event_ms: Annotated[int | None, least] = None
@@ -82,7 +82,7 @@ class GroupTotals(msgspec.Struct, array_like=True):
 
     @property
     def payloads_filled(self) -> int:
-        """Payloads that have bytes."""
+        """Payloads that are not empty."""
         return self.payloads - self.payloads_empty
 
     @property
@@ -108,8 +108,8 @@ class ShardTotals(msgspec.Struct, array_like=True):
 
     Attributes:
         clock_ms: Admission time up to which the figures are valid, Unix ms.
-        groups: MessagePack of the `GroupTotals` of each group by its name. Each is
-            encoded separately, so that a batch encodes only those that it changed.
+        groups: `GroupTotals` of each group by name, each encoded with MessagePack. A
+            batch encodes only those that it changed.
     """
 
     clock_ms: int = 0
@@ -125,7 +125,7 @@ def unpack_group(raw: msgspec.Raw) -> GroupTotals:
 
 
 def as_of(totals: GroupTotals, clock_ms: int) -> GroupTotals:
-    """Return totals of a group with the values that depend on the clock."""
+    """Return a group's totals with the values that depend on the clock updated."""
     window = totals.window.at(clock_ms)
     verdict, reason = window.judge(clock_ms)
     since_ms = None
@@ -145,7 +145,7 @@ def as_of(totals: GroupTotals, clock_ms: int) -> GroupTotals:
 
 
 def groups_of(totals: ShardTotals) -> Mapping[str, GroupTotals]:
-    """Return the totals of each group in those of a view, by the group's name."""
+    """Return the totals of each group in a view's totals, by the group's name."""
     return {
         name: as_of(unpack_group(raw), totals.clock_ms)
         for name, raw in totals.groups.items()

@@ -1,4 +1,4 @@
-"""Traces messages of MVDS: records from payloads, conclusions of the views."""
+"""Traces MVDS messages: the records in payloads, and the conclusions of the views."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ RULES: Mapping[str, Rule] = {
         "acknowledged_in_time", "14", "acknowledged before the deadline"
     ),
 }
-"""What a note of the views means, the gravest first."""
+"""The meaning of each note of the views, the gravest first."""
 
 UNDONE: Mapping[str, Sequence[str]] = {"unacknowledged": ("resolved",)}
 _MOST_EXCHANGES = 1_000
@@ -126,7 +126,7 @@ class GroupTracer:
                 for key, message in self._messages.items():
                     if shard_of(key) == name:
                         message.heard(one)
-                # A copy by another tap, or a duplicate, has nothing new.
+                # A copy by another tap, or a duplicate, contains nothing new.
                 if self._journal.copy is Copy.FIRST:
                     self._read(one)
             self._take_notes()
@@ -152,7 +152,7 @@ class _Message:
         self._people: dict[str, Person] = {}
         self._facts: dict[str, Any] = {}
         self._appeared_ms: int | None = None
-        # Time of the latest record, and number of records, by type and peers.
+        # By type and peers: time of the latest record, and number of records.
         self._sent: dict[tuple[RecordType, str, str], tuple[int, int]] = {}
 
     def heard(self, payload: SeenPayload) -> None:

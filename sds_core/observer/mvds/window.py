@@ -11,19 +11,19 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import Excused
 
 STEP_MS = 10_000
-"""Resolution of the times by which events in the window are grouped."""
+"""Length of the steps into which events in the window are grouped."""
 
 
 class Rule(msgspec.Struct, array_like=True, frozen=True):
-    """Settings that a verdict needs, as the view that counted had them.
+    """The settings for a verdict, as they were in the view that counted.
 
-    Parts of a group are joined where the settings of the model are not known.
+    They are stored, because the code that joins parts of a group lacks the settings.
 
     Attributes:
-        warm_up_ms: Time from a group's first record without a verdict.
+        warm_up_ms: Time after a group's first record in which it has no verdict.
         percent: Share of unacknowledged pairs above which a group is failing.
         ack_deadline_ms: Time from a MESSAGE until it counts as unacknowledged.
-        horizon_ms: Time for which a tap counts among those that show a group.
+        horizon_ms: Time for which a tap counts as one that shows a group.
     """
 
     window_ms: int = 0
@@ -50,9 +50,11 @@ class Window(msgspec.Struct, array_like=True):
     Attributes:
         began_ms: Clock at the group's first record; None before it.
         message_ms: Clock at its latest MESSAGE; None before the first.
-        ended: Pairs of id and receiver that ended in a step, by the step's end.
-        unacknowledged: Number of them that are unacknowledged and not resolved.
-        unanswered: Requests that ended unanswered in a step, by its end.
+        ended: Number of pairs of id and receiver that ended in a step, by the step's
+            end.
+        unacknowledged: Number of these pairs that are still unacknowledged.
+        unanswered: Number of requests that ended unanswered in a step, by the step's
+            end.
         taps: Clock at the latest payload of each tap that showed the group.
         rule: Settings of the verdict.
     """
@@ -82,7 +84,7 @@ class Window(msgspec.Struct, array_like=True):
     def verdict(
         self, clock_ms: int, unacknowledged: int, unanswered: int
     ) -> tuple[Verdict, str]:
-        """Return verdict and reason at a clock: the first that applies."""
+        """Return the first verdict that applies at a clock, and its reason."""
         rule = self.rule
         if self.began_ms is None or clock_ms <= self.began_ms + rule.warm_up_ms:
             return Verdict.WARMING_UP, "warming_up"
@@ -97,7 +99,7 @@ class Window(msgspec.Struct, array_like=True):
         return Verdict.OK, "ok"
 
     def judge(self, clock_ms: int) -> tuple[Verdict, str]:
-        """Return verdict and reason at a clock, at which the window is valid."""
+        """Return verdict and reason at a clock for which the window is valid."""
         unacknowledged = sum(self.unacknowledged.values())
         return self.verdict(clock_ms, unacknowledged, sum(self.unanswered.values()))
 
@@ -117,7 +119,7 @@ class Window(msgspec.Struct, array_like=True):
 
 
 def joined(windows: Sequence[Window]) -> Window:
-    """Return the window of a group from those of its parts, at least one."""
+    """Return the window of a group from the windows of its parts, at least one."""
     began = [one.began_ms for one in windows if one.began_ms is not None]
     messages = [one.message_ms for one in windows if one.message_ms is not None]
     return Window(
@@ -137,7 +139,7 @@ def step_after(time_ms: int) -> int:
 
 
 def count_in(steps: dict[int, int], time_ms: int, number: int = 1) -> None:
-    """Count in the step of a time; an empty step is removed."""
+    """Add to the step of a time; remove the step if its count becomes zero."""
     step = step_after(time_ms)
     steps[step] = steps.get(step, 0) + number
     if not steps[step]:
