@@ -1,4 +1,4 @@
-"""The protocols that the monitor observes: the one place where they are registered."""
+"""The registry of the protocols that the monitor observes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sds_core.observer.sds.kind import SDS
 from sds_core.observer.tap_kind import TAPS
 
 PROTOCOLS: tuple[AnyProtocol, ...] = (SDS, MVDS)
-"""A new protocol is added here, and nowhere else outside its own packages."""
+"""Outside its own packages, a new protocol is registered only here."""
 
 
 ROOT_KIND = next(protocol.kind for protocol in PROTOCOLS if protocol.kind.at_root)
@@ -24,5 +24,5 @@ def by_name(protocols: Iterable[AnyProtocol]) -> Mapping[str, AnyProtocol]:
 
 
 def kinds_of(protocols: Iterable[AnyProtocol]) -> Kinds:
-    """Return the kinds of view of a job: one for each protocol, taps, dead letters."""
+    """Return the kinds of view of a job: one per protocol, taps, and dead letters."""
     return Kinds([*(protocol.kind for protocol in protocols), TAPS, DEAD_LETTERS])

@@ -1,4 +1,4 @@
-"""Reads a record of the topic of frames and its headers (docs/records.md)."""
+"""Reads a record of the frames topic and the record's headers (docs/records.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_SEQ = -1
 NO_HASH = 0
 
 MAX_AHEAD_MS = 60_000
-"""How far a record's time may be ahead of its writing; later ones are dead letters."""
+"""Maximum lead of a record's time over its writing; others become dead letters."""
 
 SOURCES = frozenset({b"relay", b"store", b"filter", b"replay", b"simulator"})
 _KINDS = frozenset({b"heartbeat"})
@@ -29,14 +29,14 @@ DEFAULT_PROTOCOL = "sds"
 """Protocol of a record without the header ``protocol``."""
 
 Headers = Sequence[tuple[str, bytes | None]]
-"""Names and values in order; if a name repeats, the last value counts.
+"""Names and values, in order. If a name repeats, the last value counts.
 
-Names are as `header_name` returns them.
+`header_name` returns the names.
 """
 
 
 class RawRecord(NamedTuple):
-    """A Kafka record as the client gives it.
+    """A Kafka record as the client returns it.
 
     Attributes:
         timestamp_ms: Record time, Unix ms.
@@ -51,7 +51,7 @@ class RawRecord(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of key, value and headers; approximate for names that are not ASCII."""
+        """Bytes of key, value and headers; approximate if names are not ASCII."""
         size = len(self.key or b"") + len(self.value or b"")
         for name, value in self.headers:
             size += len(name) + len(value or b"")
@@ -66,9 +66,9 @@ class Arrival(NamedTuple):
         time_ms: Record time, Unix ms: the event time.
         clock_ms: Maximum record time of the partition up to this record.
         observer: Tap id; empty if the record names none.
-        seq: The tap's number; `NO_SEQ` if the record has none.
+        seq: Sequence number of the tap; `NO_SEQ` if the record has none.
         waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if none.
-        waku_hash_bytes: The hash itself, 32 bytes; empty if none.
+        waku_hash_bytes: The hash, 32 bytes; empty if the record has none.
     """
 
     offset: int
@@ -81,7 +81,7 @@ class Arrival(NamedTuple):
 
 
 class TapHeaders(NamedTuple):
-    """The headers of a record that the monitor uses; see also `Arrival`."""
+    """The headers that the monitor uses; see also `Arrival`."""
 
     observer: str = ""
     seq: int = NO_SEQ
@@ -130,7 +130,7 @@ class LongName(BadHeader):
 def header_name(raw: bytes) -> str:
     """Return a header's name as text.
 
-    Bytes that are not UTF-8 become lone surrogates (PEP 383), which no other name has.
+    Bytes that are not UTF-8 become lone surrogates (PEP 383); valid names have none.
     """
     return raw.decode(errors="surrogateescape")
 
@@ -142,7 +142,7 @@ def header_name_bytes(name: str) -> bytes:
 
 @native
 def is_future(timestamp_ms: int, written_ms: int) -> bool:
-    """Whether a record's time is too far ahead of its latest possible writing.
+    """Whether a record's time is too far ahead of its latest possible time of writing.
 
     `sds_core.observer.ahead` computes that time.
     """
@@ -172,7 +172,7 @@ def read_headers(
 
 @native
 def _usual(values: _Values) -> TapHeaders | None:
-    """Read headers in the form that all taps use; None if they may differ from it."""
+    """Read headers in the form that all taps use; None if the form may differ."""
     get = values.get
     observer, seq, waku_hash = get("observer"), get("seq"), get("waku-hash")
     waku_time = get("waku-timestamp", b"0")
@@ -244,9 +244,9 @@ def _checked(values: _Values, protocols: Collection[str]) -> TapHeaders:
 
 
 def read_tap(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
-    """Read only tap and sequence number, from a record with another invalid header.
+    """Read only tap and sequence number of a record in which another header is invalid.
 
-    The tap did receive this record, so its number must not count as missing.
+    The tap sent this record, so the record's number must not count as missing.
     """
     values = dict(headers)
     try:

@@ -1,6 +1,6 @@
-"""The report: the figures of all views as one JSON-ready object.
+"""Builds the report: the figures of all views as one JSON-ready object.
 
-Its keys are explained in ``docs/figures.md``. All numbers are integers, all times are
+Its keys are explained in ``docs/figures.md``. All numbers are integers. All times are
 in milliseconds.
 """
 
@@ -30,16 +30,16 @@ def build_report(
     incidents: Iterable[ChannelIncident] | None = None,
     others: Mapping[str, Iterable[ChannelIncident]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The whole report: the views at its root, and a section for each other kind.
+    """The whole report: one kind of view at its root, a section for each other kind.
 
     Args:
         snapshot: The figures.
         generated_at_ms: Wall time, Unix ms; the only value taken from the wall clock.
-        details: With ``--report-detail``, every definite acknowledgement by view at
-            the root; percentiles of their latency are then exact.
-        incidents: With ``--report-detail``, every incident of a view at the root; views
-            then have their likely causes.
-        others: With ``--report-detail``, incidents of other kinds of view, by prefix.
+        details: With ``--report-detail``, every definite acknowledgement by view at the
+            root. The percentiles of latency are then exact.
+        incidents: With ``--report-detail``, every incident of a view at the root. Views
+            then have likely causes.
+        others: With ``--report-detail``, incidents of the other kinds, by prefix.
     """
     known = dict(others)
     if incidents is not None:

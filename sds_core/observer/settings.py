@@ -1,4 +1,4 @@
-"""Settings of the rules in docs/figures.md, in milliseconds unless noted."""
+"""Settings of the rules in docs/figures.md."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from sds_core.wire import Dialect
 
 @dataclass(frozen=True, slots=True)
 class ObserverSettings:
-    """Settings with their defaults; comments give the section of docs/figures.md."""
+    """Settings with their defaults; comments begin with sections of docs/figures.md."""
 
-    replica_window_ms: int = 2_000  # 2: without hashes, byte-identical copies
+    replica_window_ms: int = 2_000  # 2: for byte-identical copies without hashes
     horizon_ms: int = 3_600_000  # 4: older messages and gaps are not tracked
     remembered: int = 20_000  # 2: entries of each memory of a channel
-    # 2: maximum number of ids that are looked up in a filter, of each kind, the newest.
+    # 2: maximum number of newest ids of each kind that are looked up in a filter.
     searched: int = 1_000
-    # 2 and 5: messages that a participant may lack, the newest, and their sum over a
-    # channel; participants whose filters are tracked.
+    # 2 and 5: maximum number of newest messages that a participant may lack, their sum
+    # over a channel, and number of participants whose filters are tracked.
     awaited: int = 1_000
     awaited_by_all: int = 500_000
     followed: int = 2_000
-    timed_participants: int = 1_000  # 7: in larger channels responses are not timed
+    timed_participants: int = 1_000  # 7: larger channels' responses are not timed
     ack_deadline_ms: int = 120_000  # 4
     probable_rate: float = 1e-6  # 4: joint false-positive rate, a ratio
-    probable_witnesses: int = 2  # 4: distinct participants, fewer in small channels
+    probable_witnesses: int = 2  # 4: participants; fewer in small channels
     delivery_grace_ms: int = 5_000  # 5
     delivery_deadline_ms: int = 300_000  # 5
     warm_up_ms: int = 30_000  # 6
@@ -42,20 +42,20 @@ class ObserverSettings:
     unacknowledged_percent: int = 5  # 8: above it a channel is failing
     undelivered_percent: int = 1  # 8: above it a channel is failing
     tap_hole_ms: int = 15_000  # 8
-    lately_ms: int = 600_000  # 9: window of current participants and filters
+    lately_ms: int = 600_000  # 9: window for current participants and filters
     saturated_rate: float = 0.01  # 8 and 9: false-positive rate, a ratio
     epoch_ms: int = 600_000  # 9: rate-limit epoch (64/WAKU2-NETWORK), Unix-aligned
-    # 9: messages that a participant may send in an epoch: `rlnRelayUserMessageLimit` of
+    # 9: maximum messages of a participant in an epoch: `rlnRelayUserMessageLimit` of
     # 64/WAKU2-NETWORK (vacp2p/rfc-index@19cfc820).
     epoch_messages: int = 100
-    # 13: silence after which missing segments of a message are no longer expected, as
-    # in nim-segmentation.
+    # 13: silence after which a message's missing segments are no longer expected, as in
+    # nim-segmentation.
     segment_idle_ms: int = 300_000
     # 11: silence after which a channel is forgotten; 0: never. `--forget-days` sets it.
     forget_ms: int = 0
 
     def repair_window_ms(self, dialect: Dialect) -> int:
-        """Time in which a response answers a request of this dialect, in ms."""
+        """Time in which a response answers a request of this dialect, ms."""
         if dialect is Dialect.NIM:
             return self.repair_window_nim_ms
         return self.repair_window_spec_ms

@@ -1,4 +1,4 @@
-"""Checked settings of the model that an operator sets (docs/figures.md)."""
+"""Reads and checks settings of the model from a table (docs/figures.md)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Values = Mapping[str, int | float]
 
 _DAY_MS = 86_400_000
 
-# A value of more than a day, or a memory of millions, is a mistake: state and cost of a
-# frame grow with them.
+# The state and the cost of a frame grow with these values. A value of more than a day,
+# or a memory of millions, is a mistake.
 _DURATION = Annotated[int, Meta(ge=1, le=_DAY_MS)]
 _NUMBER = Annotated[int, Meta(ge=1, le=1_000_000)]
 _PERCENT = Annotated[int, Meta(ge=0, le=100)]
@@ -27,7 +27,7 @@ _RATIO = Annotated[float, Meta(gt=0, lt=1)]
 
 
 _BY_FLAG = frozenset({"forget_ms"})
-"""Settings that a flag of `run` sets: each start may have another value."""
+"""Settings that a flag of `run` sets; each start may set another value."""
 
 
 def _type_of(name: str) -> Any:
@@ -59,13 +59,13 @@ _BELOW = {
     "repair_window_nim_ms": "horizon_ms",
     "settle_ms": "gap_deadline_ms",
 }
-"""Settings, and the setting that each must be less than."""
+"""Setting -> another setting that must be greater."""
 
 
 def read_values(table: Mapping[str, Any], path: str = "observer") -> Values:
     """Check the values of a table.
 
-    A duration may be a text such as 5m. The path is that of the table, for errors.
+    A duration may be a text such as 5m. `path` names the table in errors.
 
     Raises:
         sds_core.reading.TableError: A name is unknown, or a value is not allowed.
@@ -82,7 +82,7 @@ def _plain(path: str, name: str, value: Any) -> Any:
     if not (name.endswith("_ms") and isinstance(value, str)):
         return value
     if value[-1:].isdigit():
-        # The text of a number is as likely to be in seconds.
+        # A number as text is refused, because it may be meant as seconds.
         return value
     try:
         return round(parse_duration_ms(value, "ms"))
@@ -111,13 +111,13 @@ def settings_of(values: Values) -> ObserverSettings:
 
 
 def values_of(settings: ObserverSettings) -> dict[str, int | float]:
-    """Return all values by name, without those that a flag sets."""
+    """Return all values by name, except those that a flag sets."""
     values = asdict(settings)
     return {name: values[name] for name in values if name not in _BY_FLAG}
 
 
 def changed(settings: ObserverSettings) -> dict[str, int | float]:
-    """Return the values that are not the defaults, by name."""
+    """Return the values that differ from the defaults, by name."""
     defaults = values_of(DEFAULTS)
     return {
         name: value

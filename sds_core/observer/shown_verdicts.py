@@ -1,9 +1,9 @@
-"""Verdicts that were shown in each minute of wall time (docs/figures.md, 8).
+"""Records the verdict shown in each minute of wall time (docs/figures.md, 8).
 
 The shown verdict is the one after blindness was judged. While the monitor was down,
-stopped or behind, no valid verdict was shown: those minutes are not watched. The worst
-verdict of each minute counts. Each change has a row, and each view has a row at the
-start of each day, so that the rows of a day suffice.
+stopped or lagging, no valid verdict was shown, and the minutes count as not watched.
+The worst verdict of each minute counts. Each change has a row. Each view also has a row
+at the start of each day, so the rows of a day can be read alone.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
 
 NOT_WATCHED = "not_watched"
-"""Replaces the verdict in minutes in which no valid one was shown."""
+"""Replaces the verdict in minutes without a valid one."""
 
 WORST_FIRST = (
     Verdict.FAILING.value,
     Verdict.BLIND.value,
     Verdict.DEGRADED.value,
-    # A minute is not called good if part of it was not watched.
+    # A minute is not good if part of it was not watched.
     NOT_WATCHED,
     Verdict.WARMING_UP.value,
     Verdict.QUIET.value,
     Verdict.OK.value,
 )
-"""The possible values; the first one of a minute counts."""
+"""The possible values. Of a minute's values, the first in this order counts."""
 
 DAY_MS = 86_400_000
 
@@ -40,18 +40,18 @@ _FORGOTTEN = "forgotten"
 _RANK = {verdict: rank for rank, verdict in enumerate(WORST_FIRST)}
 
 SET_BACK_MS = 3_600_000
-"""Time by which a clock must be set back before its later rows are dropped."""
+"""If the clock is set back by more than this, later rows are dropped."""
 
 
 class ShownVerdict(msgspec.Struct, array_like=True, tag=True, frozen=True):
-    """What was shown of a view from a minute on, until its next row or the day's end.
+    """What was shown of a view from a minute until its next row or the day's end.
 
     The tag is persisted.
 
     Attributes:
         minute_ms: Start of the minute, Unix ms of wall time; a multiple of 60,000.
         verdict: One of `WORST_FIRST`.
-        reason: Why, as one word.
+        reason: Reason of the verdict, as one word.
     """
 
     minute_ms: int
@@ -60,7 +60,7 @@ class ShownVerdict(msgspec.Struct, array_like=True, tag=True, frozen=True):
 
 
 class Span(NamedTuple):
-    """A period in which the same was shown in each minute.
+    """A period in which each minute showed the same verdict and reason.
 
     Attributes:
         begin_ms, end_ms: Start, inclusive, and end, exclusive, Unix ms.
@@ -79,7 +79,7 @@ def day_begin_ms(unix_ms: int) -> int:
 
 
 def spans_of(rows: Sequence[ShownVerdict], since_ms: int, until_ms: int) -> list[Span]:
-    """Return what was shown between two moments, in order; unknown times are omitted.
+    """Return the periods between two moments, in order, without unknown times.
 
     The moments are whole minutes, Unix ms. The rows are those of one view, in order,
     from the start of the day of `since_ms` on.
@@ -109,7 +109,7 @@ def minutes_by_verdict(spans: Iterable[Span]) -> dict[str, int]:
 
 
 def worst(shown: Sequence[Span]) -> Span:
-    """Return the worst of some periods, at least one; of equal ones the first."""
+    """Return the worst of at least one period; of equally bad ones, the first."""
     return min(shown, key=lambda span: _RANK[span.verdict])
 
 
@@ -120,14 +120,14 @@ _Shown = tuple[str, str]
 class VerdictLog:
     """Tracks the views of one kind, and returns a row whenever what is shown changes.
 
-    A verdict that is worse than all others of the running minute is returned
-    immediately, a better one when the minute has ended: if the process is killed, only
-    the last second is missing.
+    If a verdict is worse than all others of the running minute, its row is returned
+    immediately, so a killed process loses only the last second. Rows of better verdicts
+    are returned when the minute has ended.
 
     Args:
         rows: The newest row of each view, from an earlier run.
-        observed_ms: When that run last observed, Unix ms of wall time; None if no run
-            did.
+        observed_ms: When the earlier run last observed, Unix ms of wall time; None if
+            no run did.
     """
 
     def __init__(
@@ -151,15 +151,15 @@ class VerdictLog:
         changed: Collection[str] | None = None,
         paused: bool = False,
     ) -> list[tuple[str, ShownVerdict]]:
-        """Return the new rows, in order; the last one of each view and minute counts.
+        """Return the new rows, in order; per view and minute, the last row counts.
 
         Args:
-            views: Totals by name, with the verdicts that are shown.
-            now_ms: Wall time, Unix ms. If it is earlier than before, the previous time
-                is used.
-            unwatched: Why none of these verdicts is valid, as one word; "" if they are.
+            views: Totals by view name, with the shown verdicts.
+            now_ms: Wall time, Unix ms. If it is earlier than the previous time, the
+                previous time is used.
+            unwatched: Why the verdicts are invalid, as one word; "" if they are valid.
             changed: Names of the views whose verdict may have changed since the last
-                call, for example because they are new or gone; None for all.
+                call, including new and removed views; None for all.
             paused: Whether nothing was shown for some time since the last call.
         """
         minute_ms = _minute_of(now_ms)
@@ -185,7 +185,7 @@ class VerdictLog:
         return found
 
     def _pause(self, minute_ms: int) -> None:
-        """Record that nothing was shown from the last call to a time in this minute."""
+        """Record that nothing was shown from the last call until this minute."""
 
         def shown(_: str) -> _Shown:
             return NOT_WATCHED, _STOPPED
@@ -194,7 +194,7 @@ class VerdictLog:
         self._sample(self._minute_ms, names, shown)
         if minute_ms > self._minute_ms:
             self._sample(self._minute_ms + MINUTE_MS, names, shown)
-        # Days between without a row were not watched either.
+        # Days without a row in this time count as not watched.
         self._sample(max(self._minute_ms, day_begin_ms(minute_ms)), names, shown)
         self._minute_ms = minute_ms
 

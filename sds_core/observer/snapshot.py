@@ -26,11 +26,11 @@ UNKNOWN_CHANNEL = ""
 """Stands for all channels: the audit cannot identify a message's channel."""
 
 BEHIND_SECONDS = 60
-"""Event-time lag above which the monitor counts as behind: one minute of figures."""
+"""Event-time lag above which the monitor counts as lagging: one minute of figures."""
 
 OTHER = "other"
 """Metric label for the sum of all views of a kind without a label of their own. A view
-of this name is one of them: Prometheus refuses two series with the same labels."""
+with this name has none, because Prometheus refuses duplicate series."""
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -41,8 +41,8 @@ class MirrorAudit(NamedTuple):
     """Messages that the mirror lacks, by the newest audit (docs/figures.md, 8).
 
     Attributes:
-        newest_missing_ms: Channel -> sender's time of its newest message that the
-            mirror lacks, Unix ms.
+        newest_missing_ms: Channel -> time, by its sender, of the newest message that
+            the mirror lacks, Unix ms.
     """
 
     newest_missing_ms: Mapping[str, int] = MappingProxyType({})
@@ -58,7 +58,7 @@ class MirrorAudit(NamedTuple):
 
 
 NO_AUDIT = MirrorAudit()
-"""No audit exists, or it found nothing missing."""
+"""No audit exists, or the audit found nothing missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,12 @@ class Views(Generic[Totals]):
     """All views of one kind.
 
     Attributes:
-        labels: Names of the views with a metric label of their own, in the order in
-            which they got it; the others are exported as ``other``. A view that is no
-            longer in `totals` keeps its label.
+        labels: Names of the views with a metric label of their own, in order of
+            assignment. The others are exported as ``other``. A view that is no longer
+            in `totals` keeps its label.
         remainder: Sums over forgotten views; None if none was forgotten.
         muted: Names of the views that are muted now.
-        excused: Findings that do not count, by view; only views with such findings.
+        excused: Findings that do not count, by view; views without any are omitted.
     """
 
     kind: Kind[Any, Any, Any]
@@ -103,7 +103,7 @@ class Views(Generic[Totals]):
 
     @property
     def held_back(self) -> list[tuple[str, ExcusedFindings]]:
-        """View and findings of each suppressed alert, by view.
+        """View and findings of each suppressed alert, in order of views.
 
         Muted views have no alerts.
         """
@@ -118,22 +118,23 @@ class Views(Generic[Totals]):
 
 @dataclass(frozen=True, slots=True)
 class JobFigures:
-    """The job itself; the metrics ``sds_monitor_*`` explain its counts.
+    """The state of the job; the metrics ``sds_monitor_*`` explain the counts.
 
     Attributes:
         running: Whether the streaming query runs.
         records: Kafka records read since the checkpoint's first batch.
-        records_withheld: Number of `records_behind` that follow a long-open
-            transaction, so that they cannot be read.
-        event_time_lag_seconds: Newest record time minus the admission time T; None
-            before the first batch.
+        records_withheld: Number of `records_behind` that cannot be read, because they
+            follow a long-open transaction.
+        event_time_lag_seconds: Newest record time minus the watermark; None before the
+            first batch.
         error: Why the query failed, in one line; empty if it did not fail.
         retrying: Whether a query that failed will be restarted.
-        rules: The form in which its rules run: `compiled` or `interpreted`.
-        kafka: When Kafka answered last.
-        missing_topic: The topic if it no longer exists; None if it exists.
+        rules: How its rules run: `compiled` or `interpreted`.
+        kafka: Age and time of Kafka's last answer.
+        missing_topic: The topic, if it no longer exists; otherwise None.
         arrivals: When the topic last got a record.
-        reading_checkpoint: Whether figures of an earlier run are being read.
+        reading_checkpoint: Whether the job is still reading the figures of an earlier
+            run.
     """
 
     running: bool = False
@@ -165,24 +166,23 @@ class JobFigures:
 
     @property
     def topic_missing_since_ms(self) -> int | None:
-        """Time from which the topic does not exist, wall time, Unix ms, or None."""
+        """Wall time since when the topic does not exist, Unix ms, or None."""
         return None if self.missing_topic is None else self.missing_topic.since_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One consistent view of all figures; never changed, only replaced.
+    """All figures at one moment, consistent; never changed, only replaced.
 
     Attributes:
-        primed: Whether the totals of the checkpoint have been read, or do not exist
-            yet.
-        clock_ms: Admission time T of the newest batch, event time, Unix ms.
+        primed: Whether the checkpoint's totals have been read or do not exist.
+        clock_ms: Watermark at the newest batch, event time, Unix ms.
         views: The views of all protocols, by the prefix of their kind, in the order
             of registration.
-        tap_labels: The observers that have a label of their own, as `Views.labels`. An
-            observer that is no longer in `taps` keeps its label.
+        tap_labels: The taps with a label of their own; see `Views.labels`. A tap that
+            is no longer in `taps` keeps its label.
         undecodable: Dead letters by reason.
-        observer: Settings of the model, those of the checkpoint.
+        observer: Settings of the model, from the checkpoint.
         audit: Findings of the newest audit of the mirror.
     """
 
@@ -199,13 +199,13 @@ class Snapshot:
 
     @property
     def behind(self) -> bool:
-        """Whether the figures are more than `BEHIND_SECONDS` old in event time."""
+        """Whether the event-time lag is more than `BEHIND_SECONDS`."""
         lag = self.job.event_time_lag_seconds
         return lag is not None and lag > BEHIND_SECONDS
 
     @property
     def unwatched(self) -> str:
-        """Why the verdicts are not current, as one word; empty if they are."""
+        """Why the verdicts are not current, as one word; empty if they are current."""
         if self.job.kafka.is_stale:
             return "no_answer"
         if self.job.missing_topic is not None:
@@ -221,7 +221,7 @@ class Snapshot:
 
     @property
     def warming_up(self) -> bool:
-        """Whether no view has a verdict yet, so that no statement is possible.
+        """Whether no view has a verdict yet, so nothing can be concluded.
 
         Muted views are ignored, unless all are muted. If all views have ended, no
         verdict is expected.
@@ -234,7 +234,7 @@ class Snapshot:
 
     @property
     def all_ended(self) -> bool:
-        """Whether views existed, and all were forgotten."""
+        """Whether views existed and all were forgotten."""
         views = self.views.values()
         return any(one.remainder is not None for one in views) and not any(
             one.totals for one in views
@@ -242,12 +242,12 @@ class Snapshot:
 
     @property
     def ok(self) -> bool:
-        """Whether the job has fresh figures, and no view is failing or blind.
+        """Whether the job has fresh figures and no view is failing or blind.
 
         The figures are fresh if Kafka answers, and the job runs, does not lag, and can
-        read what is written. At least one view must have a verdict, unless all have
-        ended. The clock must not be wrong, because a wrong clock makes dead letters of
-        records. Muted views are ignored.
+        read new records. At least one view must have a verdict, unless all have ended.
+        The clock must be right, because a wrong clock turns records into dead letters.
+        Muted views are ignored.
         """
         return (
             self.primed
@@ -272,8 +272,8 @@ class Snapshot:
     def as_of(self, monotonic_s: float) -> Snapshot:
         """Return the snapshot at a moment, seconds of the monotonic clock.
 
-        While Kafka does not answer, the lag grows by that time: the topic is assumed to
-        grow in real time.
+        While Kafka does not answer, the lag grows by that time, because the topic is
+        assumed to grow in real time.
         """
         kafka = self.job.kafka.as_of(monotonic_s)
         lag_s = self.job.event_time_lag_seconds
@@ -301,7 +301,7 @@ class Snapshot:
         )
 
     def with_table(self, table: ChannelTable, wall_ms: int) -> Snapshot:
-        """Return the snapshot with a channel table, at a wall time, Unix ms."""
+        """Return the snapshot with a channel table as of a wall time, Unix ms."""
         mutes = table.mutes_at(wall_ms)
         views = {
             prefix: replace(

@@ -1,4 +1,4 @@
-"""Metrics of the snapshot as a whole, of the job, and of the channel table."""
+"""Metrics of the whole snapshot, the job, and the channel table."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sds_core.reason import Reason
 
 
 def settings_metrics(kind: AnyKind) -> list[Metric[ChannelSettings]]:
-    """Metrics of the settings that each view of a kind has in the channel table.
+    """Metrics of the settings of each view of a kind in the channel table.
 
-    The kind's prefix and its word for one view are the prefix of the metrics' names.
+    The metrics' names begin with the kind's prefix and its word for one view.
     """
     one, name = kind.names.one, f"{kind.prefix}_{kind.names.one}"
     objectives: Metric[ChannelSettings] = Metric(
@@ -48,7 +48,7 @@ def settings_metrics(kind: AnyKind) -> list[Metric[ChannelSettings]]:
 
 
 def _undecodable_by_reason(snapshot: Snapshot) -> Iterable[Sample]:
-    # A checkpoint may contain a reason that only an older release knew.
+    # A checkpoint may contain a reason that only an older release used.
     counts = {reason.value: 0 for reason in Reason} | dict(snapshot.undecodable)
     return [((reason,), count) for reason, count in counts.items()]
 
@@ -88,11 +88,11 @@ def _without_label(kind: AnyKind) -> Metric[Snapshot]:
 
 
 _Findings = Callable[[Views[Any]], Iterable[tuple[str, tuple[str, ...], int]]]
-"""Returns view, further labels and number."""
+"""Returns rows of view, further labels and number."""
 
 
 def _by_view(read: _Findings) -> Callable[[Snapshot], Iterable[Sample]]:
-    """Add numbers by view; those without a label of their own are `other`."""
+    """Add numbers by view. Views without a label of their own count as `other`."""
 
     def samples(snapshot: Snapshot) -> Iterable[Sample]:
         sums: dict[tuple[str, ...], int] = {}
@@ -115,7 +115,7 @@ def _excused(
 
 
 def _tap_clocks(snapshot: Snapshot) -> Iterable[Sample]:
-    """Offsets by tap; the largest one of the taps without a label is `other`."""
+    """Offsets by tap; `other` has the largest offset of the taps without a label."""
     labels = set(snapshot.tap_labels)
     found: dict[str, int] = {}
     for observer, offset_ms in snapshot.job.clock.taps.items():
@@ -125,7 +125,7 @@ def _tap_clocks(snapshot: Snapshot) -> Iterable[Sample]:
 
 
 def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
-    """Metrics of the whole snapshot and its kinds of view, without a view's label."""
+    """Metrics of the snapshot and its kinds of view, which have no label for a view."""
     kinds = list(kinds)
     return [
         Metric(

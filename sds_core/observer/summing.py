@@ -1,12 +1,11 @@
 """Adds up the totals of several views of one kind.
 
-How a field is added up depends on its type: whole numbers are summed, histograms
-merged, and dictionaries of counts summed key by key. A field that needs another way
-declares it::
+A field is added up according to its type. Whole numbers are summed, histograms merged,
+and dictionaries of counts summed key by key. A field may declare another way::
 
     clock_ms: Annotated[int, greatest] = 0
 
-Any other field keeps its default, because it has no meaning for several views.
+Fields of other types keep their default, because they mean nothing for several views.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from sds_core.observer.histogram import Histogram
 Totals = TypeVar("Totals", bound=msgspec.Struct)
 
 Join = Callable[[Sequence[Any]], Any]
-"""Combines the values of a field, at least one and never None, into one value."""
+"""Combines at least one value of a field into one value; no value is None."""
 
 
 greatest: Join = max
@@ -33,7 +32,7 @@ least: Join = min
 
 
 def sum_totals(kind: type[Totals], views: Iterable[Totals]) -> Totals:
-    """Sum of totals over views; without any view, the totals of a new one."""
+    """Sum of totals over views; if there are no views, the totals of a new view."""
     found = list(views)
     if not found:
         return kind()
@@ -47,9 +46,9 @@ def sum_totals(kind: type[Totals], views: Iterable[Totals]) -> Totals:
 
 
 def counted_part(totals: Totals, gauges: Collection[str]) -> Totals:
-    """Return what a view has counted: numbers, histograms, dictionaries of counts.
+    """Return a view's counts: numbers, histograms, dictionaries of counts.
 
-    All other fields, and those in `gauges`, have their default.
+    All other fields, and those in `gauges`, get their default.
     """
     numbers, others = _fields(type(totals))
     counts = [*numbers, *(n for n, join in others.items() if join in _JOINS)]
@@ -61,7 +60,7 @@ def counted_part(totals: Totals, gauges: Collection[str]) -> Totals:
 def _fields(kind: type[msgspec.Struct]) -> tuple[Sequence[str], Mapping[str, Join]]:
     """Names of the whole numbers to add, and how other fields are combined.
 
-    Fields without a meaning for several views are in neither.
+    Fields that mean nothing for several views are in neither.
     """
     numbers, others = [], {}
     for field in msgspec.structs.fields(kind):
@@ -78,8 +77,8 @@ def _fields(kind: type[msgspec.Struct]) -> tuple[Sequence[str], Mapping[str, Joi
 def _sums(names: Sequence[str], found: Sequence[msgspec.Struct]) -> list[int]:
     if not names:
         return []
-    # View by view: with thousands of views, memory is read only once for all fields.
-    # The first name is repeated, so that a single field gives a tuple too.
+    # Sum view by view, so that the memory of each view is read once for all fields. The
+    # first name is repeated, so that the getter returns a tuple even for one field.
     row = attrgetter(*names[:1], *names)
     return _added_rows(map(row, found), (len(found), 1 + len(names)))[1:]
 
@@ -91,7 +90,7 @@ def _merged(histograms: Sequence[Histogram]) -> Histogram:
 
 
 def _added_rows(rows: Iterable[Sequence[int]], shape: tuple[int, int]) -> list[int]:
-    """Sums of rows of whole numbers by column; the shape is that of the rows."""
+    """Sums of whole numbers by column; `shape` is that of all rows."""
     values = np.fromiter(chain.from_iterable(rows), np.int64, shape[0] * shape[1])
     sums: list[int] = values.reshape(shape).sum(axis=0).tolist()
     return sums

@@ -1,8 +1,8 @@
-"""Entries by key that stay encoded in columns until they are used.
+"""A table of entries by key that stay encoded in columns until they are used.
 
-A view is decoded and encoded in every batch, and remembers thousands of entries, of
-which a batch uses a few. So a table keeps the encoded integers as columns, and the rest
-of each entry as bytes. An entry becomes an object when it is requested.
+A view is decoded and encoded in every batch, but a batch uses only a few of the view's
+thousands of entries. So a table keeps the integers as encoded columns, and the rest of
+each entry as bytes. An entry is decoded into an object when it is requested.
 """
 
 from __future__ import annotations
@@ -48,14 +48,13 @@ class Codec(Generic[Entry]):
     """How a table stores entries of one kind.
 
     Attributes:
-        packings: Encoding of each column except the key. These are columns 1, 2 and so
-            on.
+        packings: Encoding of columns 1, 2 and so on; column 0 is the key.
     """
 
     packings: tuple[Packing, ...]
 
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
-        """Write an entry's integers into a row; returns the rest of it.
+        """Write an entry's integers into a row; return the rest of the entry.
 
         An unsigned integer is written as its `native.int64`.
         """
@@ -71,7 +70,7 @@ class PackedTable(msgspec.Struct, array_like=True):
 
     Attributes:
         keys: Keys, encoded as `SIGNED`, shape (n,).
-        columns: Columns, encoded as the codec says, each of shape (n,).
+        columns: Columns, encoded as in `Codec.packings`, each of shape (n,).
         ends: End of each entry's bytes in `rests`, encoded as `RISING`, shape (n,).
         rests: The concatenated rests of the entries.
     """
@@ -86,8 +85,8 @@ class PackedTable(msgspec.Struct, array_like=True):
 class Table(Generic[Entry]):
     """Entries by key, in order of insertion.
 
-    An entry may be changed until `flush` or `packed` is called; look it up again
-    afterwards.
+    An entry may be changed until `flush` or `packed` is called. Afterwards, look it up
+    again.
 
     Raises:
         ValueError: The encoded form is damaged.
@@ -106,7 +105,7 @@ class Table(Generic[Entry]):
     # Rows before this one are removed; other removed rows are in `_gone`.
     _first: int
     _gone: set[int]
-    # The entries that are objects by row, and their rows in order of the first use.
+    # By row, the entries that are objects; and their rows in order of first use.
     _objects: list[Entry | None]
     _touched: list[int]
     # Entries that have no row yet.
@@ -189,7 +188,7 @@ class Table(Generic[Entry]):
         return [self[key] for key in keys]
 
     def at(self, row: int) -> Entry | None:
-        """The entry of a row of the columns; None if it was removed."""
+        """The entry in a row of the columns; None if it was removed."""
         if row < self._first or (self._gone and row in self._gone):
             return None
         entry = self._objects[row]
@@ -293,7 +292,7 @@ class Table(Generic[Entry]):
         )
 
     def strip(self, rows: Iterable[int]) -> None:
-        """Replace the rest of some rows by no bytes. Call `flush` first."""
+        """Replace the rests of these rows by no bytes. Call `flush` first."""
         self._given = None
         no_rows = np.empty((self._last + 1, 0), np.int64)
         self._join_rests(dict.fromkeys(rows, b""), [], view(no_rows))
@@ -323,8 +322,8 @@ class Table(Generic[Entry]):
     ) -> None:
         """Join the rests of the remaining rows and of added entries.
 
-        This sets the ends of all of them, in the columns before removed rows are cut
-        out.
+        This sets the ends of all remaining rows, before removed rows are cut out of the
+        columns.
         """
         last: int = self._last
         data, pieces = self._rests, []

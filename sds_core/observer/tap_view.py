@@ -1,7 +1,7 @@
-"""One tap, judged by its sequence numbers and heartbeats (docs/figures.md, 8).
+"""Judges a tap by its sequence numbers and heartbeats (docs/figures.md, 8).
 
-A tap's records are in all partitions. Its health never changes a channel's figures; it
-shows how reliable they are.
+A tap's records are in all partitions. A tap's health never changes a channel's figures;
+it shows how reliable they are.
 """
 
 from __future__ import annotations
@@ -29,23 +29,22 @@ BLOB_VERSION = 5
 CHECKSUM_SINCE = 4
 
 MAX_HOLE = 100_000
-"""Increase of `seq` above which the tap counts as restarted, without losses."""
+"""Increase of `seq` above which the tap counts as restarted, not as losing records."""
 
 MAX_HOLES = 10_000
-"""Number of separate sequence gaps whose numbers may still arrive.
+"""Maximum number of separate sequence gaps whose numbers may still arrive.
 
-A tap that loses every second of 1,000 records per second has 7,500. The oldest gap
-beyond the limit counts as missing at once, so that the cost of a record does not depend
-on earlier ones.
+A tap that loses every second of 1,000 records per second has 7,500. Beyond the limit,
+the oldest gap counts as missing at once, so that a record's cost stays bounded.
 """
 
 _INT_BYTES = 8
 
 MAX_SPANS = 50
-"""Number of capture gaps that are stored, of any age.
+"""Maximum number of capture gaps that are stored, of any age.
 
-A batch of several hours brings incidents from all of them. Adjacent gaps are merged, so
-more are rare.
+A batch of several hours may have incidents in many gaps. Adjacent gaps are merged, so
+more gaps are rare.
 """
 
 
@@ -53,21 +52,21 @@ class TapTotals(msgspec.Struct, array_like=True):
     """Figures of one tap (docs/figures.md, 8).
 
     Attributes:
-        last_seen_ms: Event time of its last record, heartbeats included; 0 if it was
-            not seen for the retention window. Such a tap is not published.
-        last_hole_ms: When the newest capture gap was found: a silence of more than 15 s
-            between two records, or numbers missing for that long; None if none was
-            found.
+        last_seen_ms: Event time of its last record, heartbeats included. 0 if it was
+            not seen for the retention window; such a tap is not published.
+        last_hole_ms: When the newest capture gap was found; None if none was. A capture
+            gap is a silence of more than 15 s between two records, or numbers missing
+            for that long.
         holes: Periods [from, to] of event time in which the tap may have missed
             records: disjoint, in order of time, the newest `tap_view.MAX_SPANS`.
-        hole_since_ms: Time from which, up to `last_hole_ms`, the window always
-            contained a capture gap; None if none was found.
+        hole_since_ms: Start of the time up to `last_hole_ms` in which the verdict's
+            window always contained a capture gap; None if none was found.
         first_seen_ms: Event time of its first record since it was last forgotten; 0
-            before the first, and if a release up to 0.12 saw it.
+            before the first, or if release 0.12 or earlier saw it.
     """
 
-    # For several taps, that of the tap with the longest silence, so that an alert on
-    # silence covers each of them.
+    # For several taps, the value of the longest silent one, so that an alert on silence
+    # covers each tap.
     last_seen_ms: Annotated[int, least] = 0
     missing_records: int = 0
     last_hole_ms: int | None = None
@@ -85,11 +84,11 @@ class TapDigest(msgspec.Struct, array_like=True):
         seqs: Sequence numbers of the frames, `NO_SEQ` without one. Encoded like
             `times`.
         heartbeat_times: Times of heartbeats, encoded ``int64``, shape (h,).
-        heartbeat_seqs: For each heartbeat, the last number that the tap had given to a
-            frame; the frame itself may arrive later. Encoded like `heartbeat_times`.
-        own_times: Record times of the frames, which are those of the tap's own clock.
-            Encoded like `times`; empty if they are the same.
-        heartbeat_own_times: Record times of the heartbeats, in the same way.
+        heartbeat_seqs: For each heartbeat, the last number that the tap had assigned to
+            a frame. The frame itself may arrive later. Encoded like `heartbeat_times`.
+        own_times: Record times of the frames, by the tap's own clock. Encoded like
+            `times`; empty if equal to `times`.
+        heartbeat_own_times: Record times of the heartbeats, like `own_times`.
     """
 
     times: bytes
@@ -128,7 +127,7 @@ class TapDigester:
         self._own_times.append(own_ms)
 
     def add_heartbeat(self, clock_ms: int, seq: int, own_ms: int) -> None:
-        """Add a heartbeat like `add_frame`; `seq` is the last number of a frame."""
+        """Add a heartbeat; see `add_frame`. `seq` is the number of the last frame."""
         self._heartbeat_times.append(clock_ms)
         self._heartbeat_seqs.append(seq)
         self._heartbeat_own_times.append(own_ms)
@@ -166,17 +165,17 @@ class TapState(msgspec.Struct, array_like=True):
 
     Attributes:
         highest: Maximum sequence number seen; `NO_SEQ` before the first.
-        holes: Missing numbers below it that may still arrive, in order of age.
-        ahead: Records at the clock or later, as `_rows` returns them but without their
-            own times, in order: other partitions may still have earlier ones.
+        holes: Missing numbers below `highest` that may still arrive, in order of age.
+        ahead: Records at the clock or later, in order, as `_rows` returns them but
+            without their own times. Other partitions may still have earlier records.
         highest_ms: Event time of the last record that confirmed `highest`; None before
             the first.
         ahead_own: Own time of each record in `ahead`; empty in a blob of release 0.12
             or earlier.
         last_own_ms: Time of the last record by the tap's own clock, Unix ms; None
             before the first.
-        judged_ms: Event time up to which silences are judged, Unix ms: that of the last
-            record before the clock. 0 in a blob of release 0.12 or earlier.
+        judged_ms: Event time up to which silences are judged, Unix ms, which is that of
+            the last record before the clock. 0 in a blob of release 0.12 or earlier.
     """
 
     highest: int = NO_SEQ
@@ -190,9 +189,9 @@ class TapState(msgspec.Struct, array_like=True):
 
 @native
 class TapView:
-    """Gaps in one tap's numbers and silences between its records.
+    """Finds gaps in one tap's numbers, and silences between its records.
 
-    A tap that is silent for the retention window is forgotten; if it returns, it counts
+    A tap that is silent for the retention window is forgotten. If it returns, it counts
     as new.
     """
 
@@ -232,7 +231,7 @@ class TapView:
         The order of the digests does not matter. A tap has no events.
 
         Raises:
-            DamagedDigest: A chunk of this release did not make a digest.
+            DamagedDigest: This release did not make a digest.
         """
         state = self._state
         own_times = state.ahead_own or [record[0] for record in state.ahead]
@@ -250,9 +249,9 @@ class TapView:
                 digest.heartbeat_own_times,
                 is_heartbeat=True,
             )
-        # At the same time, a frame comes before the heartbeat that names its number.
+        # At equal times, a frame comes before the heartbeat that names its number.
         records.sort()
-        # The order of records exactly at the clock is known only after all are read.
+        # The order of records exactly at the clock is unknown before all are read.
         due = bisect_left(records, clock_ms, key=itemgetter(0))
         state.ahead = [record[:3] for record in records[due:]]
         state.ahead_own = [record[3] for record in records[due:]]
@@ -279,7 +278,7 @@ class TapView:
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """When to apply records ahead, count a gap or forget the tap, Unix ms."""
+        """When to apply waiting records, count a gap or forget the tap, Unix ms."""
         state, deadlines = self._state, []
         if state.ahead:
             deadlines.append(state.ahead[0][0])
@@ -295,7 +294,7 @@ class TapView:
         return not self.totals.last_seen_ms and not self._state.ahead
 
     def _advance(self, clock_ms: int) -> None:
-        """Advance the clock: count gaps whose time has passed, forget a silent tap."""
+        """Advance the clock, count overdue gaps, and forget a silent tap."""
         settings, state = self._settings, self._state
         holes = state.holes
         if holes:
@@ -311,23 +310,23 @@ class TapView:
             self._state = TapState(ahead=state.ahead, ahead_own=state.ahead_own)
 
     def _seen(self, time_ms: int, own_times: Sequence[int]) -> None:
-        """Judge the silence before all records of one time of the topic's clock.
+        """Judge the silence before the records of one time of the topic's clock.
 
         `own_times` are the times of these records by the tap's own clock, Unix ms.
         """
         totals, state = self.totals, self._state
         hole_ms: int = self._settings.tap_hole_ms
         last_own_ms = state.last_own_ms
-        # A release up to 0.12 judged all that it had seen.
+        # Releases up to 0.12 judged all records that they had seen.
         last_ms: int = state.judged_ms or totals.last_seen_ms
-        # A tap may use any time, so these do not have 64 bits.
+        # A tap may use any time, so differences may exceed 64 bits.
         first_own_ms = min(own_times)
         if last_own_ms is None or max(own_times) < last_own_ms:
-            # Its own clock says nothing about the time since.
+            # The tap's clock shows nothing about the time since.
             own_silence_ms = time_ms - last_ms
         else:
             own_silence_ms = first_own_ms - last_own_ms
-        # The topic's clock also moves if another tap's clock is set forward.
+        # The topic's clock also advances if another tap's clock is set forward.
         if last_ms and min(time_ms - last_ms, own_silence_ms) > hole_ms:
             self._found(last_ms, time_ms, since_ms=last_ms + hole_ms)
         if not totals.last_seen_ms:
@@ -338,7 +337,7 @@ class TapView:
     def _seen_now(self, clock_ms: int, own_times: Sequence[int]) -> None:
         """Record that some records have the clock's time, and more may follow.
 
-        If they may end a gap, the tap stays silent until all are known.
+        If they may end a gap, the tap counts as silent until all are known.
         """
         totals, state = self.totals, self._state
         hole_ms, last_own_ms = self._settings.tap_hole_ms, state.last_own_ms
@@ -366,7 +365,7 @@ class TapView:
             del holes[:-MAX_HOLES]
 
     def _found(self, from_ms: int, to_ms: int, since_ms: int) -> None:
-        """Count a capture gap, which made channels blind since a time."""
+        """Count a capture gap that made channels blind since `since_ms`."""
         totals = self.totals
         if (
             totals.hole_since_ms is None
@@ -382,7 +381,7 @@ class TapView:
         del spans[:-MAX_SPANS]
 
     def _given(self, seq: int, time_ms: int) -> None:
-        """Record that the tap gave numbers up to this one, which have not arrived."""
+        """Record that the tap assigned numbers up to this one."""
         state = self._state
         highest: int = state.highest
         if seq < highest:
@@ -395,7 +394,7 @@ class TapView:
         holes = self._state.holes
         if not holes:
             return
-        # They are in order of their numbers.
+        # The gaps are in order of their numbers.
         index: int = bisect_right(holes, seq, key=attrgetter("first")) - 1
         if index >= 0 and seq < (hole := holes[index]).end:
             parts = (

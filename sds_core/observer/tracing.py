@@ -1,8 +1,8 @@
-"""Interfaces of a trace: what happened to single messages (docs/trace.md).
+"""Interfaces of a trace, which shows what happened to messages (docs/trace.md).
 
 A protocol that can be traced provides a `Tracing`. Its tracer reads the digests that
-its views read, and runs these views: steps are evidence from frames, conclusions are
-what the views recorded in their journals.
+the protocol's views read, and runs these views. Steps are evidence from frames.
+Conclusions are the notes in the views' journals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sds_core.observer.record import TapHeaders
 from sds_core.observer.settings import ObserverSettings
 
 MOST_STEPS = 500
-"""Maximum steps of a trace: an untrusted sender can name a message in many frames."""
+"""Maximum steps of a trace, because a sender can name a message in many frames."""
 
 _WAKU_HASH = re.compile("0[xX][0-9a-fA-F]{64}")
 
@@ -31,7 +31,7 @@ class Query(NamedTuple):
 
     Attributes:
         message_ids: Ids, or Waku hashes of copies as ``0x`` and 64 digits.
-        sender: All messages of this participant.
+        sender: Selects all messages of this participant.
     """
 
     message_ids: frozenset[str] = frozenset()
@@ -49,7 +49,7 @@ class Subject(NamedTuple):
     """A message to trace.
 
     Attributes:
-        channel: Name of its channel or group; empty if unknown so far.
+        channel: Name of its channel or group; empty while unknown.
     """
 
     channel: str
@@ -63,10 +63,10 @@ class Step(msgspec.Struct, frozen=True):
         at_ms: Event time, Unix ms.
         what: Kind of step, one word (docs/trace.md).
         text: What happened, without the names of participants.
-        by: Participant that it concerns; empty if none or unknown.
-        to: Peer to which it was sent, where the protocol has one.
-        tap: Tap that shows it; empty for a conclusion of the view.
-        names: Further participants, with which the text ends.
+        by: Participant that the step concerns; empty if none or unknown.
+        to: Peer that received it, if the protocol has peers.
+        tap: Tap that shows the step; empty for a conclusion of the view.
+        names: Further participants, listed after the text.
     """
 
     at_ms: int
@@ -86,11 +86,11 @@ class Person(msgspec.Struct):
         heard_before_ms: Its latest frame before the message appeared.
         heard_after_ms, heard_last_ms: Its first and its latest frame since.
         silent_ms: Its longest silence since `heard_before_ms`.
-        named_ms, named: Its first frame whose history names the message; number of such
-            frames.
+        named_ms, named: Time of its first frame whose history names the message; number
+            of such frames.
         held_ms: Its first frame whose filter holds the message.
-        lacked_ms, lacked_last_ms: Its first and its latest frame that was composed
-            after the message appeared, and whose filter lacks it.
+        lacked_ms, lacked_last_ms: Times of its first and latest frame that was composed
+            after the message appeared and whose filter lacks it.
         requests: Number of its repair requests.
         outcomes: Conclusions of the view, in order.
     """
@@ -122,12 +122,13 @@ class Person(msgspec.Struct):
 
 
 class Rule(NamedTuple):
-    """How a trace describes a conclusion.
+    """A trace's description of a conclusion.
 
     Attributes:
-        figure: Name of the figure that counts it (docs/figures.md).
+        figure: Name of the figure that counts such conclusions (docs/figures.md).
         section: Section of docs/figures.md with the rule.
-        text: The conclusion as a sentence; the participants that it concerns follow it.
+        text: The conclusion as a sentence; the participants that it concerns are listed
+            after it.
     """
 
     figure: str
@@ -136,7 +137,7 @@ class Rule(NamedTuple):
 
 
 class Conclusion(msgspec.Struct, frozen=True):
-    """A conclusion of the view, once for all participants that it concerns.
+    """A conclusion of the view, for all participants that it concerns.
 
     Attributes:
         at_ms: Event time of the first note, Unix ms.
@@ -154,15 +155,16 @@ class Evidence(msgspec.Struct, frozen=True):
     """Everything that a tracer found about one message.
 
     Attributes:
-        facts: Facts of its first copy, by name; what is unknown is absent.
-        appeared_ms: When it appeared: its first copy or the first frame that names it.
-            None if no record concerned it.
-        steps: In order of time, at most about twice `MOST_STEPS`.
-        people: Participants, in order of appearance, the sender first.
+        facts: Known facts of its first copy, by name.
+        appeared_ms: When its first copy or the first frame that names it appeared; None
+            if no record concerned it.
+        steps: Steps in order of time, at most about twice `MOST_STEPS`.
+        people: The sender, then the other participants in order of appearance.
         incidents: Incidents of the message, each in its current form.
         conclusions: In order of time.
         summary: The most important conclusion; None if none exists.
-        unknown: What cannot be known, as sentences and participants that follow.
+        unknown: Facts that cannot be known: sentences, each with participants to list
+            after it.
         observers: Taps that showed the channel.
     """
 
@@ -193,11 +195,11 @@ class Tracer(Protocol):
 
 
 class Tracing(Protocol[_FrameIn]):
-    """How messages of a protocol are found and traced.
+    """Finds and traces messages of a protocol.
 
     Attributes:
-        is_keyed: Whether the name of a channel is the key of all its records; otherwise
-            the records of a message may be in any partition.
+        is_keyed: Whether a channel's name is the key of all its records. Otherwise, the
+            records of a message may be in any partition.
     """
 
     @property
@@ -205,7 +207,7 @@ class Tracing(Protocol[_FrameIn]):
         """See the class."""
 
     def may_concern(self, value: bytes, query: Query) -> bool:
-        """Whether a record's value may concern a message; cheap, never wrongly False.
+        """Whether a value may concern a message: a cheap test, never wrongly False.
 
         The Waku hash is not in the value.
         """
@@ -220,7 +222,7 @@ class Tracing(Protocol[_FrameIn]):
 
 
 class StepLog:
-    """The steps of one message, and its conclusions; the gravest rule is first."""
+    """The steps and conclusions of one message; the gravest rule is first."""
 
     def __init__(self, rules: Mapping[str, Rule]) -> None:
         self._rules = rules
@@ -229,7 +231,7 @@ class StepLog:
         self.omitted = 0
 
     def add(self, step: Step) -> None:
-        """Add a step, or count it beyond `MOST_STEPS`."""
+        """Add a step; beyond `MOST_STEPS`, only count it."""
         if len(self._steps) < MOST_STEPS:
             self._steps.append(step)
         else:
@@ -244,9 +246,9 @@ class StepLog:
         self.add(Step(note.time_ms, note.what, rule.text, note.who, names=names))
 
     def steps(self, more: Sequence[Step] = ()) -> tuple[list[Step], int]:
-        """Return all steps in order of time, and the number of omitted ones.
+        """Return the steps in order of time, and the number of omitted steps.
 
-        At most `MOST_STEPS` of the further steps are kept.
+        At most `MOST_STEPS` of the further steps are returned.
         """
         steps = sorted([*self._steps, *more[:MOST_STEPS]], key=lambda one: one.at_ms)
         return steps, self.omitted + len(more[MOST_STEPS:])
@@ -260,7 +262,7 @@ class StepLog:
     ) -> tuple[list[Conclusion], Conclusion | None]:
         """Return the conclusions in order of time, and the gravest valid one.
 
-        `undone` has, for a note, the notes that revoke it for the same participant.
+        `undone` maps a note to the notes that revoke it for the same participant.
         """
         by_what = {
             what: self._conclusion(what, notes) for what, notes in self._notes.items()

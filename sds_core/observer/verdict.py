@@ -1,4 +1,4 @@
-"""The verdict on one view."""
+"""The possible verdicts on a view."""
 
 from __future__ import annotations
 

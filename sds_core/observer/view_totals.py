@@ -1,4 +1,4 @@
-"""The interface of totals of views with a verdict."""
+"""The interface of the totals of a view with a verdict."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.verdict import Verdict
 
 Excused = Callable[[int, int], bool]
-"""Whether evidence does not count, given when it began and was found, Unix ms."""
+"""Whether evidence does not count, from when it began and was found, Unix ms."""
 
 
 class ViewTotals(Protocol):
-    """The part of a view's totals that verdict, minutes and summary read.
+    """The part of a view's totals that the verdict, minutes and summary use.
 
-    Implementations are msgspec structs whose fields all have a default: the default
+    Implementations are msgspec structs in which each field has a default. The default
     totals are those of a view that has seen nothing.
     """
 
@@ -41,13 +41,13 @@ class ViewTotals(Protocol):
 
     @property
     def verdict_since_ms(self) -> int | None:
-        """Start of the verdict, Unix ms of event time; None if it is not known."""
+        """When the verdict began, Unix ms of event time; None if unknown."""
 
     def verdict_without(
         self, excused: Excused, settings: ObserverSettings
     ) -> tuple[Verdict, str]:
-        """The verdict and its reason without the evidence that does not count."""
+        """The verdict and its reason, without evidence that does not count."""
 
     @property
     def observers(self) -> Sequence[str]:
-        """Ids of the taps that mirrored the view's frames within the horizon."""
+        """Ids of the taps that mirrored the view within the retention window."""

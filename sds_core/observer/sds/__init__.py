@@ -1,1 +1,1 @@
-"""Everything that the observer concludes from SDS traffic: one view per channel."""
+"""Everything that the observer concludes from SDS traffic; each channel has a view."""

@@ -24,8 +24,8 @@ from sds_core.wire import FrameKind
 _MOST_WITNESSES = 64
 """Maximum number of witnesses of a message.
 
-They suffice for filters with a false-positive rate of 0.8, and untrusted senders may
-invent names.
+This suffices for filters with a false-positive rate of 0.8. Untrusted senders may
+invent names, so the number is limited.
 """
 
 
@@ -78,7 +78,7 @@ class Acknowledgements:
         self._unacknowledged = dict.fromkeys(
             messages.unacknowledged(clock_ms - settings.horizon_ms)
         )
-        # Messages without an opportunity so far that are not overdue, in this order.
+        # Messages without an opportunity that are not overdue, in the same order.
         self._unjudged = dict.fromkeys(messages.unjudged())
         # Event times of messages whose deadline has not passed.
         self._in_flight = dict(messages.in_flight())
@@ -95,11 +95,11 @@ class Acknowledgements:
         return self._messages.get(key)
 
     def is_recent(self, message: Message, clock_ms: int) -> bool:
-        """Whether the message is in the window, so that frames still affect it."""
+        """Whether the message is in the retention window, so frames still affect it."""
         return clock_ms <= message.seen_ms + self._settings.horizon_ms
 
     def first_copy(self, frame: SeenFrame, clock_ms: int) -> Message:
-        """Start to track a message whose first copy was seen."""
+        """Start to track a message when its first copy is seen."""
         sender = self._participants.index(frame.sender)
         others = self._participants.active_others(
             sender, frame.time_ms, self._settings.probable_witnesses
@@ -149,16 +149,16 @@ class Acknowledgements:
     ) -> None:
         """Look up unacknowledged messages of others in a frame's filter.
 
-        Call this after `mentioned` for the frame's causal history. A message that the
-        filter holds gets a witness. A message that it lacks (any message, if no filter
-        is readable) has had an opportunity, if the frame could have acknowledged it:
-        its sender did not return from a long silence since.
+        Call this after `mentioned` for the frame's causal history. If the filter holds
+        a message, the message gets a witness. Otherwise, if the frame could have
+        acknowledged it, the message had an opportunity. A frame could not if its sender
+        returned from a long silence after the message.
 
         Args:
             frame: The frame.
             by: Its sender: participant index or `UNKNOWN`.
             clock_ms: The channel's clock.
-            is_first_copy: Whether the frame is a first copy; others carry an old
+            is_first_copy: Whether the frame is a first copy; other frames carry an old
                 filter.
         """
         is_opportunity = is_first_copy and frame.kind is not FrameKind.EPHEMERAL
@@ -173,7 +173,7 @@ class Acknowledgements:
         filter_, time_ms = frame.filter, frame.time_ms
         # A participant may have been offline when earlier messages were sent.
         returned_ms: int = self._deliveries.returned_ms(by)
-        # Each with a flag: whether the filter holds it.
+        # Each has a flag for whether the filter holds it.
         found: list[tuple[Message, bool]] = []
         keys: Iterable[int] = islice(reversed(self._unacknowledged), searched)
         if filter_ is None:
@@ -222,7 +222,7 @@ class Acknowledgements:
         return len(witnesses) < _MOST_WITNESSES and by not in witnesses
 
     def deadline_passed(self, key: int, deadline_ms: int) -> bool | None:
-        """Decide at its deadline whether a message counts as unacknowledged.
+        """Decide at a message's deadline whether it counts as unacknowledged.
 
         None if the deadline is obsolete, because the message was forgotten.
         """
@@ -254,7 +254,7 @@ class Acknowledgements:
         return definite
 
     def forget(self, key: int) -> Message:
-        """Drop and return a message; one in flight ends as unwitnessed."""
+        """Drop and return a message. If it is in flight, it ends as unwitnessed."""
         message: Message = self._messages[key]
         self._messages.remove(key)
         self._deliveries.forget(message)

@@ -1,4 +1,4 @@
-"""Bytes, fill of filters and activity of a channel (docs/figures.md, 9)."""
+"""Counts a channel's bytes, fill of filters and activity (docs/figures.md, 9)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAST_GROWTH_MS = 60_000
 """Minimum time over which growth is estimated, because ids arrive in bursts."""
 
 _FAR_MS = 365 * 86_400_000
-"""Time beyond which a filter that is not full by then counts as not growing."""
+"""A filter that is not full after this time counts as not growing."""
 
 
 class EpochState(msgspec.Struct, array_like=True):
@@ -26,8 +26,8 @@ class EpochState(msgspec.Struct, array_like=True):
 
     Attributes:
         number: Number of the epoch: Unix ms // `ObserverSettings.epoch_ms`.
-        sent: Number of messages in it, by participant index: first copies and retries.
-        last_max: Maximum number of one participant in the previous epoch.
+        sent: Number of first copies and retries in it, by participant index.
+        last_max: Maximum number of messages of one participant in the previous epoch.
     """
 
     number: int = 0
@@ -36,7 +36,7 @@ class EpochState(msgspec.Struct, array_like=True):
 
     @property
     def most(self) -> int:
-        """Maximum number of one participant."""
+        """Maximum number of messages of one participant."""
         return max(self.sent.values(), default=0)
 
 
@@ -78,7 +78,7 @@ class Capacity:
         self._totals.repair_bytes_response += sum(frame.sizes)
 
     def sent_by(self, by: int, clock_ms: int) -> None:
-        """Count a first copy or a retry of a participant in the epoch."""
+        """Count a participant's first copy or retry in the epoch."""
         self._begin_epoch(clock_ms)
         if by != UNKNOWN:
             self._epoch.sent[by] = self._epoch.sent.get(by, 0) + 1
@@ -132,8 +132,8 @@ class Capacity:
     def _one_percent_ms(self, trace: FilterTrace) -> int | None:
         """Event time at which the filter's false-positive rate passes 1 %, Unix ms.
 
-        It is extrapolated from the filter's growth; None if it does not grow. At the
-        fill X/m = 0.01^(1/k) it holds -(m/k) ln(1 - X/m) ids.
+        The time is extrapolated from the filter's growth; None if the filter does not
+        grow. At the fill X/m = 0.01^(1/k), a filter holds -(m/k) ln(1 - X/m) ids.
         """
         if trace.grown_from is None:
             return None
@@ -144,7 +144,8 @@ class Capacity:
             return None
         bits = self._settings.saturated_rate ** (1 / trace.k) * trace.m_bits
         limit = estimated_ids(int(bits), trace.m_bits, trace.k)
-        # If every bit is set, the estimate is infinite and the limit has passed.
+        # If every bit is set, the estimate is infinite, and the limit is already
+        # exceeded.
         left_ms = (limit - ids) / grown * lasted_ms if math.isfinite(ids) else 0
         return trace.time_ms + round(left_ms) if left_ms < _FAR_MS else None
 

@@ -1,7 +1,7 @@
-"""Likely causes of the verdict on a channel (docs/figures.md, 12).
+"""Finds likely causes of the verdict on a channel (docs/figures.md, 12).
 
-Each rule needs several failures, and checks that their common property is not chance:
-if all are from one sender, others must have sent too.
+Each rule needs several failures, and checks that their common property is not chance.
+For example, if all are from one sender, others must have sent too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ It assumes that each had an equal risk.
 """
 
 _NAMED_LATE_MS = 60_000
-"""Maximum time from a gap of a tap to the first naming of a message that it missed."""
+"""Maximum time from a tap's capture gap to the first naming of a message in the gap."""
 
 _GAP_SHARE = 2
 """Divisor of the verdict's window: the maximum share that gaps of a tap may take.
@@ -191,7 +191,7 @@ def _tap_gap(evidence: Evidence, around: Surroundings) -> Cause | None:
         return None
     settings = around.settings
     window_ms = settings.verdict_window_ms
-    # The message, and all evidence that it arrived, is seen by its deadline.
+    # The message, and all evidence of its arrival, is seen before its deadline.
     before_ms = settings.ack_deadline_ms
     for name, holes in around.holes.items():
         recent = [
@@ -219,7 +219,7 @@ def _tap_gap(evidence: Evidence, around: Surroundings) -> Cause | None:
 def _lie_in(
     found: Iterable[Found], holes: Iterable[tuple[int, int]], before: int, after: int
 ) -> bool:
-    """Return whether all evidence begins in a hole, or so many ms around it."""
+    """Return whether all evidence begins in a capture gap extended by these ms."""
     return all(
         any(
             from_ms - before - STEP_MS <= since_ms <= to_ms + after + STEP_MS

@@ -1,7 +1,7 @@
-"""What a passive observer concludes from the frames of one channel.
+"""Concludes what a passive observer can from the frames of one channel.
 
-The model processes each frame, and each deadline that the clock passes. It does not
-depend on batches: `ChannelView` calls it.
+The model processes each frame, and each deadline that the clock passes. `ChannelView`
+calls it; batches do not affect it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect, FrameKind
 
 _SWEEP_MS = 60_000
-"""Time between sweeps; old messages and gaps are dropped up to this much late."""
+"""Time between sweeps, and maximum delay with which messages and gaps are dropped."""
 
 
 @native
@@ -205,7 +205,7 @@ class ChannelModel:
         return True
 
     def pass_to(self, clock_ms: int) -> None:
-        """Advance the clock; fire each deadline that it passes."""
+        """Advance the clock, and fire each deadline that it passes."""
         while self.next_moment() < clock_ms:
             moment_ms: int = self.next_moment()
             for deadline_ms, due, key in self._deadlines.passed(moment_ms + 1):
@@ -215,15 +215,15 @@ class ChannelModel:
         self._forget(clock_ms)
 
     def next_moment(self) -> int:
-        """Next deadline, or when an event leaves the verdict's window, if earlier."""
+        """Next deadline, or next moment when an event leaves the verdict's window."""
         return min(self._deadlines.next_at, self._health.edge_ms())
 
     def pending_ms(self) -> tuple[int | None, int | None]:
-        """Next deadline, and next change of the verdict, Unix ms or None."""
+        """Next deadline, and next change of the verdict, each in Unix ms or None."""
         return self._deadlines.next_ms, self._health.next_change_ms
 
     def next_gauge_change_ms(self, clock_ms: int) -> int | None:
-        """When a gauge may change without a new frame; see `Capacity`."""
+        """Time when a gauge may change without a new frame; see `Capacity`."""
         return self._capacity.next_change_ms(clock_ms)
 
     def summarise(self) -> None:
@@ -305,7 +305,7 @@ class ChannelModel:
         self, frame: SeenFrame, by: int, sight: Sight, clock_ms: int
     ) -> None:
         is_first_copy = sight is not Sight.AGAIN
-        # A frame whose id was named earlier was composed long before its time.
+        # If a history named the frame's id earlier, the frame was composed long ago.
         proves_lack = sight is Sight.FIRST
         if self._journal is not None:
             self._journal.is_first = proves_lack
@@ -357,7 +357,7 @@ class ChannelModel:
         if message is None:
             known_ms = self._gaps.named_by_other_ms(named.fingerprint, by)
         elif message.was_named_before or message.sender == by:
-            # It is unknown when the requester could first know of the message.
+            # It is unknown when the requester could first notice the message.
             known_ms = None
         else:
             known_ms = message.t0_ms
@@ -367,7 +367,7 @@ class ChannelModel:
             )
 
     def _read_history(self, frame: SeenFrame, by: int, after_start: int) -> None:
-        """Process a causal history, whose last `after_start` ids follow the start."""
+        """Process a causal history; its last `after_start` ids follow the start."""
         clock_ms, time_ms = self._state.clock_ms, frame.time_ms
         naming = before_start = GapEvent.NAMED_BEFORE_START
         if self._health.in_warm_up(clock_ms):
@@ -383,7 +383,7 @@ class ChannelModel:
         for named in frame.history:
             place += 1
             key: int = named.fingerprint
-            # The innermost loop of a healthy channel: most named ids need no action.
+            # In a healthy channel, most named ids need no action.
             if naming is not before_start and messages.name_settled(
                 key, named.hint, clock_ms
             ):
@@ -432,7 +432,7 @@ class ChannelModel:
     def _evict(self) -> None:
         """Drop the oldest messages, gaps and requests beyond the limit.
 
-        This is done right after the frame that exceeded the limit, in the same batch.
+        Call this right after the frame that exceeded the limit, in the same batch.
         """
         limit: int = self._settings.remembered
         while len(self._messages) > limit:
@@ -459,7 +459,7 @@ class ChannelModel:
         self._deliveries.forget_old(sweep_ms)
         self._segments.forget_before(sweep_ms - self._settings.segment_idle_ms)
         self._acknowledgements.forget_ids(sweep_ms)
-        # A participant that is silent for longer is active for no message in the
+        # A participant that is silent for longer is inactive for all messages in the
         # window.
         silent_ms = edge_ms - self._settings.horizon_ms
         self._filters.forget_before(silent_ms)

@@ -1,4 +1,4 @@
-"""View of one channel: what a passive observer concludes from its frames.
+"""The view of one channel: what a passive observer concludes from its frames.
 
 `ChannelView.apply` is pure: it takes digests and a clock, and updates the totals. The
 totals do not depend on how the sequence of frames is divided into batches
@@ -39,10 +39,10 @@ _SENDERS_SINCE = 7
 """First version that records whether content named its sender."""
 
 _MOMENTARY = {"evidence": None, "participant_table": b"", "suspects": None}
-"""Momentary figures, with their values in minutes and in the last totals."""
+"""Momentary figures, with their fixed values in minutes and in the last totals."""
 
 ChannelEvent = DefiniteAcknowledgement | Incident | ChannelMinute | Forgotten
-"""Values that `ChannelView.apply` returns once."""
+"""Types of event that `ChannelView.apply` returns."""
 
 
 def _order_of(frame: SeenFrame) -> tuple[int, int, int]:
@@ -53,7 +53,7 @@ def _order_of(frame: SeenFrame) -> tuple[int, int, int]:
 class ChannelView:
     """Acknowledgement, delivery, missing dependencies and repair of one channel.
 
-    A channel that is silent for `forget_ms` is forgotten; if it returns, it is new.
+    A channel that is silent for `forget_ms` is forgotten. If it returns, it is new.
     """
 
     _settings: ObserverSettings
@@ -109,8 +109,8 @@ class ChannelView:
     ) -> list[ChannelEvent]:
         """Apply the next frames, then advance the clock, Unix ms.
 
-        The result is definite acknowledgements, then incidents, then minutes. If the
-        channel was forgotten, what came before comes first, then its end.
+        It returns definite acknowledgements, then incidents, then minutes. If the
+        channel was forgotten, its earlier events and its end come before all others.
         """
         frames = [frames_of(digest) for digest in digests]
         if len(frames) == 1:
@@ -138,7 +138,7 @@ class ChannelView:
 
     @property
     def model(self) -> ChannelModel:
-        """The model, which a trace asks for facts that a note does not have."""
+        """The model, from which a trace gets facts that notes lack."""
         return self._model
 
     def forget(self) -> list[ChannelEvent]:
@@ -195,7 +195,7 @@ class ChannelView:
         return [*self._model.drain(), *self._minutes.take()]
 
     def _advance(self, clock_ms: int) -> None:
-        """Advance the clock; stop where a minute ends that may be reported."""
+        """Advance the clock, and check each minute that ends on the way."""
         clock_ms = max(clock_ms, self._state.clock_ms)
         while True:
             end_ms: int = self._next_minute_end_ms()
@@ -207,7 +207,7 @@ class ChannelView:
         self._model.pass_to(clock_ms)
 
     def _next_minute_end_ms(self) -> int:
-        # A state of an earlier release may have moments before the clock.
+        # A state of an earlier release may have due moments before the clock.
         moment_ms: int = max(self._model.next_moment(), self._state.clock_ms)
         self._minutes.might_change(moment_ms)
         return self._minutes.check_ms()

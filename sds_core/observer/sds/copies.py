@@ -1,4 +1,4 @@
-"""Recognises duplicates and replicas: further copies (docs/figures.md, 2)."""
+"""Recognises further copies: duplicates and replicas (docs/figures.md, 2)."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Copy(enum.Enum):
 
 
 class PackedBroadcasts(msgspec.Struct, array_like=True):
-    """Latest broadcast of each byte string, in order of age, as encoded columns.
+    """Latest broadcast of each frame's bytes, in order of age, as encoded columns.
 
     Attributes:
-        contents: Fingerprints of the byte strings, encoded by `pack_ints`, shape (n,).
+        contents: Fingerprints of the frames, encoded by `pack_ints`, shape (n,).
         times: Record times of the first copies, Unix ms, encoded by `pack_steps`, shape
             (n,).
-        delays: Time from there to the channel's clock, ms, encoded by `pack_ints`,
-            shape (n,).
+        delays: Time from the record time to the channel's clock, ms, encoded by
+            `pack_ints`, shape (n,).
         with_hash: 1 if any copy carried a Waku hash, encoded by `pack_ints`, shape
             (n,).
     """
@@ -44,7 +44,7 @@ class PackedBroadcasts(msgspec.Struct, array_like=True):
 
     @classmethod
     def of(cls, broadcasts: Memory) -> PackedBroadcasts:
-        """Pack broadcasts by content: record time, and whether any copy had a hash."""
+        """Encode, by content, record time and whether any copy had a hash."""
         contents, clocks, times, with_hash = broadcasts.columns()
         return cls(
             pack_row(view(contents), True),
@@ -109,7 +109,7 @@ class Copies:
         self._observers = state.observers
 
     def classify(self, frame: SeenFrame, clock_ms: int) -> Copy:
-        """Classify the frame, and remember it; a tap beyond `MOST_TAPS` has no name."""
+        """Classify and remember the frame; taps beyond `MOST_TAPS` count as unnamed."""
         if self._knows_tap(frame.observer):
             self._observers[frame.observer] = clock_ms
             if self._is_duplicate(frame, clock_ms):
@@ -122,7 +122,7 @@ class Copies:
         return Copy.BROADCAST
 
     def forget_before(self, clock_ms: int) -> None:
-        """Drop entries from before this clock, Unix ms."""
+        """Drop entries that are older than this clock, Unix ms."""
         for observer in list(self._numbers):
             numbers = self._numbers[observer]
             numbers.forget_before(clock_ms)
@@ -142,7 +142,7 @@ class Copies:
         return min([ms for ms in oldest if ms is not None], default=None)
 
     def observers(self) -> list[str]:
-        """Ids of the taps that saw the channel within the horizon, sorted."""
+        """Ids of the taps that saw the channel within the retention window, sorted."""
         return sorted(self._observers)
 
     def state(self) -> CopiesState:

@@ -1,4 +1,4 @@
-"""Delivery of each message to each participant (docs/figures.md, 5).
+"""Tracks the delivery of each message to each participant (docs/figures.md, 5).
 
 A bloom filter has no false negatives. If a participant sends a frame after it could
 have received a message, and the frame's filter does not hold the message, then the
@@ -31,7 +31,7 @@ from sds_core.wire import FrameKind
 _NEVER = -(1 << 62)
 
 _LOSSES_PER_FRAME = 25
-"""Maximum number of deliveries that one frame can show to be lost, or recovered."""
+"""Maximum number of deliveries that one frame can show as lost or recovered."""
 
 
 class DeliveriesState(msgspec.Struct, array_like=True):
@@ -39,9 +39,8 @@ class DeliveriesState(msgspec.Struct, array_like=True):
 
     Attributes:
         receivers: Receivers by participant index.
-        undelivered: For each message that was ever lost to a participant, by order: the
-            event time of the first frame without it, and the clock when it was first
-            found lost.
+        undelivered: By order of each message that was ever lost to a participant: event
+            time of the first frame without it, and clock when it was first found lost.
     """
 
     receivers: dict[int, PackedReceiver] = {}
@@ -118,7 +117,7 @@ class Deliveries:
         is_newest: bool,
         proves_lack: bool,
     ) -> None:
-        """Judge what a participant has and lacks, by its first copy.
+        """Judge which messages a participant has and lacks, by its first copy.
 
         Call this before `Participants.spoke` for the same frame: only a participant
         that was active before a message is expected to receive it.
@@ -128,8 +127,8 @@ class Deliveries:
             by: Participant index or `UNKNOWN`.
             clock_ms: The channel's clock.
             is_newest: Whether the frame's filter is the participant's newest.
-            proves_lack: Whether the frame was composed at about the time when it was
-                seen: then the participant lacked the messages that the frame does not
+            proves_lack: Whether the frame was composed shortly before it was seen. If
+                so, the participant lacked the messages that the frame's filter does not
                 hold.
         """
         self.forget_old(clock_ms)
@@ -182,25 +181,25 @@ class Deliveries:
     ) -> None:
         """Judge each waiting message by a filter; see `first_copy_by`.
 
-        A filter without a message proves that its owner lacked it if the owner could
-        have had it.
+        If a filter does not hold a message that its owner could have had, the owner
+        lacked the message.
         """
         for old in [one for one in receiver.waiting if one < self._oldest]:
             self._end(receiver, by, old)
         time_ms: int = frame.time_ms
         proves: bool = proves_lack and frame.kind is not FrameKind.EPHEMERAL
-        # A message that was sent before a roll-over may be absent from the filter only.
+        # A roll-over may have removed earlier messages from the filter only.
         rolled_ms = self._filters.rolled_ms(by)
         since_ms: int = _NEVER if rolled_ms is None else rolled_ms
         grace_ms: int = time_ms - self._settings.delivery_grace_ms
-        # Messages that it was shown to lack before this time are lost.
+        # A message that it already lacked before this time is lost.
         overdue_ms: int = time_ms - self._settings.delivery_deadline_ms
         if receiver.returns[0] >= overdue_ms:
-            # It returned a short time ago: it had no time to catch up, unless it
-            # returned before.
+            # It returned recently and had no time to catch up, unless it had returned
+            # before.
             overdue_ms = min(overdue_ms, receiver.returns[1])
         missing, lost = receiver.missing, receiver.lost
-        # Each is an incident; the participant's next frame shows the others.
+        # Each of them is an incident. The participant's next frame shows the rest.
         left: int = _LOSSES_PER_FRAME
         message: Message
         for message in self._messages.by_orders(sorted(receiver.waiting)):
@@ -237,7 +236,7 @@ class Deliveries:
                     self._note(message, "missing", time_ms, by)
 
     def returned_ms(self, by: int) -> int:
-        """Event time of the latest return after a long silence, Unix ms; or 0."""
+        """Event time of the latest return after a long silence, Unix ms; 0 if none."""
         receiver = self._receivers.get(by)
         return 0 if receiver is None else receiver.returns[0]
 
@@ -250,7 +249,7 @@ class Deliveries:
         of_use: set[int] = set()
         for receiver in self._receivers.values():
             of_use.update(receiver.waiting, receiver.watched)
-        # The first message that is new to any, and all later ones.
+        # These are the first message that is new to any receiver, and all later ones.
         of_use.update(range(self._new_from(), self._totals.messages))
         return of_use
 
@@ -278,11 +277,11 @@ class Deliveries:
         self._oldest = max(self._oldest, message.order + 1)
 
     def forget_silent_since(self, clock_ms: int) -> None:
-        """Drop receivers that are silent, and waiting messages that were dropped.
+        """Drop silent receivers, and waiting messages that are no longer remembered.
 
         Args:
             clock_ms: Event time, Unix ms. A participant whose latest first copy is
-                earlier is active for no message within the retention window.
+                earlier is inactive for all messages within the retention window.
         """
         self._missing.forget_before(self._oldest)
         for by, receiver in list(self._receivers.items()):
@@ -330,7 +329,7 @@ class Deliveries:
         self._awaited += len(taken)
 
     def _new_to(self, by: int, first: int) -> list[int]:
-        """Orders of messages, from one on, that a participant should receive."""
+        """Orders of messages that a participant should receive, from a first one on."""
         after_ms, until_ms = self._participants.active_span(by)
         end: int = self._totals.messages
         return self._messages.new_to(by, after_ms, until_ms, first, end)
@@ -354,14 +353,14 @@ class Deliveries:
     def _delivered(
         self, receiver: Receiver, by: int, message: Message, time_ms: int, clock_ms: int
     ) -> None:
-        """Count a delivery; retract its loss if it counted as lost."""
+        """Count a delivery. If it counted as lost, retract the loss."""
         totals, order = self._totals, message.order
         was_lost = order in receiver.lost
         missing_ms = receiver.missing.get(order)
         self._end(receiver, by, order)
         receiver.delivered += 1
         if was_lost:
-            # Releases before 0.8 did not count it for the participant.
+            # Releases before 0.8 did not count the loss for the participant.
             receiver.failed = max(0, receiver.failed - 1)
             totals.deliveries_retracted += 1
             self._note(message, "retracted", time_ms, by)

@@ -1,11 +1,10 @@
 """Encodes the frames of one channel in a chunk as one compact digest.
 
-Moving whole frames between processes is expensive: most of their bytes are repeated
-history and an 18 kB bloom filter. A `ChannelDigest` has what the view needs: each id
-once per chunk, each history as a slice of a list that it shares with the frame before
-it, and each filter as the words that differ from the previous filter. Message content
-and unknown fields are omitted, except for the header of a segment. `seen_frames`
-decodes it.
+Moving whole frames between processes is expensive, because most of their bytes are
+repeated history and an 18 kB bloom filter. A `ChannelDigest` has each id once per
+chunk. A history is a slice of a list that all frames share. A filter is the words that
+differ from the previous filter. Message content and unknown fields are omitted, except
+for the header of a segment. `seen_frames` decodes it.
 """
 
 from __future__ import annotations
@@ -68,18 +67,19 @@ Row = tuple[
 """A frame in a digest:
 
 - offset, time_ms, clock_ms, observer, seq, waku_hash, content: see `Arrival`. The
-  observer is an index into `observer_names`, `content` the fingerprint of the whole
+  observer is an index into `observer_names`; `content` is the fingerprint of the whole
   frame;
-- waku_hash_bytes: Waku message hash of a content frame, else empty;
-- kind: index of its kind in `KINDS`, times 2, plus that of its dialect in `DIALECTS`;
+- waku_hash_bytes: Waku message hash of a content frame, otherwise empty;
+- kind: twice the index of its kind in `KINDS`, plus the index of its dialect in
+  `DIALECTS`;
 - name, sender: indices into `names` and `sender_names`;
 - lamport: 0 if the kind has none;
 - history from, history to: slice of `histories`;
-- history dropped: how many entries limits drop;
+- history dropped: number of entries that limits drop;
 - requests to: end of its slice of `requests`;
-- requests dropped: how many requests limits drop;
-- filter: one of `digest_parts.NO_FILTER` and those beside it;
-- bits set: number of ones in the filter;
+- requests dropped: number of requests that limits drop;
+- filter: `NO_FILTER`, `WHOLE_FILTER` or `CHANGED_FILTER`;
+- bits set: number of bits in the filter that are 1;
 - changes to: end of its slice of `positions` and `changes`;
 - sizes: bytes by part.
 """
@@ -91,18 +91,20 @@ class ChannelDigest(msgspec.Struct, array_like=True):
     Attributes:
         histories: Indices into `names`.
         requests: Indices into `names`.
-        requests_held: Whether the requester's own filter holds the id, for each.
-        names: Message ids, each once for every combination of sender and retrieval hint
-            with which it is named.
+        requests_held: For each request, whether the requester's own filter holds the
+            id.
+        names: Message ids; each once for every combination of sender and retrieval
+            hint.
         name_prints: `fingerprint` of each of `names`.
-        name_senders: Sender of each of `names`, index into `sender_names`.
+        name_senders: Sender of each of `names`, as an index into `sender_names`.
         name_hints: Retrieval hint of each of `names`; empty if it has none.
-        sender_names: Participant ids; the first is empty: an unknown sender.
+        sender_names: Participant ids; the first, empty id means an unknown sender.
         filters: Bits of each whole filter, in order.
-        filter_shapes: ``m_bits, k`` of each whole filter, flat.
-        positions: Positions of the words that differ, ``uint32``.
-        changes: These words, ``uint64``.
-        segments: Those of the frames whose content is a segment, in order of offsets.
+        filter_shapes: ``m_bits, k`` of each whole filter, in one flat list.
+        positions: Positions of the words that differ from the previous filter,
+            ``uint32``.
+        changes: The words at these positions, ``uint64``.
+        segments: Segments that are the content of a frame, in order of offsets.
     """
 
     partition: int
@@ -188,8 +190,8 @@ class ChannelDigester:
     def add_outline(self, outline: Outline, value: bytes, arrival: Arrival) -> int:
         """Append a frame if its outline is valid and no limit drops a part.
 
-        It returns about how many bytes of memory the frame takes, or 0 if it changed
-        nothing.
+        It returns the approximate bytes of memory that the frame takes; 0 if it was not
+        appended.
         """
         (
             sender_id,
@@ -258,7 +260,7 @@ class ChannelDigester:
 
     def _add_requests(self, message_ids: list[str], filter_: Filter | None) -> int:
         left_out = 0
-        # One request per frame and id, even if the frame repeats the id.
+        # A frame has one request per id, even if it repeats the id.
         for message_id in dict.fromkeys(message_ids):
             if not message_id:
                 continue

@@ -1,4 +1,4 @@
-"""Values that the frames of one digest share: names, runs of history, and filters."""
+"""The values that the frames of one digest share: names, histories and filters."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ LONGEST_HINT = 1_024
 """Maximum bytes of a retrieval hint; js-waku uses 32. Longer hints are dropped."""
 
 NO_FILTER, WHOLE_FILTER, CHANGED_FILTER = range(3)
-"""How a frame's filter is encoded. Changed: the words that differ from the previous."""
+"""How a frame's filter is encoded. `CHANGED_FILTER` has only the words that differ."""
 
 _WORD_BYTES = 8
 _CHANGE_BYTES = 12
-"""A changed word and its position."""
+"""Size of a changed word and its position."""
 
 _NewEntries = tuple[int, list[bytes], list[int], list[tuple[bytes, HistoryEntry]]]
 """A history, compared with `Histories.indices`.
 
-Where it begins there, its new entries, their sizes in the frame, and those of them that
+Its position there, its new entries, their sizes in the frame, and the new entries that
 no earlier history has.
 """
 
@@ -43,7 +43,7 @@ class Names:
     """The ids of messages and participants that the frames name.
 
     Attributes:
-        senders: Participant ids and their indices; the first is empty.
+        senders: Participant ids and their indices; the first id is empty.
         prints: Fingerprint of each message id.
         name_senders: Index of the sender of each message; 0 if unknown.
     """
@@ -73,7 +73,8 @@ class Names:
 
     def index(self, message_id: str, sender_id: str = "", hint: bytes = b"") -> int:
         """Return the index of a message id with this sender and hint."""
-        # The hint is part of the key: a frame must not get the hint of a later one.
+        # The hint is part of the key, because a frame must not get a later frame's
+        # hint.
         if len(hint) > LONGEST_HINT:
             hint = b""
         prints = self.prints
@@ -114,8 +115,8 @@ def usable_id(raw: bytes) -> str | None:
 class Histories:
     """Causal histories, each a slice of one list.
 
-    A participant's history usually is that of the previous frame in the channel without
-    its first entries, followed by new ones: then only the new ones are added.
+    Usually a history is that of the channel's previous frame without its first entries,
+    followed by new entries. If so, only the new entries are added.
 
     Attributes:
         indices: Index of the name of each entry.
@@ -123,7 +124,7 @@ class Histories:
 
     _names: Names
     indices: list[int]
-    # Entries in wire form, and their size in a frame; None and 0 if unknown.
+    # Entries in wire form, and their sizes in a frame; None and 0 if unknown.
     _entries: list[bytes | None]
     _sizes: list[int]
     # Where the last history begins.
@@ -139,7 +140,7 @@ class Histories:
         self._known = {}
 
     def add(self, entries: Sequence[HistoryEntryLike]) -> tuple[int, int, int]:
-        """Add a history; returns its slice, and how many entries limits drop."""
+        """Add a history; return its slice, and how many entries limits drop."""
         left_out = max(0, len(entries) - MOST_HISTORY)
         added: list[int] = []
         for entry in entries[-MOST_HISTORY:]:
@@ -205,7 +206,7 @@ class Histories:
         self._sizes += sizes
 
     def _run(self, before: list[Any], history: list[Any]) -> tuple[int, int]:
-        """Where a history begins in the last one, and how many entries are stored."""
+        """Where a history begins in the last one, and how many entries they share."""
         end = len(before)
         if not history:
             return end, 0
@@ -225,17 +226,17 @@ class Histories:
 
 @native
 class Filters:
-    """Filters, whole or as the words that differ from the previous filter.
+    """Filters, either whole or as the words that differ from the previous filter.
 
     Attributes:
-        shapes: ``m_bits, k`` of each whole filter, flat.
-        changed: Number of words that differ, of all filters.
+        shapes: ``m_bits, k`` of each whole filter, in one flat list.
+        changed: Number of words that differ, over all filters.
     """
 
     whole: list[bytes]
     shapes: list[int]
     changed: int
-    # Positions and words that differ, of all filters.
+    # Words that differ and their positions, for all filters.
     _positions: list[np.ndarray]
     _words: list[np.ndarray]
     # The previous filter: (dialect, m_bits, k, number of bytes), its words, and the
@@ -261,7 +262,7 @@ class Filters:
         return _joined(self._words, np.uint64)
 
     def add(self, filter_: Filter | None) -> tuple[int, int]:
-        """Add a filter; returns how it is encoded, and the number of its set bits."""
+        """Add a filter; return how it is encoded, and the number of its set bits."""
         if filter_ is None:
             return NO_FILTER, 0
         return self.add_bits(filter_.dialect, filter_.m_bits, filter_.k, filter_.bits)

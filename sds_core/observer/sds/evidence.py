@@ -1,4 +1,4 @@
-"""The evidence for a verdict on a channel (docs/figures.md, 8)."""
+"""Judges a channel by the evidence in a window (docs/figures.md, 8)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import Excused
 
 STEP_MS = 10_000
-"""Resolution of the times by which evidence is grouped."""
+"""Length of the steps of time into which evidence is grouped."""
 
 Found = tuple[int, int, int]
-"""Evidence of one kind: its start, when it was found, and its number.
+"""Evidence of one kind: its start, when it was found, and the number of events.
 
-The clock in Unix ms; the first is rounded down and the second up to `STEP_MS`.
+Both times are clocks in Unix ms, in multiples of `STEP_MS`. The start is rounded down,
+the other up.
 """
 
 
@@ -29,15 +30,15 @@ class Counts:
     """Events in the window of a verdict.
 
     Attributes:
-        messages, unacknowledged: Messages whose deadline fell in the window, and how
-            many of them were not acknowledged.
-        pairs, undelivered: Deliveries that ended in the window, and how many of them
-            are lost and not retracted.
+        messages, unacknowledged: Number of messages whose deadline was in the window,
+            and number of these that were not acknowledged.
+        pairs, undelivered: Number of deliveries that ended in the window, and number of
+            these that are lost and not retracted.
         lost: Number of messages that are lost to all participants.
         recovering: Whether gaps are open, or a delivery recovered.
         expired: Whether a repair episode expired.
         saturated: Whether a participant's newest filter is too full.
-        attributed: Whether some of them named their sender.
+        attributed: Whether a content frame named its sender.
     """
 
     messages: int
@@ -54,7 +55,7 @@ class Counts:
 
 @native
 def verdict_of(counts: Counts, settings: RuleSettings) -> tuple[Verdict, str]:
-    """Return the verdict after the warm-up, and its reason: the first that applies."""
+    """Return the first verdict that applies after the warm-up, and its reason."""
     if counts.lost:
         return Verdict.FAILING, "lost"
     if counts.undelivered * 100 > counts.pairs * settings.undelivered_percent:
@@ -79,14 +80,15 @@ def verdict_of(counts: Counts, settings: RuleSettings) -> tuple[Verdict, str]:
 
 
 class Evidence(msgspec.Struct, array_like=True, frozen=True):
-    """The events behind a verdict that is bad, with their times.
+    """The events that caused a bad verdict, with their times.
 
     Attributes:
-        messages, pairs, saturated, content, attributed: See `Counts`; in states of
-            releases before 0.13 `attributed` is missing.
-        lost, undelivered, unacknowledged: All of them.
-        recovered, expired: The one that began last among those found in one step.
-        gaps: The open gaps; only the one that began last is stored.
+        messages, pairs, saturated, content, attributed: See `Counts`. States of
+            releases before 0.13 lack `attributed`.
+        lost, undelivered, unacknowledged: All failures of this kind.
+        recovered, expired: For each step in which events were found, the event that
+            began last.
+        gaps: Of the open gaps, only the one that began last.
         lacking: `undelivered` by participant id, for the participants to which most
             messages are lost.
         lacking_others: Number of further participants to which messages are lost.
@@ -130,17 +132,17 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
 
 
 def count_without(found: Iterable[Found], excused: Excused) -> int:
-    """Return the number of events of one kind that are not excused."""
+    """Return how many events of one kind are not excused."""
     return sum(count for since, at, count in found if not excused(since, at))
 
 
 @native
 def step_before(time_ms: int) -> int:
-    """The last step that is not after a time, Unix ms."""
+    """The latest step at or before a time, Unix ms."""
     return time_ms // STEP_MS * STEP_MS
 
 
 @native
 def step_after(time_ms: int) -> int:
-    """The first step that is not before a time, Unix ms."""
+    """The first step at or after a time, Unix ms."""
     return -(-time_ms // STEP_MS) * STEP_MS

@@ -12,7 +12,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 
 LEAST_EXPIRED = 10
-"""Number of expired repair episodes from which an alert fires."""
+"""Minimum number of expired repair episodes for an alert."""
 
 ALERTS = {
     "lost": "SdsMessagesLost",
@@ -20,16 +20,16 @@ ALERTS = {
     "unacknowledged": "SdsAcknowledgementBudgetBurn",
     "repair_expired": "SdsRepairExpiring",
 }
-"""Kind of finding -> the alert on it."""
+"""Kind of finding -> alert on such findings."""
 
 
 def excused_findings(
     totals: ChannelTotals, excusing: Excusing, settings: ObserverSettings
 ) -> tuple[ExcusedFindings, ...]:
-    """Return the findings of each kind in a channel, if some are excused.
+    """Return a channel's findings of each kind of which some are excused.
 
-    A message that seems lost may have been sent in a capture gap and be named only
-    later, so its excuse extends further back than those of other findings.
+    A message that seems lost may have been sent in a capture gap and named later. So
+    for lost messages, earlier capture gaps count too.
     """
     evidence = totals.evidence
     if evidence is None:
@@ -50,5 +50,5 @@ def excused_findings(
 
 
 def _earlier(found: Sequence[Found], by_ms: int) -> list[Found]:
-    """Return findings whose start is earlier by a time, ms."""
+    """Return the findings with their starts moved back by a time, ms."""
     return [(since_ms - by_ms, at_ms, count) for since_ms, at_ms, count in found]

@@ -1,4 +1,4 @@
-"""Growth and roll-over of each participant's bloom filter (docs/figures.md, 5 and 9).
+"""Tracks growth and roll-over of participants' bloom filters (docs/figures.md, 5, 9).
 
 Only the fill of each filter is stored, not its bits.
 """
@@ -17,18 +17,18 @@ from sds_core.wire import Dialect, FrameKind, estimated_ids
 
 
 class FilterTrace(msgspec.Struct, array_like=True):
-    """One participant's newest filter: that with the maximum Lamport timestamp.
+    """One participant's newest filter, which has the maximum Lamport timestamp.
 
     Attributes:
         dialect, m_bits, k: Parameters of the filter; a change of dialect starts a new
             trace.
         lamport: Lamport timestamp of the frame.
-        rolled_ms: Event time of the frame with the latest roll-over; None if none
-            existed.
+        rolled_ms: Event time of the frame that showed the latest roll-over; None if
+            none did.
         grown_from: Event time and estimated number of ids of an earlier frame, from
-            which growth is computed: one to two retention windows back, or the first
-            frame.
-        grown_next: The same for a later frame, which replaces `grown_from` after a
+            which growth is computed: a frame of one to two retention windows ago, or
+            the first.
+        grown_next: The values of a later frame, which replace `grown_from` after a
             retention window.
     """
 
@@ -62,13 +62,13 @@ class Filters:
         return self._traces
 
     def rolled_ms(self, by: int) -> int | None:
-        """Event time of the participant's latest roll-over; None if none existed."""
+        """Event time of the participant's latest roll-over; None if none was seen."""
         trace = self._traces.get(by)
         return None if trace is None else trace.rolled_ms
 
     @property
     def has_rolled(self) -> bool:
-        """Whether the latest first copy shows a roll-over."""
+        """Whether the latest first copy showed a roll-over."""
         return self._has_rolled
 
     def rolled(self, by: int, frame: SeenFrame) -> None:
@@ -80,7 +80,7 @@ class Filters:
         self._grow(trace)
 
     def first_copy_by(self, frame: SeenFrame, by: int) -> bool:
-        """Record the filter of a first copy; returns whether it is the newest.
+        """Record the filter of a first copy; return whether it is the newest.
 
         A first copy that is seen late has an old filter.
         """
@@ -128,6 +128,6 @@ class Filters:
 
 
 def _has_rolled(trace: FilterTrace, filter_: Filter) -> bool:
-    """Whether the fill decreased or the size changed: the filter was rebuilt."""
+    """Whether the filter was rebuilt: its fill decreased or its size changed."""
     is_other = (filter_.m_bits, filter_.k) != (trace.m_bits, trace.k)
     return is_other or filter_.bits_set < trace.bits_set

@@ -1,4 +1,4 @@
-"""Bounds of the messages that are forgotten (docs/figures.md, 2 and 6)."""
+"""Bounds of time and Lamport timestamp of forgotten messages (docs/figures.md, 6)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ForgottenState(msgspec.Struct, array_like=True):
 
 @native
 class ForgottenMessages:
-    """Bounds of the content messages and sync frames that are forgotten."""
+    """Tracks the bounds of forgotten content messages and sync frames."""
 
     _limit: int
     _totals: ChannelTotals
@@ -40,7 +40,7 @@ class ForgottenMessages:
         self._state = state
 
     def add(self, seen_ms: int, sender: int, lamport: Uint64) -> None:
-        """Record that a message is being forgotten."""
+        """Record that a message is forgotten."""
         state = self._state
         state.seen_ms = max(state.seen_ms, seen_ms)
         known = state.lamports.get(sender)

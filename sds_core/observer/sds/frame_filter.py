@@ -23,7 +23,7 @@ _probes = lru_cache(maxsize=8_192)(probes)
 
 _spec_hashes = lru_cache(maxsize=16_384)(partial(id_hashes, dialect=Dialect.SPEC))
 _nim_hashes = lru_cache(maxsize=16_384)(partial(id_hashes, dialect=Dialect.NIM))
-"""The key contains no filter size, so that changing sizes cannot empty the cache."""
+"""The cache's key has no filter size, so varying sizes cannot fill the cache."""
 
 _SPEC = Dialect.SPEC
 _MOST = (1 << 63) - 1
@@ -34,9 +34,9 @@ class Filter:
     """The bloom filter of one frame.
 
     Attributes:
-        dialect: Decides hash function and bit order.
-        bits: Encoded bits. The next frame of the digest changes them in place, so use a
-            filter only until `frames_of` yields the next frame.
+        dialect: Determines hash function and bit order.
+        bits: Encoded bits. Use a filter only before `frames_of` yields the next frame,
+            which changes the bits in place.
     """
 
     dialect: Dialect
@@ -61,19 +61,19 @@ class Filter:
         self.bits_set = bits_set
 
     def with_fill(self, dialect: Dialect, bits_set: int) -> Filter:
-        """A filter with the same bits, and the number of those that are 1."""
+        """A filter with the same bits, and with the number of bits that are 1."""
         one: Filter = Filter.__new__(Filter)
         one.dialect, one.m_bits, one.k = dialect, self.m_bits, self.k
         one.bits, one.octets, one.bits_set = self.bits, self.octets, bits_set
         return one
 
     def contains(self, message_id: str) -> bool:
-        """Whether the filter holds the id; may be a false positive."""
+        """Whether the filter holds the id; True may be a false positive."""
         hash_a, hash_b = self._hashes(message_id)
         return self._holds(hash_a, hash_b, message_id)
 
     def holds(self, message: Message) -> bool:
-        """Whether the filter holds the id of a message; may be a false positive."""
+        """Whether the filter holds a message's id; True may be a false positive."""
         if message.hashed_for is not self.dialect:
             message.hash_a, message.hash_b = self._hashes(message.message_id)
             message.hashed_for = self.dialect
@@ -90,8 +90,8 @@ class Filter:
 
     def _holds(self, hash_a: int, hash_b: int, message_id: str) -> bool:
         if hash_a < -_MOST or hash_b < -_MOST:
-            # The minimum integer has no positive counterpart: the libraries' remainder
-            # is negative.
+            # The minimum integer has no positive counterpart, so its remainder in the
+            # libraries is negative.
             return self._holds_least(message_id)
         m_bits: int = self.m_bits
         index: int = (hash_a if hash_a >= 0 else -hash_a) % m_bits
@@ -113,14 +113,14 @@ class Filter:
         return True
 
     def false_positive_rate(self) -> float:
-        """Probability of a false positive, from the fill: a ratio in [0, 1]."""
+        """Probability of a false positive, computed from the fill, in [0, 1]."""
         return false_positive_rate(self.bits_set, self.m_bits, self.k)
 
 
 def usable_filter(frame: Frame) -> Filter | None:
     """The frame's filter; None if it has none or its size is invalid.
 
-    `bits_set` is 0: the bits are not counted.
+    `bits_set` is 0, because the bits are not counted.
     """
     if not frame.bloom_filter:
         return None
@@ -128,7 +128,7 @@ def usable_filter(frame: Frame) -> Filter | None:
         bits, m_bits, k = filter_bits(frame.dialect, frame.bloom_filter)
     except BloomError:
         return None
-    # A hostile sender may send many unused words. Both libraries send one more than are
-    # full.
+    # A hostile sender may send many unused words. Both libraries send one word in
+    # addition to the full ones.
     words = m_bits // 64 + 1
     return Filter(frame.dialect, m_bits, k, bits[: 8 * words], 0)

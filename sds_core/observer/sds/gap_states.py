@@ -18,7 +18,7 @@ class GapState(enum.IntEnum):
     NOTED = 0
     """Named only during the warm-up, in which no gap opens."""
     BEFORE_START = 1
-    """Sent before the monitor's first sight of the channel; never counted."""
+    """Sent before the monitor first saw the channel; never counted."""
     SETTLING = 2
     """Missing for less than the settle time."""
     OPEN = 3
@@ -26,16 +26,16 @@ class GapState(enum.IntEnum):
     LOST = 4
     """Missing at the deadline, without evidence that the network had it."""
     TAP_GAP = 5
-    """Missing at the deadline, but the network had it: the tap missed it."""
+    """Missing at the deadline, but only at the tap, because the network had it."""
 
 
 WAITING = frozenset({GapState.SETTLING, GapState.OPEN})
-"""States in which a deadline is pending."""
+"""States with a pending deadline."""
 
 AFTER_START = frozenset(
     {GapState.SETTLING, GapState.OPEN, GapState.LOST, GapState.TAP_GAP}
 )
-"""States of ids that were sent after the monitor's first sight of the channel."""
+"""States of ids that were sent after the monitor first saw the channel."""
 
 
 class GapEvent(enum.IntEnum):
@@ -44,7 +44,7 @@ class GapEvent(enum.IntEnum):
     NAMED_IN_WARM_UP = 0
     """A causal history names it during the channel's warm-up."""
     NAMED_BEFORE_START = 1
-    """A history names it, and no message sent after the start precedes it there."""
+    """A history names it, but not after any message that was sent after the start."""
     NAMED_AFTER_START = 2
     """A history names it after a message that was sent after the start."""
     SETTLE_TIME_PASSED = 3
@@ -60,9 +60,9 @@ class GapEvent(enum.IntEnum):
     ARRIVED_AFTER_REPAIR_WINDOW = 8
     """The first copy arrives after the repair window of the latest request."""
     ARRIVED_AFTER_HORIZON = 9
-    """The first copy arrives after the deadline and after the horizon."""
+    """The first copy arrives after the deadline and after the retention window."""
     FORGOTTEN = 10
-    """It was not named within the window, or the limit of entries evicts it."""
+    """No history named it within the window, or the limit of entries evicts it."""
 
 
 NAMINGS = (
@@ -119,7 +119,7 @@ def _stays(state: GapState, *events: GapEvent) -> dict[GapEvent, Transition]:
 _GONE = Transition(None)
 
 TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
-    # A deadline is obsolete if its entry was dropped and the id was named again since.
+    # A deadline is obsolete if its entry was dropped and the id was then named again.
     GapState.NOTED: {
         **_stays(GapState.NOTED, GapEvent.NAMED_IN_WARM_UP, *DEADLINES),
         GapEvent.NAMED_BEFORE_START: Transition(GapState.BEFORE_START),
@@ -140,7 +140,7 @@ TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
         **_all(ARRIVALS, _GONE),
         GapEvent.FORGOTTEN: _GONE,
     },
-    # ARRIVED_AFTER_HORIZON cannot occur: that is after the deadline.
+    # ARRIVED_AFTER_HORIZON cannot occur, because the deadline passes before.
     GapState.OPEN: {
         **_stays(GapState.OPEN, *NAMINGS, GapEvent.SETTLE_TIME_PASSED),
         GapEvent.DEADLINE_PASSED: Transition(
@@ -156,7 +156,7 @@ TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
         GapEvent.ARRIVED_AFTER_REPAIR_WINDOW: Transition(
             None, {"gaps_open": -1, "gaps_recovered_late": 1}
         ),
-        # No evidence shows that it was lost.
+        # No evidence shows that the message was lost.
         GapEvent.FORGOTTEN: Transition(None, {"gaps_open": -1, "gaps_tap_gap": 1}),
     },
     GapState.LOST: {
@@ -176,7 +176,7 @@ TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
 _ROWS = tuple(
     tuple(TRANSITIONS[state].get(event) for event in GapEvent) for state in GapState
 )
-"""The same by number, because ids are named often, and enums are slow as keys."""
+"""The same table by numbers, because ids are named often and enums are slow keys."""
 
 
 def transition(state: GapState, event: GapEvent) -> Transition:

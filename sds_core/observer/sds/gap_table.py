@@ -1,4 +1,4 @@
-"""The ids that are named but not seen, and their encoded form in the state."""
+"""Ids that are named but not seen, and their encoded form."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
     """One id that is named but not seen. Stored in the state, by position.
 
     Attributes:
-        named_ms: Event time of the naming from which its duration counts.
-        since_ms: The channel's clock at that naming; deadlines count from it.
+        named_ms: Event time of the naming at which the gap began.
+        since_ms: The channel's clock at that naming, from which deadlines count.
         last_named_ms: The channel's clock when it was last named.
-        sender: Sender in the naming: participant index or `UNKNOWN`.
-        mentions: The first naming by each of the first two distinct participants:
-            index and event time.
-        witnesses: Participants other than the named sender that had it.
+        sender: Sender according to the history: participant index or `UNKNOWN`.
+        mentions: Index of each of the first two participants that named it, and event
+            time of its first naming.
+        witnesses: Participants that had it, other than the named sender.
         message_id: The id, while it waits or is lost; otherwise empty.
-        naming: Dialect and Lamport timestamp of the frame from which its duration
-            counts: later frames could have had the id.
-        lacking: Participants known to lack it, and not known to have it since, with the
-            event time of the first frame that showed this; at most `MOST_LACKING`,
-            because untrusted senders may invent names.
+        naming: Dialect and Lamport timestamp of the frame at which the gap began. Later
+            frames could have had the id.
+        lacking: Participants that lack it as far as is known, with the event time of
+            the first frame that showed this; at most `MOST_LACKING`, because untrusted
+            senders may invent names.
         hint: A retrieval hint for it; empty if none exists.
     """
 
@@ -49,7 +49,7 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def is_witnessed(self) -> bool:
-        """Whether the network had it: one witness, or two if its sender is unknown."""
+        """Whether the network had it: one witness, or two if the sender is unknown."""
         return len(self.witnesses) >= (2 if self.sender == UNKNOWN else 1)
 
 
@@ -86,7 +86,7 @@ class GapTable(Table[Gap]):
         super().__init__(_GapCodec(), packed)
 
     def waiting(self) -> list[tuple[int, int, bool]]:
-        """Key and `since_ms` of undecided gaps, and whether they still settle."""
+        """Key and `since_ms` of each waiting gap, and whether it still settles."""
         self.flush()
         found: list[tuple[int, int, bool]] = []
         row: int
@@ -99,7 +99,7 @@ class GapTable(Table[Gap]):
         return found
 
     def state_of(self, key: int) -> GapState:
-        """State of an entry, which must exist; the entry stays in its columns."""
+        """State of an entry, which must exist; does not decode the entry."""
         row: int = self._row(key)
         if row < 0:
             return self._added[key].state
@@ -107,7 +107,7 @@ class GapTable(Table[Gap]):
         return _STATES[self._cells[_STATE, row]] if gap is None else gap.state
 
     def searched(self) -> list[int]:
-        """Keys of the waiting gaps without enough witnesses, by `since_ms`."""
+        """Keys of the waiting gaps without enough witnesses, in order of `since_ms`."""
         if not len(self):
             return []
         rows = self._waiting_rows()

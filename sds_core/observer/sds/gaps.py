@@ -1,4 +1,4 @@
-"""Missing dependencies: ids that are named but not seen (docs/figures.md, 6)."""
+"""Tracks missing dependencies: ids named but not seen (docs/figures.md, 6)."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ class Gaps:
         self._journal = journal
 
     def room(self) -> int:
-        """Number of further ids that a frame may add."""
+        """Number of unseen ids that a frame may add."""
         return MOST_UNSEEN if len(self._gaps) >= MANY_UNSEEN else MANY_UNSEEN
 
     def follows(self, key: int) -> bool:
-        """Whether an id was named, and not seen."""
+        """Whether an id was named but not seen."""
         return key in self._gaps
 
     def named(
@@ -89,8 +89,8 @@ class Gaps:
             gap = self._gaps[key] = Gap(frame.time_ms, clock_ms, clock_ms, sender)
         elif gap.sender == UNKNOWN and named.sender:
             gap.sender = self._participants.index(named.sender)
-            # The sender always has its own message, so its frames are no evidence about
-            # the network.
+            # The sender always has its own message, so its frames do not show that the
+            # network had it.
             gap.witnesses = [p for p in gap.witnesses if p != gap.sender]
         gap.last_named_ms = clock_ms
         gap.hint = gap.hint or named.hint
@@ -125,8 +125,8 @@ class Gaps:
     ) -> None:
         """Look up waiting gaps in a participant's filter.
 
-        A rebroadcast has an old filter: it proves what its owner had, but not what it
-        lacks.
+        A rebroadcast has an old filter, which shows what its owner had, but not what
+        the owner lacks.
         """
         if by == UNKNOWN or not self._searched:
             return
@@ -204,7 +204,7 @@ class Gaps:
         return gap
 
     def forget(self, key: int) -> None:
-        """Stop tracking an id that is no longer named, or beyond the limit."""
+        """Stop tracking an id that is no longer named or exceeds the limit."""
         state = self._gaps.state_of(key)
         self._gaps.remove(key)
         self._searched.pop(key, None)
@@ -213,7 +213,7 @@ class Gaps:
     def _move(
         self, key: int, gap: Gap, event: GapEvent, time_ms: int
     ) -> GapState | None:
-        """Apply an event; return the next state, or None if tracking of the id ends."""
+        """Apply an event; return the next state, or None if tracking ends."""
         next_, counts = transition(gap.state, event)
         self._count(counts)
         if self._journal is not None:
@@ -249,9 +249,9 @@ class Gaps:
             self._searched.pop(key, None)
 
     def _could_have(self, frame: SeenFrame, gap: Gap) -> bool:
-        """Whether a filter without the id proves that its owner lacked it.
+        """Whether a filter without the id proves that its owner lacked the message.
 
-        An unseen message is earlier than the frame that named it.
+        An unseen message is earlier than the frame that names it.
         """
         return (
             gap.naming is not None

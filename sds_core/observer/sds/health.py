@@ -36,7 +36,7 @@ _MOST_NAMED = 10
 """Maximum number of participants that the evidence names."""
 
 _MOST_RETRIED = 200
-"""Maximum number of messages whose retries are counted, those repeated last."""
+"""Maximum number of messages whose retries are counted: those retried last."""
 
 
 class HealthState(msgspec.Struct, array_like=True):
@@ -45,28 +45,29 @@ class HealthState(msgspec.Struct, array_like=True):
     Attributes:
         first_ms: Clock at the channel's first record; None before it.
         last_content_ms: Clock at the latest content frame; None if the window has none.
-        last_expired_ms: When the latest repair episode expired; None as above.
-        losses: When each lost message was found, by fingerprint; without those that
-            were retracted.
-        ended: Number of messages whose deadline fell in a second, and how many of them
-            were unacknowledged, by the end of the second, ascending.
+        last_expired_ms: When the latest repair episode expired; None if the window has
+            none.
+        losses: When each lost message was found, by fingerprint; excluding retracted
+            losses.
+        ended: By second of the deadline, ascending: number of messages, and number of
+            these that were unacknowledged. The key is the end of the second.
         undelivered: When each lost delivery was found, by order of the message and
-            participant index; excluding retracted ones.
-        last_recovered_ms: When the latest delivery recovered; None as above.
-        saturated: Event time of the newest filter, by participant index, of each
-            participant whose filter has a false-positive rate over the limit.
+            participant index; excluding retracted losses.
+        last_recovered_ms: When the latest delivery recovered; None if the window has
+            none.
+        saturated: Event time of the newest filter of each participant whose filter
+            exceeds the limit of the false-positive rate, by participant index.
         since_ms: When the verdict began; None before the first.
-        pairs: Number of deliveries that ended in a step, by its end, ascending.
-        lacked: When a frame first showed that the participant lacked the message, for
-            each of `undelivered`; states of releases before 0.8 have none.
-        recovered, expired: For the deliveries that recovered in a step, and the repair
-            episodes that expired in it: the latest start among them, by the end of the
-            step, ascending.
-        newest_gap_ms: When the gap that opened last was first named.
+        pairs: Number of deliveries that ended in a step, by the step's end, ascending.
+        lacked: For each of `undelivered`, when a frame first showed that the
+            participant lacked the message. States of releases before 0.8 have none.
+        recovered, expired: Latest start of the deliveries that recovered, or of the
+            repair episodes that expired, in a step, by the step's end, ascending.
+        newest_gap_ms: When the id of the gap that opened last was first named.
         last_attributed_ms: Clock at the latest content frame that names its sender;
-            None as above.
-        retries: Number of retries of a message and time of the latest one, by
-            fingerprint, in order of the latest.
+            None if the window has none.
+        retries: By fingerprint of a message: number of retries, and time of the latest
+            retry, in order of that time.
     """
 
     first_ms: int | None = None
@@ -118,16 +119,16 @@ class Health:
         self._messages = sum(count for count, _ in state.ended.values())
         self._missed = sum(missed for _, missed in state.ended.values())
         self._pairs = sum(state.pairs.values())
-        # Lost deliveries by begin and end, to steps.
+        # Number of lost deliveries by begin and end, rounded to steps.
         self._undelivered = Counter(
             self._span_of(order, by, found_ms)
             for order, lost_to in state.undelivered.items()
             for by, found_ms in lost_to.items()
         )
         self._undelivered_count = self._undelivered.total()
-        # Lost dependencies by end, to steps.
+        # Number of lost dependencies by end, rounded to steps.
         self._lost = Counter([step_after(ms) for ms in state.losses.values()])
-        # A lower bound: no event leaves the window before it.
+        # A lower bound of the time when the next event leaves the window.
         self._edge_ms = self._next_edge_ms()
 
     def record(self, clock_ms: int) -> None:
@@ -155,7 +156,7 @@ class Health:
         self._state.ended[end_ms] = (messages + 1, missed + unacknowledged)
         self._messages += 1
         self._missed += unacknowledged
-        # An acknowledged message that leaves the window changes the ratio too.
+        # If an acknowledged message leaves the window, the ratio changes too.
         self._leaves_after(next(iter(self._state.ended)))
 
     def lost(self, key: int, time_ms: int) -> None:
@@ -164,20 +165,21 @@ class Health:
         self.retracted(key)
         losses[key] = time_ms
         self._lost[step_after(time_ms)] += 1
-        # Many at once, because each search for the first steps over all deleted ones.
+        # Many are deleted at once, because each search for the first entry steps over
+        # all deleted ones.
         if len(losses) > 2 * _MOST_LOSSES:
             for old in list(islice(losses, _MOST_LOSSES)):
                 self.retracted(old)
         self._leaves_after(time_ms)
 
     def retracted(self, key: int) -> None:
-        """Remove the loss of a dependency that has arrived."""
+        """Remove the loss of a dependency that arrived."""
         found_ms = self._state.losses.pop(key, None)
         if found_ms is not None:
             _subtract(self._lost, step_after(found_ms))
 
     def retried(self, key: int, clock_ms: int) -> None:
-        """Record a retry of a message, which affects no verdict."""
+        """Record a retry of a message; this affects no verdict."""
         retries = self._state.retries
         count, _ = retries.pop(key, (0, 0))
         retries[key] = count + 1, clock_ms
@@ -193,13 +195,13 @@ class Health:
         self._state.newest_gap_ms = max(self._state.newest_gap_ms, named_ms)
 
     def pairs_ended(self, count: int, time_ms: int) -> None:
-        """Record that deliveries ended, in whatever way."""
+        """Record that deliveries ended, with any outcome."""
         if not count:
             return
         pairs, end_ms = self._state.pairs, step_after(time_ms)
         pairs[end_ms] = pairs.get(end_ms, 0) + count
         self._pairs += count
-        # A delivery that leaves the window changes the share of the lost ones.
+        # If a delivery leaves the window, the share of lost ones changes.
         self._leaves_after(next(iter(pairs)))
 
     def undelivered(self, order: int, by: int, time_ms: int, lacked_ms: int) -> None:
@@ -240,7 +242,7 @@ class Health:
     def expired(self, time_ms: int) -> None:
         """Record a repair episode that expired."""
         self._state.last_expired_ms = later(self._state.last_expired_ms, time_ms)
-        # The window is not known here, so the longer one is used.
+        # The dialect's repair window is unknown here, so the longer one is used.
         began_ms = time_ms - self._settings.repair_window_nim_ms
         _begin_last(self._state.expired, time_ms, began_ms)
         self._leaves_after(time_ms)
@@ -272,7 +274,7 @@ class Health:
         state, settings = self._state, self._settings
         if state.verdict not in (Verdict.FAILING, Verdict.DEGRADED):
             return None
-        # Otherwise, events that do not decide the verdict would be dropped late.
+        # Drop old events that did not affect the verdict.
         self._forget(clock_ms)
         ack_ms, gap_ms = settings.ack_deadline_ms, settings.gap_deadline_ms
         gaps: list[Found] = []

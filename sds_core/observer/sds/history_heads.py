@@ -1,7 +1,7 @@
-"""Where each participant's causal history began (docs/figures.md, 6).
+"""Remembers where participants' causal histories began (docs/figures.md, 6).
 
-A participant's log of messages only grows. So each of the last n entries of a later
-history is in the log at or after the first entry of an earlier history with n entries.
+A participant's log of messages only grows. If an earlier history has n entries, the
+last n entries of a later history are in the log at or after the first of those.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class HistoryHead(msgspec.Struct, array_like=True):
     """The causal history of a participant's newest first copy.
 
     Attributes:
-        dialect, lamport: Of the frame.
+        dialect, lamport: Dialect and Lamport timestamp of the frame.
         entries: Number of entries.
         first: Fingerprint of the first entry; 0 if none exists.
     """
@@ -56,13 +56,13 @@ class HistoryHeads:
         Args:
             frame: The first copy.
             by: Participant index or `UNKNOWN`.
-            has_rolled: Whether its filter shows that the participant restarted: then
-                its earlier history proves nothing.
+            has_rolled: Whether the frame's filter shows that the participant restarted.
+                If so, the earlier history proves nothing.
 
         Returns:
-            The history before it, if its last entries follow the head of that one:
-            a history exists, of the same dialect, older, and not longer. Otherwise
-            None.
+            The previous history, if the last entries of this one follow its head. This
+            is so if the previous one has the same dialect, is older and is not longer.
+            Otherwise None.
         """
         if by == UNKNOWN or frame.kind is FrameKind.EPHEMERAL:
             return None
@@ -83,7 +83,7 @@ class HistoryHeads:
         return before if before.entries <= len(frame.history) else None
 
     def forget_silent_since(self, time_ms: int) -> None:
-        """Drop participants whose latest first copy is before this, Unix ms."""
+        """Drop participants whose latest first copy is before this time, Unix ms."""
         for by in list(self._heads):
             if not self._participants.has_spoken_since(by, time_ms):
                 del self._heads[by]

@@ -1,4 +1,4 @@
-"""SDS in the monitor: its kind of view, and its protocol."""
+"""Registers SDS in the monitor: its kind of view, and its protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits on the cost of a frame, which only hostile traffic reaches.
+"""Limits on the cost of a frame; only hostile traffic reaches them.
 
 Dropped entries are counted (docs/figures.md, 2).
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 from enum import StrEnum
 
 MOST_HISTORY = 500
-"""Maximum entries of a history that are read, the last ones; js-waku sends 200."""
+"""Maximum number of last entries of a history that are read; js-waku sends 200."""
 
 MOST_REQUESTS = 100
-"""Maximum repair requests of a frame that are read, the first; libraries send three."""
+"""Maximum number of repair requests read from a frame; libraries send three."""
 
 MANY_UNSEEN = 5_000
-"""Number of named, unseen ids of a channel above which a frame adds few."""
+"""Number of a channel's unseen ids from which a frame adds at most `MOST_UNSEEN`."""
 
 MOST_UNSEEN = 20
 """Maximum number of these that a frame then adds.
@@ -30,7 +30,7 @@ once.
 """
 
 MOST_TAPS = 50
-"""Maximum number of taps of a channel that are distinguished within the window."""
+"""Maximum number of taps that are distinguished per channel within the window."""
 
 
 class LeftOut(StrEnum):

@@ -1,4 +1,4 @@
-"""Content messages, and their encoded form in the state."""
+"""Content messages, and their encoded form."""
 
 from __future__ import annotations
 
@@ -20,25 +20,26 @@ class Message:
     """One content message.
 
     Attributes:
-        order: Number of messages that the channel had before it.
+        order: Number of earlier messages of the channel.
         t0_ms: Event time of the first copy, Unix ms.
-        seen_ms: The channel's clock at the first copy; deadlines count from it.
+        seen_ms: The channel's clock at the first copy, from which deadlines count.
         latest_ms: The channel's clock when it was last seen or named.
-        witnesses_needed: Number of witnesses for a possible acknowledgement.
-        definite, probable: Whether it has this kind of acknowledgement.
+        witnesses_needed: Number of witnesses that make a probable acknowledgement.
+        definite, probable: Whether it has an acknowledgement of this kind.
         overdue: Whether its deadline has passed.
         in_time: Whether it was acknowledged, definitely or probably, by its deadline.
         opportunity: Whether another participant could have acknowledged it.
-        witnesses: Participants whose filter held it, until it is definite.
+        witnesses: Participants whose filters held it, until it has a definite
+            acknowledgement.
         witness_rate: Product of the false-positive rates of those filters.
         message_id: The id. Empty if no later frame can need it.
-        waku_hash: Waku message hash of the first copy, 32 bytes; empty if unknown or
-            if the id is.
+        waku_hash: Waku message hash of the first copy, 32 bytes; empty if unknown or if
+            the id is empty.
         was_named_before: Whether it was named before any tap saw it.
-        hint: Retrieval hint from a causal history; empty if none is known or if the id
-            is empty.
-        hashed_for, hash_a, hash_b: Hashes of its id, and the dialect to which they
-            belong.
+        hint: Retrieval hint from a causal history; empty if unknown or if the id is
+            empty.
+        hashed_for, hash_a, hash_b: Hashes of its id, and the dialect for which they are
+            valid.
     """
 
     key: int
@@ -90,10 +91,10 @@ _NEVER = -(1 << 62)
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(tuple[bytes, bytes, bytes, list[int], float])
-"""The part of a message outside of its columns.
+"""The part of a message that is not in columns.
 
-These are the bytes of an id in hex, otherwise the id in UTF-8; the Waku hash; the hint,
-unless it equals the hash; the witnesses and their rate.
+The id, as bytes if it is hexadecimal, otherwise in UTF-8; the Waku hash; the hint, if
+it differs from the hash; the witnesses; `witness_rate`.
 """
 
 
@@ -114,7 +115,7 @@ class _MessageCodec(Codec[Message]):
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
         message: Message = cast("Message", entry)
         message_id = _packed_id(message.message_id)
-        # An id in hex is twice as long as its bytes.
+        # A hexadecimal id is twice as long as its bytes.
         is_hex = 0 < 2 * len(message_id) == len(message.message_id)
         cells[_ORDER, row] = message.order
         cells[_T0, row] = message.t0_ms
@@ -174,7 +175,7 @@ class MessageTable(Table[Message]):
         self._added_by_order = {}
 
     def add(self, message: Message) -> None:
-        """Append a message; its order is greater than all others."""
+        """Append a message, whose order is greater than all others."""
         self[message.key] = message
         self._added_by_order[message.order] = message
 
@@ -189,7 +190,7 @@ class MessageTable(Table[Message]):
         return -1 if message is None else message.order
 
     def sender_of(self, key: int) -> int:
-        """Sender of a message, which must exist; it stays in its columns."""
+        """Sender of a message, which must exist; does not decode the message."""
         row: int = self._row(key)
         if row >= 0:
             return self._cells[_SENDER, row]
@@ -241,8 +242,8 @@ class MessageTable(Table[Message]):
     def name_settled(self, key: int, hint: bytes, clock_ms: int) -> bool:
         """Update `latest_ms` of a named message, without decoding it.
 
-        It returns False, and changes nothing, if the message lacks an acknowledgement
-        or the hint, or if it is not remembered.
+        It returns False and changes nothing if the message is not remembered, or lacks
+        a definite acknowledgement or the hint.
         """
         row: int = self._row(key)
         if row < 0:
@@ -274,7 +275,7 @@ class MessageTable(Table[Message]):
     def sent_since(self, first: int, end: int) -> list[tuple[int, int, int]]:
         """Order, event time and sender of messages with orders in `[first, end)`.
 
-        No message from `first` on was dropped.
+        All messages from `first` on must still be remembered.
         """
         sent: list[tuple[int, int, int]] = []
         order: int = first
@@ -294,7 +295,7 @@ class MessageTable(Table[Message]):
     def new_to(
         self, by: int, after_ms: int, until_ms: int, first: int, end: int
     ) -> list[int]:
-        """Orders in `[first, end)` of messages of others in a period, see `sent_since`.
+        """Orders in `[first, end)` of others' messages in a period; see `sent_since`.
 
         The period of event times excludes `after_ms` and includes `until_ms`, Unix ms.
         """
@@ -322,7 +323,7 @@ class MessageTable(Table[Message]):
         return self._added_by_order.get(order)
 
     def first_seen_since(self, clock_ms: int) -> int | None:
-        """Order of the first message seen at or after this clock; None if none is."""
+        """Order of the first message seen at or after this clock, or None."""
         self.flush()
         row: int = self._row_from(_SEEN, clock_ms)
         return self._cells[_ORDER, row] if row < self._rows else None
@@ -332,17 +333,17 @@ class MessageTable(Table[Message]):
         return self._with_state(_OVERDUE, 0, _SEEN)
 
     def unacknowledged(self, since_ms: int) -> list[int]:
-        """Keys of messages seen since a clock without any acknowledgement."""
+        """Keys of unacknowledged messages that were seen since a clock."""
         found = self._with_state(_DEFINITE | _PROBABLE, 0, _SEEN)
         return [key for key, seen_ms in found if seen_ms >= since_ms]
 
     def unjudged(self) -> list[int]:
-        """Keys of messages without acknowledgement or opportunity, not overdue."""
+        """Keys of messages not overdue that have no acknowledgement or opportunity."""
         judged = _DEFINITE | _PROBABLE | _OVERDUE | _OPPORTUNITY
         return [key for key, _ in self._with_state(judged, 0, _SEEN)]
 
     def in_flight(self) -> list[tuple[int, int]]:
-        """Key and event time of messages without acknowledgement and not overdue."""
+        """Key and event time of unacknowledged messages that are not overdue."""
         return self._with_state(_DEFINITE | _PROBABLE | _OVERDUE, 0, _T0)
 
     def _with_state(self, mask: int, state: int, number: int) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Which participants lack which message, and the incidents of these messages."""
+"""Tracks which participants lack which message, and records incidents."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class MissingDeliveries:
         self._participants = participants
         self._incidents = incidents
         self._undelivered = undelivered
-        # The receivers that lack a message, by its order; and those of them to which it
-        # is lost. For each, when a frame first showed that it lacks the message.
+        # By order of the message: the receivers that lack it, and the receivers to
+        # which it is lost. Each has the time when a frame first showed the lack.
         self._missing: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self._lost: defaultdict[int, dict[int, int]] = defaultdict(dict)
         for by, receiver in receivers.items():
@@ -47,18 +47,18 @@ class MissingDeliveries:
                 self._lost[order][by] = receiver.missing[order]
 
     def of(self, message: Message) -> tuple[dict[str, int], int]:
-        """Event time of the first lack of a message, by participant, and other lacks.
+        """When participants were first shown to lack a message, and number of others.
 
-        Up to `MOST_LACKING` participants have names; the others are a number.
+        Only `MOST_LACKING` participants are named.
         """
         return self._named(self._missing.get(message.order, {}))
 
     def missing(self, order: int, by: int, missing_ms: int) -> None:
-        """Record that a frame of this event time first showed the lack."""
+        """Record that a frame with this event time first showed the lack."""
         self._missing[order][by] = missing_ms
 
     def lost(self, message: Message, by: int, clock_ms: int) -> None:
-        """Record that a message which a receiver lacks counts as lost to it."""
+        """Record that a message counts as lost to a receiver that lacks it."""
         order = message.order
         missing_ms = self._lost[order][by] = self._missing[order][by]
         since_ms, found_ms = self._undelivered.get(order, (missing_ms, clock_ms))
@@ -74,7 +74,7 @@ class MissingDeliveries:
                     del index[order]
 
     def forget_before(self, order: int) -> None:
-        """Drop the record that earlier messages were lost to a participant."""
+        """Drop the records of losses of earlier messages."""
         for earlier in [one for one in self._undelivered if one < order]:
             del self._undelivered[earlier]
 
@@ -83,7 +83,8 @@ class MissingDeliveries:
         since_ms, found_ms = self._undelivered[message.order]
         lost_to = self._lost.get(message.order, {})
         count = len(lost_to)
-        # Beyond the names that an incident holds, only a doubled number is reported.
+        # Beyond `MOST_LACKING` receivers, the incident is recorded only when their
+        # number has doubled.
         if count > MOST_LACKING and count & (count - 1):
             return
         lacking, others = self._named(lost_to)

@@ -1,4 +1,4 @@
-"""Reads the frames of a chunk into the digests of their channels without decoding."""
+"""Adds the frames of a chunk to the digests of their channels without decoding."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class OutlineReader:
         self._found = {}
 
     def add(self, key: bytes | None, value: bytes, arrival: Arrival) -> int:
-        """Add the frame of a record; returns the approximate number of bytes kept."""
+        """Add the frame of a record; return the approximate number of bytes kept."""
         outline = outline_of(value, MOST_HISTORY)
         if outline is None:
             return 0

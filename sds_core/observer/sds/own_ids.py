@@ -1,4 +1,4 @@
-"""How a broadcast relates to earlier ones with its id (docs/figures.md, 2)."""
+"""Relates a broadcast to earlier broadcasts with its id (docs/figures.md, 2)."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from sds_core.wire import Dialect, FrameKind
 
 
 class Sight(enum.Enum):
-    """How a broadcast relates to earlier ones with its id."""
+    """How a broadcast relates to earlier broadcasts with its id."""
 
     FIRST = enum.auto()
     FIRST_AFTER_NAMING = enum.auto()
     """A first copy whose id a causal history named before any tap saw it."""
     AGAIN = enum.auto()
     OLD = enum.auto()
-    """A repetition whose first copy is beyond the retention window."""
+    """A repetition whose first copy is older than the retention window."""
 
 
 @native
@@ -97,8 +97,9 @@ class OwnIds:
         if frame.kind is FrameKind.SYNC and frame.dialect is Dialect.NIM:
             return self._follow_sync(frame, clock_ms)
         if frame.kind is not FrameKind.CONTENT:
-            # By the specification no history names it, and no participant repairs it.
-            # Remembering the sync frames of js-waku would nearly double the state.
+            # By the specification, no history names such a frame, and no participant
+            # repairs it. Remembering the sync frames of js-waku would nearly double the
+            # state.
             return Sight.FIRST
         key = frame.named.fingerprint
         known = self._acknowledgements.get(key)
@@ -120,7 +121,7 @@ class OwnIds:
         return key in self._seen_ids
 
     def was_seen(self, key: int, clock_ms: int) -> bool:
-        """Whether an id that is named was seen, and is not a message; remembers it."""
+        """Whether a named id was seen and is not a message; if so, refresh its age."""
         seen = self._seen_ids.get(key)
         if seen is None:
             return False
@@ -157,10 +158,10 @@ class OwnIds:
         return Sight.FIRST if gap is None else Sight.FIRST_AFTER_NAMING
 
     def _came_back(self, frame: SeenFrame, sender: int, clock_ms: int) -> bool:
-        """Count a rebroadcast of a forgotten message; returns whether it is one.
+        """If a frame is a rebroadcast of a forgotten message, count it and return True.
 
-        It was requested, or returned before: a hostile sender's high Lamport timestamp
-        alone must not turn all frames of a participant into rebroadcasts.
+        Such a message was requested, or returned before. Otherwise, a hostile sender's
+        high Lamport timestamp could turn all frames of a participant into rebroadcasts.
         """
         key, lamport = frame.named.fingerprint, frame.lamport
         seen = self._seen_ids.get(key)
@@ -175,7 +176,7 @@ class OwnIds:
         ):
             return False
         else:
-            # It may be recorded as an id from before the start.
+            # The id may be recorded as sent before the start.
             self._gaps.arrived(frame, clock_ms)
             self._seen_ids[key] = SeenId(
                 0,
@@ -235,7 +236,7 @@ class OwnIds:
         self._capacity.response(frame)
         if frame.dialect is Dialect.SPEC and frame.sender:
             if len(self._participants) > self._settings.timed_participants:
-                # Each of them would have to be tested.
+                # Each participant would have to be tested.
                 self._totals.leave_out(LeftOut.RESPONSE)
                 return
             self._timing.responded(

@@ -1,7 +1,7 @@
 """Figures of single participants, for the page of a channel (docs/figures.md, 5).
 
-They leave the job with the totals, encoded and limited: decoded, they would take more
-memory than the totals of thousands of channels, and only the page and the API read
+They leave the job with the totals, but encoded and limited. Decoded, they would take
+more memory than the totals of thousands of channels. Only the page and the API decode
 them.
 """
 
@@ -19,7 +19,7 @@ from sds_core.observer.sds.totals import BloomGauge
 MOST_PARTICIPANTS = 100
 """Maximum number of participants of a channel with figures of their own.
 
-These are the participants that lack most, then those heard last.
+These are the participants that lack most messages, then those that sent last.
 """
 
 
@@ -28,16 +28,15 @@ class ParticipantFigures(msgspec.Struct, array_like=True, frozen=True):
 
     Attributes:
         heard_ms: Time of its latest first copy.
-        lacks: Number of messages that its frames show it to lack, and not to have
-            received since.
+        lacks: Number of messages that it lacks according to its frames.
         lacks_since_ms: When a frame first showed that it lacked one of these; None if
             it lacks none.
-        undelivered: Number of these that count as undelivered, because it lacked them
-            beyond the deadline.
-        failed: Deliveries to it that count as lost and are not retracted.
+        undelivered: Number of these messages that it lacked beyond the deadline, so
+            they count as undelivered.
+        failed: Number of deliveries to it that count as lost and are not retracted.
         filter: Its newest bloom filter; None if it is not known.
-        epoch_messages: First copies and retries that it sent in the current rate-limit
-            epoch.
+        epoch_messages: Number of first copies and retries that it sent in the current
+            rate-limit epoch.
     """
 
     name: str
@@ -56,8 +55,8 @@ class ParticipantTable(msgspec.Struct, array_like=True, frozen=True):
 
     Attributes:
         participants: At most `MOST_PARTICIPANTS`, those that lack most first.
-        others: Number of further participants that ever sent a frame, including those
-            that have been silent for two retention windows.
+        others: Number of further participants that ever sent a frame, even those that
+            have since been silent for two retention windows.
     """
 
     participants: list[ParticipantFigures] = []
@@ -78,7 +77,7 @@ def pack_participants(
     """Encode the figures of the participants whose deliveries are tracked."""
     receivers = deliveries.receivers
     by_time = sorted(receivers, key=participants.last_ms, reverse=True)
-    # Sorting by what they lack keeps the order in time of those that lack equally many.
+    # Sorting is stable: participants that lack equally many stay in order of time.
     lacking = sorted(
         (by for by in by_time if receivers[by].missing),
         key=lambda by: (len(receivers[by].lost), len(receivers[by].missing)),
@@ -91,7 +90,7 @@ def pack_participants(
             participants.name(by),
             participants.last_ms(by),
             len(receivers[by].missing),
-            # The one that has been in it for longest comes first.
+            # The first entry is the oldest.
             next(iter(receivers[by].missing.values()), None),
             len(receivers[by].lost),
             receivers[by].delivered,

@@ -21,7 +21,7 @@ class Participant(msgspec.Struct, array_like=True):
 
 @native
 class Participants:
-    """All participants of a channel, by index in order of first mention."""
+    """All participants of a channel, indexed in order of first mention."""
 
     _horizon_ms: int
     _limit: int
@@ -43,9 +43,9 @@ class Participants:
         return len(self._all)
 
     def index(self, name: str) -> int:
-        """Index of a participant id, which is added; `UNKNOWN` if it is empty.
+        """Index of a participant id, added if new; `UNKNOWN` if the id is empty.
 
-        It is `UNKNOWN` too for a new id beyond `RuleSettings.remembered`.
+        New ids beyond `RuleSettings.remembered` are `UNKNOWN` too.
         """
         if not name:
             return UNKNOWN
@@ -66,10 +66,10 @@ class Participants:
         return [participant.name for participant in self._all]
 
     def active_span(self, index: int) -> tuple[int, int]:
-        """Range of t0 of messages for which a participant counts as active.
+        """Range of t0 in which messages find a participant active.
 
-        It is active for a message if it has spoken before its t0, and its latest
-        first copy is at most a horizon older.
+        A participant is active for a message if it sent a first copy before the
+        message's t0, and its latest first copy is at most a retention window older.
 
         Returns:
             Event times, Unix ms: exclusive start and inclusive end; (0, 0) if it has
@@ -96,26 +96,26 @@ class Participants:
         return found
 
     def has_spoken_since(self, index: int, time_ms: int) -> bool:
-        """Whether its latest first copy is not before this event time."""
+        """Whether its latest first copy is at or after this event time."""
         return self._all[index].last_ms >= time_ms
 
     def last_ms(self, index: int) -> int:
-        """Event time of its latest first copy, Unix ms; 0 if it has not spoken."""
+        """Event time of its latest first copy, Unix ms; 0 if it sent none."""
         return self._all[index].last_ms
 
     def lately(self, time_ms: int) -> int:
-        """Number of participants that have spoken at or after this event time."""
+        """Number of participants with a first copy at or after this event time."""
         return sum(p.last_ms >= time_ms for p in self._spoken.values())
 
     def next_silence_ms(self, time_ms: int) -> int | None:
-        """Least `last_ms` of the participants that have spoken since; or None."""
+        """Minimum of all `last_ms` at or after this event time; None if none exists."""
         return min(
             (p.last_ms for p in self._spoken.values() if p.last_ms >= time_ms),
             default=None,
         )
 
     def spoke(self, index: int, time_ms: int) -> bool:
-        """Record a first copy; returns whether it is the participant's first one."""
+        """Record a first copy; return whether it is the participant's first one."""
         if index == UNKNOWN:
             return False
         participant = self._all[index]

@@ -1,4 +1,4 @@
-"""What single participants have received, and its encoded form in the state."""
+"""What each participant has received, and the encoded form of this."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sds_core.observer.columns import pack_set, unpack_set
 WATCHED = 4
 """Number of ids by which a roll-over is detected even if the fill increases.
 
-These are the first three ids that were held, which a filter drops first, and the
-newest. The newest is absent after a participant restarts with an old state."""
+The first three are the oldest ids, which a filter drops first. The last is the newest
+id, which the filter lacks after a restart with an old state."""
 
 
 @native
@@ -24,17 +24,17 @@ class Receiver:
     Messages are identified by their order.
 
     Attributes:
-        checked_to: Messages from this one on were sent after its latest first copy.
-        missing: The waiting messages that it lacked, with the event time of the first
+        checked_to: Order of the first message after its latest first copy.
+        missing: The waiting messages that it lacks, with the event time of the first
             frame that showed this.
         lost: The waiting messages that count as lost to it.
         watched: Messages that its newest filter held, at most `WATCHED`.
-        returns: Event times of its latest two first copies after a silence longer than
-            the deadline, the latest first; 0 if none exists.
+        returns: Event times of the latest two first copies with which it ended a
+            silence longer than the deadline, the latest first; 0 if none exists.
         failed: Number of deliveries to it that count as lost and are not retracted.
         first, bitmap: See `PackedReceiver`; invalid once `unpacked` is set.
-        unpacked: The waiting messages, from their first use on, because a batch
-            concerns few of many receivers.
+        unpacked: The waiting messages; None before their first use, because a batch
+            concerns few receivers.
     """
 
     checked_to: int = 0

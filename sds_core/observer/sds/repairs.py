@@ -1,4 +1,4 @@
-"""Repair requests, their episodes and responses (docs/figures.md, 7)."""
+"""Tracks repair requests, their episodes and responses (docs/figures.md, 7)."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ class Repairs:
         time_ms: int,
         clock_ms: int,
     ) -> bool:
-        """Record a participant's request for an id; returns whether it is its first.
+        """Record a participant's request for an id; return whether it is the first.
 
-        `held` says whether the filter of the same frame holds the id.
+        `held` means that the filter of the same frame holds the id.
         """
         self._totals.repair_requests += 1
         self._totals.repair_requests_for_received += held
@@ -87,7 +87,7 @@ class Repairs:
         return [] if request is None else request.requests_ms
 
     def responded(self, key: int, time_ms: int, clock_ms: int) -> bool:
-        """Record a broadcast of the id; returns whether it responds to a request."""
+        """Record a broadcast of the id; return whether it responds to a request."""
         request = self._requests.get(key)
         if request is None or not _within_window(request, clock_ms):
             return False
@@ -102,7 +102,7 @@ class Repairs:
         return True
 
     def window_passed(self, key: int, deadline_ms: int) -> bool:
-        """Expire an episode at the end of its window; returns whether it expired."""
+        """Expire an episode when its window ends; return whether it expired."""
         request = self._requests.get(key)
         if request is None or not request.is_open or request.end_ms != deadline_ms:
             return False
@@ -123,7 +123,7 @@ class Repairs:
             del self._requests[self._requests.first()]
 
     def evict(self) -> None:
-        """Drop the oldest requests beyond the limit; an open one expires."""
+        """Drop the oldest requests beyond the limit; open ones expire."""
         while len(self._requests) > self._settings.remembered:
             key = self._requests.first()
             self._totals.repair_expired += self._requests.is_open(key)

@@ -1,4 +1,4 @@
-"""Repair requests by message id, and their encoded form in the state."""
+"""Repair requests by message id, and their encoded form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sds_core.native import Int64Rows, native
 from sds_core.observer.table import SIGNED, UNSIGNED, Codec, PackedTable, Table
 
 REMEMBERED = 32
-"""Maximum participants and requests remembered for one id: enough to check times."""
+"""Maximum participants and requests remembered per id; enough to check times."""
 
 
 class Request(msgspec.Struct, array_like=True, gc=False):
@@ -19,7 +19,7 @@ class Request(msgspec.Struct, array_like=True, gc=False):
     Attributes:
         first_ms: Event time of the first request of the newest episode, Unix ms.
         latest_ms: The channel's clock at the latest request, Unix ms.
-        window_ms: Time after the latest request in which a response answers it.
+        window_ms: Time after the latest request in which a broadcast answers it.
         is_open: Whether the newest episode has no answer and has not expired.
         requesters: The first `REMEMBERED` participants that requested it.
         requests_ms: Event times of its latest requests, at most `REMEMBERED`.
@@ -34,7 +34,7 @@ class Request(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def end_ms(self) -> int:
-        """The channel's clock until which a response answers it, Unix ms."""
+        """The channel's clock until which a broadcast answers it, Unix ms."""
         return self.latest_ms + self.window_ms
 
 

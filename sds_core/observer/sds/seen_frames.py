@@ -51,16 +51,16 @@ class SeenFrame:
         observer, seq, waku_hash: See `Arrival`.
         content: Fingerprint of the whole frame.
         code: Index of kind and dialect in `COUNTED`.
-        kind, dialect, sender, lamport: As in `Frame`; the sender is empty if unknown,
-            the Lamport timestamp 0 if the kind has none.
+        kind, dialect, sender, lamport: See `Frame`. An unknown sender is empty; a
+            Lamport timestamp that the kind lacks is 0.
         history: Ids that its causal history names, in the frame's order.
-        requests: Ids that its repair requests name, and whether its own filter holds
-            each.
+        requests: Ids that its repair requests name, each with whether its own filter
+            holds it.
         waku_hash_bytes: Waku message hash of a content frame, 32 bytes; empty if
             unknown.
-        history_left_out, requests_left_out: Number of history entries and requests that
-            limits drop.
-        segment: The segment that the content is; None if it is not one.
+        history_left_out, requests_left_out: Number of history entries and of requests
+            that limits drop.
+        segment: The segment in the content; None if the content is no segment.
     """
 
     clock_ms: int
@@ -90,8 +90,8 @@ class SeenFrame:
     def order(self) -> tuple[int, int, int]:
         """Sort key of the frames of one channel.
 
-        Within one partition this is the order of offsets. It also holds if partitions
-        are added and the channel moves to another partition.
+        Within one partition this is the order of offsets. The key is also valid if
+        partitions are added and the channel moves to another.
         """
         return self.clock_ms, self.partition, self.offset
 
@@ -195,7 +195,7 @@ class _FilterReader:
     _digest: ChannelDigest
     _positions: ReadUint32s
     _changes: ReadUint64s
-    # Number of whole filters and of changed words that were read.
+    # Numbers of whole filters and of changed words that were read.
     _whole: int
     _read: int
     _filter: Filter | None

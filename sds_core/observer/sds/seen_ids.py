@@ -1,7 +1,7 @@
-"""Ids that were seen and are not tracked as messages, and their encoded form.
+"""Seen ids that are not tracked as messages, and their encoded form.
 
-These are the ids of sync frames of nim-sds, which names and repairs them, and of
-content messages that returned after they were forgotten (docs/figures.md, 2).
+Some are ids of sync frames, which nim-sds names and repairs. The others are of content
+messages that returned after they were forgotten (docs/figures.md, 2).
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from sds_core.wire import Dialect
 @native
 @dataclass(slots=True)
 class SeenId:
-    """The newest first copy with one id.
+    """The newest first copy of an id.
 
     Attributes:
-        seen_ms: The channel's clock when it was seen, Unix ms; 0 if it returned.
+        seen_ms: The channel's clock at the first copy, Unix ms; 0 if the message
+            returned.
         latest_ms: The channel's clock when it was last seen or named, Unix ms.
-        lamport: Lamport timestamp, in the unit of its dialect.
+        lamport: Lamport timestamp, in the dialect's unit.
         is_content: Whether it is a content message that returned.
     """
 

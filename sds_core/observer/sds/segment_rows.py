@@ -1,12 +1,12 @@
-"""What a view needs of a content that is a segment of a larger payload.
+"""The part of a segment of a larger payload that a view needs.
 
-Segments have no mark of their own, so the content of an application may look like one.
-The checks here are stricter than `read_segment_header`: they refuse headers that no
-sender of segments writes (docs/figures.md, 13).
+Segments have no mark of their own, so other content may look like a segment. The checks
+here are stricter than `read_segment_header`. They refuse headers that no sender of
+segments writes (docs/figures.md, 13).
 
 If a payload has only one data segment, the segment is the whole payload, so its hash is
-checked: 6 us and 3 us per kB on one core, measured with pycryptodome 4.4. No other
-frame is hashed.
+checked. This takes 6 us plus 3 us per kB on one core, measured with pycryptodome 4.4.
+No other frame is hashed.
 """
 
 from __future__ import annotations
@@ -29,14 +29,13 @@ class SeenSegment(NamedTuple):
     """One segment, without its bytes.
 
     Attributes:
-        payload: Fingerprint of the hash of the whole payload and of the sender.
-        place: Position among the segments of its kind, in [0, 256).
-        is_parity: Whether it is a parity segment or a data segment.
+        payload: Fingerprint of the sender and the whole payload's hash.
+        place: Index among the data segments or parity segments, in [0, 256).
+        is_parity: Whether it is a parity segment; otherwise a data segment.
         data_count, parity_count: Number of segments of each kind, at most 256 together;
-            None if the segment does not contain it.
-        whole_bytes: Length of the whole payload; None if the segment does not contain
-            it.
-        has_wrong_hash: Whether it is the whole payload, and does not have the hash.
+            None if the segment does not state the number.
+        whole_bytes: Length of the whole payload; None if the segment does not state it.
+        has_wrong_hash: Whether it is the whole payload, but has a different hash.
     """
 
     payload: int
@@ -59,7 +58,7 @@ def segment_row(offset: int, content: bytes, sender_id: bytes) -> SegmentRow | N
     if header is None or not _is_plausible(header):
         return None
     segment = SeenSegment(
-        # The hash has a fixed length, so different pairs never have the same bytes.
+        # The hash has a fixed length, so different pairs always give different bytes.
         fingerprint(header.payload_hash + sender_id),
         header.index,
         header.is_parity,
@@ -78,8 +77,7 @@ def _has_wrong_hash(header: SegmentHeader) -> bool:
 
 def _is_plausible(header: SegmentHeader) -> bool:
     if not header.payload_hash.translate(None, _PRINTABLE):
-        # A text, such as an id in hexadecimal digits. A hash is one in 1 of 10^13
-        # cases.
+        # This is text, such as a hexadecimal id. One of 10^13 hashes looks like text.
         return False
     size, whole, count = len(header.payload), header.whole_bytes, header.data_count
     if not size:
@@ -89,7 +87,7 @@ def _is_plausible(header: SegmentHeader) -> bool:
     if header.is_parity:
         return size * count >= whole
     if header.index + 1 < count:
-        # All data segments but the last one have the same length.
+        # All data segments except the last have the same length.
         return size * (count - 1) < whole <= size * count
     if count == 1:
         return size == whole

@@ -1,4 +1,4 @@
-"""Messages that are sent in segments (docs/figures.md, 13)."""
+"""Tracks messages that are sent in segments (docs/figures.md, 13)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class SegmentSet(msgspec.Struct, array_like=True):
     """The segments of one message. Stored in the state, by position.
 
     Attributes:
-        data_count, parity_count, whole_bytes: See `SeenSegment`; 0 or None until a
-            segment contains it.
-        data, parity: Which segments were seen: bit i is that of index i, little-endian.
-        latest_ms: The channel's clock at the latest one, Unix ms.
+        data_count, parity_count, whole_bytes: See `SeenSegment`; 0 or None while no
+            segment has stated it.
+        data, parity: Bitmap of the seen segments: bit i for index i, little-endian.
+        latest_ms: The channel's clock at the latest segment, Unix ms.
     """
 
     data_count: int | None = None
@@ -41,7 +41,7 @@ class SegmentSet(msgspec.Struct, array_like=True):
         return seen >> segment.place & 1 == 1
 
     def agrees(self, segment: SeenSegment) -> bool:
-        """Whether a segment does not contradict the seen ones."""
+        """Whether a segment agrees with the seen ones."""
         return (
             _agree(self.data_count, segment.data_count)
             and _agree(self.parity_count, segment.parity_count)
@@ -107,7 +107,8 @@ class Segments:
         if found is not None and found.has(segment):
             if key in self._open:
                 return
-            # The same payload again, for example a heartbeat that never changes.
+            # The same payload was sent again, for example a heartbeat that never
+            # changes.
             del self._complete[key]
             found = None
         if found is None:
@@ -120,7 +121,7 @@ class Segments:
             self._totals.segments_parity += 1
         else:
             self._totals.segments_data += 1
-        # Removed first, so that both stay in order of the latest segment.
+        # Removed first, so that both tables stay in order of the latest segment.
         self._open.pop(key, None)
         self._complete.pop(key, None)
         if not found.is_complete:
@@ -164,7 +165,7 @@ class Segments:
             self._give_up(next(iter(self._open)))
             self._totals.leave_out(LeftOut.SEGMENT_SET)
         while len(self._complete) > MOST_SEGMENT_SETS:
-            # A late segment of it would count as another message.
+            # A late segment of the dropped message will count as another message.
             del self._complete[next(iter(self._complete))]
 
 

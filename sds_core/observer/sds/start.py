@@ -1,4 +1,4 @@
-"""Decides what was sent after the monitor's first frame (docs/figures.md, 6)."""
+"""Decides which messages were sent after the warm-up (docs/figures.md, 6)."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class Start:
             self._highest[frame.dialect] = max(highest, frame.lamport)
 
     def is_before(self, key: int, message: Message | None) -> bool:
-        """Whether an id proves nothing about the ids after it.
+        """Whether an id does not prove that the ids after it were sent after the start.
 
-        This is so if it was not shown to be sent after the warm-up, or later ones may
-        be forgotten.
+        This is so if the id is not known to be from after the warm-up, or later
+        messages may be forgotten.
         """
         seen = self._seen_ids.get(key) if message is None else message
         if seen is None:
@@ -73,13 +73,13 @@ class Start:
         ) or not self._forgotten.remembers_since(seen.seen_ms)
 
     def was_held(self, frame: SeenFrame, named: Named) -> bool:
-        """Whether a filter of the warm-up of nim-sds holds an id that a frame names."""
+        """Whether a nim-sds filter of the warm-up holds an id that a frame names."""
         return frame.dialect is Dialect.NIM and self._start_filters.held(
             named.message_id
         )
 
     def first_copy_by(self, frame: SeenFrame, by: int) -> int:
-        """Record a history; returns how many of its last entries followed the start."""
+        """Record a history; return how many of its last entries followed the start."""
         before = self._heads.first_copy_by(frame, by, self._filters.has_rolled)
         if before is None or self.is_before(
             before.first, self._messages.get(before.first)

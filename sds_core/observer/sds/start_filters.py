@@ -1,7 +1,7 @@
 """Ids that participants held when the monitor started (docs/figures.md, 6).
 
 Causal histories of nim-sds are in the order of delivery, so an id from before the start
-may follow later ones. A filter of the warm-up shows that it existed before.
+may follow later ids. A filter of the warm-up shows that the id existed before.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.wire import Dialect, count_set_bits
 
 _MOST_SIZES = 2
-"""Maximum number of stored filters with different sizes: a library has one size."""
+"""Maximum number of stored filters; each has another size, and a library uses one."""
 
 _MOST_BYTES = 65_536
-"""Maximum bytes of a stored filter: nim-sds sends 17,980 by default."""
+"""Maximum bytes of a stored filter. By default, nim-sds sends 17,980."""
 
 
 class StartFilter(msgspec.Struct, array_like=True):
@@ -60,7 +60,7 @@ class StartFilters:
             self._totals.leave_out(LeftOut.START_FILTER)
 
     def held(self, message_id: str) -> bool:
-        """Whether a filter of the warm-up holds an id; may be a false positive."""
+        """Whether a filter of the warm-up holds an id; True may be a false positive."""
         return any(
             Filter(Dialect.NIM, one.m_bits, one.k, one.bits, 0).contains(message_id)
             for one in self._filters

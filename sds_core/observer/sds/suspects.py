@@ -1,6 +1,6 @@
-"""What the failures behind a bad verdict have in common, as values.
+"""Types for what the failures behind a bad verdict have in common.
 
-`causes.py` derives from it why a channel fails; `suspicion.py` finds it.
+`suspicion.py` makes them. `causes.py` derives from them why a channel fails.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import msgspec
 class Origin(msgspec.Struct, array_like=True, frozen=True):
     """The participant that sent all failed messages.
 
-    A message failed if it is lost to all participants, or to one.
+    A message failed if it is lost to all participants or to any.
 
     Attributes:
-        failed: Number of the messages that failed.
-        sent: Number of messages that it sent from the first of these to the last.
-        arrived: Number of messages of others meanwhile that arrived at a participant
-            without one of the failed messages; at any participant, if the failed ones
-            are lost to all.
+        failed: Number of failed messages.
+        sent: Number of messages that it sent from the first failed message to the last.
+        arrived: Number of others' messages in that time that arrived at a participant
+            that lacks a failed message; at any participant, if the failed ones are lost
+            to all.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Recipient(msgspec.Struct, array_like=True, frozen=True):
     """The participant to which all failed messages are lost.
 
     Attributes:
-        arrived: Number of known deliveries of the same messages to others.
+        arrived: Number of known deliveries of the failed messages to others.
     """
 
     name: str
@@ -40,13 +40,13 @@ class Recipient(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Unrequested(msgspec.Struct, array_like=True, frozen=True):
-    """Lost deliveries for which a request was due, while no participant requested any.
+    """Lost deliveries for which requests were due, but no participant sent any.
 
     A request was due if a later message of the same sender had arrived, and the
-    participant has sent a frame after the maximum time in which it had to request.
+    participant sent a frame after the maximum time for a request.
 
     Attributes:
-        deliveries: Number of the deliveries.
+        deliveries: Number of such deliveries.
         messages: Number of distinct messages.
         participants: Number of distinct participants.
     """
@@ -61,7 +61,7 @@ class Abandoned(msgspec.Struct, array_like=True, frozen=True):
 
     Attributes:
         senders: Ids of their senders, at most 20.
-        least, most: Minimum and maximum number of retries of one of them.
+        least, most: Minimum and maximum number of retries per message.
     """
 
     messages: int
@@ -71,7 +71,7 @@ class Abandoned(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Suspects(msgspec.Struct, array_like=True, frozen=True):
-    """What failures have in common; None where nothing is common or known."""
+    """What failures have in common; None if nothing of the kind is common or known."""
 
     origin: Origin | None = None
     recipient: Recipient | None = None

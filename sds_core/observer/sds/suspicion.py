@@ -1,8 +1,8 @@
 """Finds what the failures behind a bad verdict have in common.
 
-A cause needs counts that the verdict does not: who sent the failed messages, who else
-has them, what was requested and what was repeated. They are computed from the model's
-memory, once in a batch, and only while the verdict is bad.
+A cause needs more counts than the verdict: who sent the failed messages, who else has
+them, what was requested and what was retried. They are computed from the model once per
+batch, only while the verdict is bad.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect
 
 _MOST_MESSAGES = 2_000
-"""Maximum number of messages since the first failed one; with more, it is skipped."""
+"""Maximum number of messages since the first failed one that are searched."""
 
 _MOST_LOST = 50
 """Maximum number of lost messages whose senders are looked up."""
@@ -38,12 +38,12 @@ _MOST_COMPARED = 20
 _LEAST_SPREAD_MS = 60_000
 """Minimum time from the first failed message to the last.
 
-Failures within a minute are one event, such as a short absence, which may happen to any
+Failures within a minute are one event, such as a short absence. This may happen to any
 participant.
 """
 
 _MOST_PAIRS = 200
-"""Maximum number of failed deliveries of one participant that are read, the latest."""
+"""Maximum number of latest failed deliveries that are read per participant."""
 
 
 class Memory(NamedTuple):
@@ -74,7 +74,7 @@ def suspects_of(memory: Memory, clock_ms: int) -> Suspects:
         return Suspects(abandoned=abandoned)
     lost = _lost(memory)
     if lost:
-        # Its sender's latest message before a lost one is searched for.
+        # The sender's latest message before each lost one is needed too.
         before_ms = min(one.at_ms for one in lost) - memory.settings.verdict_window_ms
         earliest = memory.messages.first_seen_since(before_ms)
         if earliest is not None:
@@ -106,7 +106,7 @@ def _origin(
     if len(senders) != 1 or UNKNOWN in senders:
         return None
     (sender,) = senders
-    # A lost message was sent after the latest message that was seen before the naming.
+    # A lost message was sent after its sender's latest message seen before the naming.
     own_ms = [one.at_ms for one in sent.values() if one.sender == sender]
     begins = [max((ms for ms in own_ms if ms < one.at_ms), default=0) for one in lost]
     if 0 in begins:
@@ -123,7 +123,8 @@ def _origin(
     if any(
         not one.missing.keys().isdisjoint(others) for one in memory.receivers.values()
     ):
-        # Some participant lacks messages of others too, but not for long enough yet.
+        # A participant also lacks messages of others, but not yet for long enough to
+        # fail.
         return None
     lacking = {by for lost_to in undelivered.values() for by in lost_to}
     compared = _compared(memory, lacking or memory.receivers)
@@ -176,7 +177,7 @@ def _unrequested(memory: Memory, sent: Mapping[int, _Sent]) -> Unrequested | Non
     in_order = sorted(sent.items())
     for by in _compared(memory, set(lacked)):
         until_ms = memory.participants.last_ms(by) - due_ms
-        # The latest message of each sender that arrived, and is old enough.
+        # The latest message of each sender that arrived and is old enough.
         latest = {
             one.sender: order
             for order, one in in_order
@@ -221,11 +222,11 @@ def _abandoned(memory: Memory, clock_ms: int) -> Abandoned | None:
 
 
 def _may_lack(memory: Memory, by: int, failed: Mapping[int, _Sent]) -> bool:
-    """Return whether a participant may lack one of some messages, by order."""
+    """Return whether a participant may lack a failed message; `failed` is by order."""
     receiver = memory.receivers[by]
     if receiver.waiting and not receiver.waiting.isdisjoint(failed.keys()):
         return True
-    # It may have been offline since then, and show later what it lacks.
+    # It may have been offline since then, and may show later what it lacks.
     after_ms, until_ms = memory.participants.active_span(by)
     return receiver.checked_to <= max(failed) and any(
         order >= receiver.checked_to

@@ -1,9 +1,9 @@
 """Checks the times of repair requests and responses (docs/figures.md, 7).
 
-SDS-R computes from hashes when a participant may request a message (T_req after it
-notices that the message is missing) and when a holder may respond (T_resp after it
-reads the request). Only the hash of js-waku and the guide is known, so only the dialect
-SPEC is checked. The check is lenient where the observer lacks knowledge: a participant
+By hashes, SDS-R computes when a participant may request a message and when a holder may
+respond. T_req counts from when the participant notices that the message is missing,
+T_resp from when the holder reads the request. Only the hash of js-waku and the guide is
+known, so only the dialect SPEC is checked. The check is lenient, because a participant
 may notice a gap later than the tap, and a response does not name its sender.
 """
 
@@ -37,8 +37,8 @@ class RepairTiming:
     ) -> None:
         """Check a participant's first request for a message.
 
-        `known_ms` is the event time of another participant's first frame that shows
-        the message: the requester cannot notice its absence earlier.
+        `known_ms` is the event time of another participant's first frame that shows the
+        message. The requester cannot notice the absence earlier.
         """
         settings = self._settings
         due_ms = request_due_ms(settings, requester, message_id, known_ms)
@@ -78,7 +78,7 @@ class RepairTiming:
 def request_due_ms(
     settings: RuleSettings, requester: str, message_id: str, known_ms: int
 ) -> int:
-    """Return when T_req allows a participant to request a message, ms."""
+    """Return the earliest time at which T_req allows a request for a message, ms."""
     return known_ms + request_offset_ms(
         requester, message_id, settings.t_min_ms, settings.t_max_ms, _HASH
     )

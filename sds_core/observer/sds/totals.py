@@ -1,12 +1,12 @@
 """Totals of one SDS channel.
 
-Totals are in the query's state, first in each blob, so they are exactly as durable as
-its checkpoint. They leave the job as absolute values: a sink that sets them twice has
-the same numbers. ``docs/figures.md`` defines each figure; the modules in ``figures/``
-beside this file define where it is published.
+Totals are in the query's state, first in each blob, so they are as durable as the
+checkpoint. They leave the job as absolute values, so a sink may set them twice.
+``docs/figures.md`` defines each figure; the modules in ``figures/`` beside this file
+define where it is published.
 
-Fields are only ever added, at the end and with a default: an older blob then decodes
-into a newer struct.
+Fields are only ever added, at the end and with a default. So an older blob decodes into
+a newer struct.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
     """One bloom filter by its fill (``docs/figures.md``, 9).
 
     Attributes:
-        one_percent_ms: Time when the false-positive rate passes or passed 1 % if the
-            filter continues to grow at its rate, Unix ms; None if it does not grow.
+        one_percent_ms: Time when the false-positive rate passes or passed 1 %, if the
+            filter continues to grow as it does, Unix ms; None if it does not grow.
     """
 
     bits_set: int
@@ -52,7 +52,7 @@ class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
 
 
 def fullest(gauges: Sequence[BloomGauge]) -> BloomGauge:
-    """The gauge with the maximum false-positive rate, the first of several."""
+    """The gauge with the maximum false-positive rate; of several, the first."""
     return max(gauges, key=lambda gauge: gauge.false_positive_ratio)
 
 
@@ -65,12 +65,12 @@ def _of_fullest(name: str) -> property:
 
 
 class ChannelTotals(msgspec.Struct, array_like=True):
-    """Everything that leaves the job for one channel.
+    """Everything that the job publishes for one channel.
 
     Counters start at the checkpoint's first batch; gauges are values at `clock_ms`.
     Times are event times in Unix milliseconds, or None. `observers` are the taps that
-    showed the channel within the retention window. How each field is added up over
-    channels depends on its type or its annotation, see `sds_core.observer.summing`.
+    showed the channel within the retention window. For how fields are added up over
+    channels, see `sds_core.observer.summing`.
     """
 
     first_event_ms: Annotated[int | None, least] = None
@@ -140,7 +140,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     epoch_messages_max: Annotated[int, greatest] = 0
     bloom_worst: Annotated[BloomGauge | None, fullest] = None
 
-    # Repair timing (section 7): what could be checked, and what did not conform.
+    # Repair timing (section 7): numbers of checks, and of times that did not conform.
     requests_timed: int = 0
     requests_early: int = 0
     responses_timed: int = 0
@@ -151,14 +151,14 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     # Entries that limits dropped, keyed by `LeftOut` (section 2).
     left_out: dict[str, int] = {}
 
-    # Evidence of a bad verdict (section 8). It is momentary: minutes omit it.
+    # Evidence of a bad verdict (section 8). It is momentary, so minutes omit it.
     evidence: Evidence | None = None
 
     # Encoded `participant_figures.ParticipantTable` (section 5). Momentary too.
     participant_table: bytes = b""
 
-    # Rate-limit budget (section 9): maximum share that one participant used, in the
-    # current epoch and in the last one.
+    # Rate-limit budget (section 9): maximum share that one participant used in the
+    # current epoch, and in the last epoch.
     budget_used_now: Annotated[float, greatest] = 0.0
     budget_used_last: Annotated[float, greatest] = 0.0
 
@@ -218,7 +218,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 
     @property
     def frames_new(self) -> int:
-        """Frames minus sync frames and rebroadcasts; a repeated sync frame is both."""
+        """Frames minus sync frames and rebroadcasts. A repeated sync frame is both."""
         again = self.rebroadcasts_repair + self.rebroadcasts_retry
         return self.frames_content + self.frames_ephemeral - again
 
@@ -244,7 +244,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 class ChannelMinute(Minute[ChannelTotals], array_like=True, tag="ChannelMinute"):
     """The figures of a channel at the end of one minute.
 
-    The tag is persisted: it distinguishes minutes from incidents in the outbox.
+    The tag is persisted. It distinguishes minutes from incidents in the outbox.
     """
 
 
@@ -260,9 +260,9 @@ _GAUGES = (
 def remains_of(totals: ChannelTotals) -> ChannelTotals:
     """Return the counts of a forgotten channel that stay in sums over all channels.
 
-    Events that have not ended end as if they had been evicted (docs/figures.md, 2):
-    messages in flight as unwitnessed, open gaps as tap gaps, messages whose segments
-    are missing as incomplete.
+    Open events end as if they had been evicted (docs/figures.md, 2). Messages in flight
+    end as unwitnessed, open gaps as tap gaps, messages with missing segments as
+    incomplete.
     """
     return msgspec.structs.replace(
         counted_part(totals, _GAUGES),

@@ -1,4 +1,4 @@
-"""How a trace describes the conclusions of a channel's view (docs/figures.md)."""
+"""Texts with which a trace describes a channel view's conclusions (docs/figures.md)."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ RULES: Mapping[str, Rule] = {
         "segmented.complete", "13", "its payload is complete: enough segments were seen"
     ),
 }
-"""What a note of the view means, the gravest first."""
+"""The meaning of each note of the view, the gravest first."""
 
 UNDONE: Mapping[str, Sequence[str]] = {
     "gaps_lost": ("gaps_retracted",),
@@ -125,4 +125,4 @@ UNDONE: Mapping[str, Sequence[str]] = {
     "missing": ("recovered", "undelivered", "retracted"),
     "gaps_opened": ("gaps_late", "gaps_repaired", "gaps_recovered_late", "gaps_lost"),
 }
-"""Notes that revoke a conclusion, or replace it by a stronger one."""
+"""Notes that revoke a conclusion or replace it by a stronger one."""

@@ -1,4 +1,4 @@
-"""Traces messages of a channel: evidence from its frames, conclusions of its view."""
+"""Traces a channel's messages: evidence from frames, and conclusions of the view."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ChannelTracer:
         self._view = ChannelView(settings)
         self._view.watch(self._journal)
         self._rules = rule_settings(settings)
-        # Segments by payload, so that those before the watched one are known.
+        # Segments by payload, so that earlier segments of a watched message are known.
         self._segments: OrderedDict[int, dict[tuple[bool, int], SeenSegment]] = (
             OrderedDict()
         )

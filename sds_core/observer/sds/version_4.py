@@ -39,11 +39,12 @@ class _Messages(msgspec.Struct, array_like=True):
     """Columns of n messages, each of shape (n,).
 
     Attributes:
-        orders, t0s: Encoded by `pack_steps`; the other columns by `pack_ints`.
+        orders, t0s: These are encoded by `pack_steps`, the other columns by
+            `pack_ints`.
         delays: `seen_ms - t0_ms`.
         flags: Bits in the order above.
-        ids, hashes, hints: One for each message; empty if it was not needed any more.
-        witnesses: `witnesses` and `witness_rate` by order, of messages that have any.
+        ids, hashes, hints: One for each message; empty if no longer needed.
+        witnesses: By order, `witnesses` and `witness_rate` of messages with witnesses.
     """
 
     keys: bytes = b""

@@ -1,8 +1,8 @@
 """The table of all figures of an SDS channel; see ``docs/figures.md``.
 
-Each section of that page has a module. To add a figure, add its field to
-`ChannelTotals` and an entry to one of these modules; metrics, report, pages, charts,
-history and tables of the documentation follow.
+Each section of that page has a module. To add a figure, add a field to `ChannelTotals`
+and an entry to one of these modules. Metrics, report, pages, charts, history and tables
+of the documentation follow from the entry.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ _REPORT_ORDER = (
 """Order of the report of release 0.5.0.
 
 Columns of the history have the same order, and users load its files by position. So
-this tuple never changes; new figures follow it.
+this tuple never changes, and new figures come after it.
 """
 
 CHANNEL_FIGURES = FigureTable(
