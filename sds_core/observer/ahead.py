@@ -142,7 +142,7 @@ class Foresight(Generic[_Record]):
         return self._settled(None)[:rest]
 
     def _settled(self, reached: int | None) -> list[tuple[_Record, int]]:
-        """Decide the records for which those up to an offset suffice; None for all."""
+        """Decide records, given those up to an offset; None decides all."""
         settled = []
         while self._waiting:
             record = self._waiting[0]

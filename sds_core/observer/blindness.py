@@ -321,7 +321,7 @@ def _blinded(totals: Totals, reason: str, since_ms: int) -> Totals:
 
 
 def _replaced(totals: Totals, **changes: object) -> Totals:
-    """Return a copy of totals, which are a msgspec struct, with other values."""
+    """Return a copy of totals, a msgspec struct, with these values replaced."""
     struct: Any = totals
     changed: Totals = msgspec.structs.replace(struct, **changes)
     return changed

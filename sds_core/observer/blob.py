@@ -41,7 +41,7 @@ class UnknownBlobVersion(ValueError):
 
 
 class DamagedBlob(ValueError):
-    """This is not a blob as a release wrote it: bytes were changed, lost or added."""
+    """The blob is not as a release wrote it: bytes were changed, lost or added."""
 
 
 class DamagedDigest(ValueError):

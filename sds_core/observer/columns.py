@@ -1,4 +1,4 @@
-"""Encodes integers and sets compactly, because the state has some per message."""
+"""Encodes integers and sets compactly, because the state has several per message."""
 
 from __future__ import annotations
 

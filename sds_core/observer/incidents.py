@@ -18,7 +18,7 @@ from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.text import counted
 
 MOST_LACKING = 100
-"""Maximum number of participants without the message that an incident lists."""
+"""Maximum number of participants that an incident lists as lacking its message."""
 
 _NAMES_AT_ONCE = 2_000
 """Approximate maximum of names in all incidents that leave a view at once.

@@ -162,5 +162,5 @@ def _end_of_minute(clock_ms: int) -> int:
 
 
 def _replaced(totals: Any, **values: Any) -> Any:
-    """Return totals, which are a msgspec struct, with other values."""
+    """Return a copy of totals, a msgspec struct, with these values replaced."""
     return msgspec.structs.replace(totals, **values)

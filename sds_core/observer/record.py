@@ -15,7 +15,8 @@ NO_SEQ = -1
 NO_HASH = 0
 
 MAX_AHEAD_MS = 60_000
-"""Maximum lead of a record's time over its writing; others become dead letters."""
+"""How far a record's time may be ahead of its writing; with more, it is a dead
+letter."""
 
 SOURCES = frozenset({b"relay", b"store", b"filter", b"replay", b"simulator"})
 _KINDS = frozenset({b"heartbeat"})

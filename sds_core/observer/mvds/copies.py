@@ -16,7 +16,7 @@ from sds_core.observer.record import NO_SEQ
 from sds_core.observer.rule_settings import RuleSettings
 
 _SHOWN_MS = 10_000
-"""Time of the clock for which payloads are remembered.
+"""How long payloads are remembered, by the clock.
 
 It is short, because copies of one payload follow each other in a partition.
 """

@@ -1,6 +1,6 @@
 """Encodes the part of a chunk's payloads that one view needs as one digest.
 
-A digest has a row for each payload that has records of the view's ids. It has another
+A digest has a row for each payload that has records of the view's ids. It also has a
 row for each peer and second, so that every view knows which peers were active. It
 contains each id and peer once.
 """

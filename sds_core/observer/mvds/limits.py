@@ -11,8 +11,8 @@ from enum import StrEnum
 MOST_RECORDS = 200
 """Maximum number of records of one payload that are tracked, the first ones.
 
-Repetitions count. Deployed nodes send less than a tenth of it. A payload of 150 kB has
-room for 4,200 ids, and each id costs as much as a short payload.
+Repetitions count. Deployed nodes send less than a tenth of this number. A payload of
+150 kB has room for 4,200 ids, and each id costs as much as a short payload.
 """
 
 MOST_PEERS = 500

@@ -1,4 +1,4 @@
-"""Concludes what a passive observer can from the payloads of one shard of ids.
+"""Draws a passive observer's conclusions from the payloads of one shard of ids.
 
 The model processes each payload, and each deadline that the clock passes. `ShardView`
 calls it; batches do not affect it.
@@ -51,7 +51,7 @@ class ShardModel:
     _messages: MessageTable
     # Number of peers and pairs of all messages.
     _links: int
-    # Deadlines of the messages that were changed, and of the others those before
+    # Deadlines of changed messages; of other messages, only deadlines before
     # `_queued_to_ms`, because a batch passes few of thousands.
     _awaited: Awaited
     _queued_to_ms: int

@@ -1,4 +1,4 @@
-"""Concludes what a passive observer can from the frames of one channel.
+"""Draws a passive observer's conclusions from the frames of one channel.
 
 The model processes each frame, and each deadline that the clock passes. `ChannelView`
 calls it; batches do not affect it.
@@ -215,7 +215,7 @@ class ChannelModel:
         self._forget(clock_ms)
 
     def next_moment(self) -> int:
-        """Next deadline, or next moment when an event leaves the verdict's window."""
+        """Next deadline or, if earlier, when an event leaves the verdict's window."""
         return min(self._deadlines.next_at, self._health.edge_ms())
 
     def pending_ms(self) -> tuple[int | None, int | None]:

@@ -199,7 +199,7 @@ class Deliveries:
             # before.
             overdue_ms = min(overdue_ms, receiver.returns[1])
         missing, lost = receiver.missing, receiver.lost
-        # Each of them is an incident. The participant's next frame shows the rest.
+        # Each loss is an incident. The participant's next frame shows the rest.
         left: int = _LOSSES_PER_FRAME
         message: Message
         for message in self._messages.by_orders(sorted(receiver.waiting)):

@@ -26,7 +26,7 @@ ALERTS = {
 def excused_findings(
     totals: ChannelTotals, excusing: Excusing, settings: ObserverSettings
 ) -> tuple[ExcusedFindings, ...]:
-    """Return a channel's findings of each kind of which some are excused.
+    """Return a channel's findings by kind, for the kinds with excused findings.
 
     A message that seems lost may have been sent in a capture gap and named later. So
     for lost messages, earlier capture gaps count too.

@@ -26,7 +26,7 @@ class GapState(enum.IntEnum):
     LOST = 4
     """Missing at the deadline, without evidence that the network had it."""
     TAP_GAP = 5
-    """Missing at the deadline, but only at the tap, because the network had it."""
+    """Missing at the deadline, although the network had it: the tap missed it."""
 
 
 WAITING = frozenset({GapState.SETTLING, GapState.OPEN})

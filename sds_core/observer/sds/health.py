@@ -27,9 +27,9 @@ _BUCKET_MS = 1_000
 _NEVER = 1 << 62
 
 _MOST_LOSSES = 2_000
-"""Number of losses of each kind that are kept, the latest.
+"""Number of the latest losses of each kind that are kept.
 
-Any single one in the window decides.
+A single loss in the window decides the verdict.
 """
 
 _MOST_NAMED = 10
@@ -274,7 +274,7 @@ class Health:
         state, settings = self._state, self._settings
         if state.verdict not in (Verdict.FAILING, Verdict.DEGRADED):
             return None
-        # Drop old events that did not affect the verdict.
+        # `judge` may have kept old events that do not affect the verdict.
         self._forget(clock_ms)
         ack_ms, gap_ms = settings.ack_deadline_ms, settings.gap_deadline_ms
         gaps: list[Found] = []

@@ -17,7 +17,7 @@ MANY_UNSEEN = 5_000
 """Number of a channel's unseen ids from which a frame adds at most `MOST_UNSEEN`."""
 
 MOST_UNSEEN = 20
-"""Maximum number of these that a frame then adds.
+"""Maximum number of unseen ids that a frame adds above `MANY_UNSEEN`.
 
 A tap that misses 95 % of a channel's messages sees 19 in each frame.
 """
@@ -25,8 +25,7 @@ A tap that misses 95 % of a channel's messages sees 19 in each frame.
 MOST_SEGMENT_SETS = 100
 """Maximum segmented messages of a channel that are tracked until they are complete.
 
-The same number of complete ones is tracked; nim-segmentation reassembles as many at
-once.
+As many complete messages are tracked. nim-segmentation reassembles as many at once.
 """
 
 MOST_TAPS = 50

@@ -66,7 +66,7 @@ class Participants:
         return [participant.name for participant in self._all]
 
     def active_span(self, index: int) -> tuple[int, int]:
-        """Range of t0 in which messages find a participant active.
+        """Range of t0 of the messages for which a participant is active.
 
         A participant is active for a message if it sent a first copy before the
         message's t0, and its latest first copy is at most a retention window older.

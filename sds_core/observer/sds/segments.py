@@ -165,7 +165,7 @@ class Segments:
             self._give_up(next(iter(self._open)))
             self._totals.leave_out(LeftOut.SEGMENT_SET)
         while len(self._complete) > MOST_SEGMENT_SETS:
-            # A late segment of the dropped message will count as another message.
+            # A late segment of the dropped message counts as another message.
             del self._complete[next(iter(self._complete))]
 
 

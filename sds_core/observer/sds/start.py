@@ -59,7 +59,7 @@ class Start:
             self._highest[frame.dialect] = max(highest, frame.lamport)
 
     def is_before(self, key: int, message: Message | None) -> bool:
-        """Whether an id does not prove that the ids after it were sent after the start.
+        """Whether an id leaves open if the ids after it were sent after the start.
 
         This is so if the id is not known to be from after the warm-up, or later
         messages may be forgotten.

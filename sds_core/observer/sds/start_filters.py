@@ -18,7 +18,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.wire import Dialect, count_set_bits
 
 _MOST_SIZES = 2
-"""Maximum number of stored filters; each has another size, and a library uses one."""
+"""Maximum number of stored filters, one for each size. A library uses one size."""
 
 _MOST_BYTES = 65_536
 """Maximum bytes of a stored filter. By default, nim-sds sends 17,980."""

@@ -27,7 +27,7 @@ from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect
 
 _MOST_MESSAGES = 2_000
-"""Maximum number of messages since the first failed one that are searched."""
+"""Maximum number of messages since the first failed one, for a search."""
 
 _MOST_LOST = 50
 """Maximum number of lost messages whose senders are looked up."""
