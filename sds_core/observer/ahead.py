@@ -2,13 +2,13 @@
 
 A record is from the future if its time is more than `MAX_AHEAD_MS` later than when it
 was written. Kafka orders the records of a partition by when they were written, but
-keeps only the taps' times. So the time of writing is bounded as follows:
+keeps only the taps' times. So the time of writing is bounded in three ways:
 
 - A record was written before the wall time at which the monitor read it.
 - A record at or after the partition's end at an earlier look was written after that
   look.
-- A record was written before those at later offsets. If enough of those have earlier
-  times, they show when it was written, even if the monitor reads late.
+- A record was written before those at later offsets. If enough later records have
+  earlier times, these times show when it was written, even if the monitor reads late.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Foresight(Generic[_Record]):
     """Decides, in order, which records of one partition are from the future.
 
     If a record's time is far ahead of the previous ones, the record waits until the
-    later records are known. Those are decided with it.
+    later records are known.
 
     Args:
         clock_ms: Maximum time of the previous records, Unix ms.
@@ -135,14 +135,14 @@ class Foresight(Generic[_Record]):
 
         Args:
             behind: Records after the last added one: `LOOKAHEAD` offsets, or all that
-                existed at the admission. They are not decided.
+                existed at the admission. These records are not decided.
         """
         rest = len(self._waiting)
         self._waiting.extend(behind)
         return self._settled(None)[:rest]
 
     def _settled(self, reached: int | None) -> list[tuple[_Record, int]]:
-        """Decide records, given those up to an offset; None decides all."""
+        """Decide records that need no record after this offset; None decides all."""
         settled = []
         while self._waiting:
             record = self._waiting[0]
@@ -178,8 +178,8 @@ class Foresight(Generic[_Record]):
 def was_written_by_then(record: Timed, look: Look) -> bool:
     """Whether a look proves that a record is not from the future.
 
-    It was written after the look, and its time is at most `MAX_AHEAD_MS` after the
-    look.
+    If so, the record was written after the look, and its time is at most `MAX_AHEAD_MS`
+    after the look.
     """
     return record.offset >= look.end and not is_future(
         record.timestamp_ms, look.wall_ms

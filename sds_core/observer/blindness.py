@@ -1,7 +1,7 @@
 """Finds views whose taps miss too much to judge the views (docs/figures.md, 8).
 
-This module joins views and taps, so that the figures of a view never depend on the
-health of a tap.
+This module alone joins views and taps, so a view's figures never depend on the health
+of a tap.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
     does not count in other verdicts. A verdict that follows blindness begins when the
     blindness ends, if that time is still known.
 
-    If no record arrives in the whole topic, every view is blind. This is judged at the
-    moment of `Snapshot.as_of`. A report has no such moment and judges by event time
-    alone. A snapshot does so while Kafka does not answer, or the topic does not exist.
+    If no record arrives in the whole topic, every view is blind. The moment of
+    `Snapshot.as_of` decides. If there is none, as in a report, or Kafka does not
+    answer, or the topic does not exist, only event time decides.
     """
     settings = snapshot.observer
     silent = (
@@ -86,7 +86,7 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
 def _findings(
     views: Views[ViewTotals], snapshot: Snapshot
 ) -> Iterator[tuple[str, Sequence[ExcusedFindings]]]:
-    """Yield each view that has findings that do not count, with these findings."""
+    """Yield each view with findings that do not count, and those findings."""
     kind, settings = views.kind, snapshot.observer
 
     @cache

@@ -45,11 +45,11 @@ class DamagedBlob(ValueError):
 
 
 class DamagedDigest(ValueError):
-    """This release did not make this digest."""
+    """A digest is damaged, or another release made it."""
 
 
 def check_version(version: int, newest: int) -> None:
-    """Check that this release can read a blob. It reads every version from 1 on.
+    """Check that this release can read a blob. All versions from 1 on are readable.
 
     Raises:
         UnknownBlobVersion: The version is newer than the newest of the view's kind.

@@ -1,8 +1,8 @@
 """The channel table: names, SLOs, labels and muting that the operator sets.
 
-It changes no figure. A table is a list of entries. Each applies to the channels that
-its pattern matches. Each setting of a channel comes from the first matching entry that
-contains it (docs/channels.md).
+The table changes no figure. Each of its entries applies to the channels that the
+entry's pattern matches. Each setting of a channel comes from the first matching entry
+that contains it (docs/channels.md).
 """
 
 from __future__ import annotations

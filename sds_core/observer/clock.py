@@ -1,7 +1,7 @@
 """Compares this machine's clock with the clocks of Kafka and of taps.
 
-Records with times more than a minute ahead of this clock become dead letters. So if
-this clock is slow, live records become dead letters (docs/clock.md).
+Records with times more than a minute ahead of this clock become dead letters. If this
+clock is slow, live records become dead letters (docs/clock.md).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MOST_TAPS = 1_000
 """Maximum number of taps that are tracked, because senders can invent them."""
 
 _LONGEST_NAME = 1_000
-"""Maximum length of a tracked tap's name, characters, for the same reason."""
+"""Maximum length of a tracked tap's name, characters; senders choose the names."""
 
 
 class ClockLevel(enum.IntEnum):
@@ -58,8 +58,9 @@ class ClockFigures:
         behind_ms: Kafka's clock minus this one, milliseconds; None if Kafka does not
             report its time.
         records_ahead_ms: How far the times of new records are ahead of this clock,
-            milliseconds; negative if they are behind. It is the median of the taps, the
-            lower one of two middle values. None if no tap has enough new records.
+            milliseconds; negative if they are behind. The figure is the median of the
+            taps; for an even number of taps, the lower middle value. None if no tap has
+            enough new records.
         taps: Tap -> how far its clock is ahead of Kafka's, milliseconds; negative if
             slow. If Kafka does not report its time, this clock takes its place. Taps
             without enough new records are omitted.
@@ -78,8 +79,8 @@ class ClockFigures:
     def difference_ms(self) -> int:
         """How far this clock seems to be behind, milliseconds; negative if ahead.
 
-        Kafka's clock counts. If it is unknown, new records that are ahead count. An old
-        time proves nothing, because a record may be written late.
+        Kafka's clock counts. If Kafka's clock is unknown, new records that are ahead
+        count. An old time proves nothing, because a record may be written late.
         """
         if self.behind_ms is not None:
             return self.behind_ms
@@ -131,11 +132,10 @@ class NewRecord(NamedTuple):
 class TapClocks:
     """Measures how far the clocks of taps are ahead of this machine's.
 
-    A tap stamps a record before the record arrives. So a record's lead is the
-    difference of the clocks minus the record's delay. Records with the shortest delay
-    show the difference best. For each tap, the third largest lead of the last minute
-    counts: delays only make a lead smaller, and up to two records may have arbitrary
-    times.
+    A tap stamps a record before the record arrives. A record's lead is the difference
+    of the clocks minus the record's delay. Records with the shortest delay show the
+    difference best. For each tap, the third largest lead of the last minute counts:
+    delays only make a lead smaller, and up to two records may have arbitrary times.
     """
 
     def __init__(self) -> None:

@@ -56,7 +56,8 @@ class Deadlines:
 
         An entry is a deadline, Unix ms, and a key. The queue keeps the list.
         """
-        # Many have the same deadline; their keys are sorted when the deadline passes.
+        # Many entries have equal deadlines; their keys are sorted when the deadline
+        # passes.
         entries.sort(key=_deadline_of, reverse=True)
         self._lists.append((due, entries))
         self._push_list(len(self._lists) - 1)

@@ -1,7 +1,6 @@
 """Findings that do not count because the monitor may have missed messages.
 
-Alerts on a view are suppressed because of them (docs/figures.md, 8). `Kind.excused`
-lists them.
+Such findings suppress alerts on a view (docs/figures.md, 8). `Kind.excused` lists them.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ class ExcusedFindings(NamedTuple):
     """Findings of one kind in a verdict's window, some of which do not count.
 
     Attributes:
-        excuse: Why some do not count; its period is from the start of the first cause
-            to the end of the last one.
+        excuse: Why findings do not count, with the period from the start of the first
+            cause to the end of the last cause.
         excused: Number of findings that do not count, at least 1.
         counted: Number of findings that count.
         holds_back: Whether the alert's condition is false, but would be true with the

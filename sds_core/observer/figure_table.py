@@ -188,7 +188,7 @@ class FigureTable(Generic[Totals]):
         ]
 
     def _grown(self) -> tuple[Figure, ...]:
-        """Return the figures in charts, and those of which charts show shares."""
+        """Return the figures in charts, and the figures of the shares in charts."""
         of_shares = set(
             chain.from_iterable(one.fields for one in self.shares if one.line)
         )

@@ -32,7 +32,7 @@ class Unit(enum.Enum):
     NUMBER = "number"
     """A float, or None. Omitted in report and history."""
     WORD = "word"
-    """Text. It is not exported, and has no meaning for several views together."""
+    """Text. Texts are not exported, and have no meaning for several views together."""
 
 
 class Series(NamedTuple):
@@ -47,8 +47,8 @@ class Family:
     """A metric of a view; see `sds_core.metrics.Metric`.
 
     Attributes:
-        help: One sentence. It may be empty if the metric has one figure and no labels;
-            then the figure's help is used.
+        help: One sentence. If the metric has one figure and no labels, an empty help
+            stands for the figure's help.
         samples: Reads all samples from the totals; None if the samples are figures of
             the table.
     """
@@ -201,8 +201,8 @@ class Objective(NamedTuple):
 class Share:
     """The share (part + retracted) / (part + rest) of some counts.
 
-    It is computed from totals, or from the growth in an interval. For attributes that
-    are not listed, see `Figure`.
+    A share is computed from totals, or from the growth in an interval. For attributes
+    that are not listed, see `Figure`.
 
     Attributes:
         part: Fields of the totals that add up to the part.

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 STALE_S = 15.0
 """Seconds without an answer from Kafka after which the figures count as stale.
 
-This is longer than an election of a partition's leader, and three times the interval
-between heartbeats.
+The limit is longer than the election of a partition's leader, and three times the
+interval between heartbeats.
 """
 
 SILENT_S = 60.0
@@ -43,7 +43,7 @@ class Freshness:
         answered_s: When it arrived, on the monotonic clock, seconds, because a change
             of the wall clock must not look like a silence. Before the first answer, the
             moment of `asked_ms`.
-        silent_s: Seconds since `answered_s`, at the last `as_of`.
+        silent_s: Seconds from `answered_s` to the last `as_of`.
         cause: Why the newest request got no answer, in one line; empty if it got one.
         asked_ms: When the first request was sent, wall time, Unix ms, if Kafka has not
             answered yet; None if it has answered, or nothing was sent.
@@ -82,7 +82,7 @@ class Arrivals:
     Attributes:
         grew_s: When the topic last grew or, if later, when the watch began, seconds of
             the monotonic clock; None if the topic is not watched.
-        idle_s: Seconds since `grew_s`, at the last `as_of`.
+        idle_s: Seconds from `grew_s` to the last `as_of`.
     """
 
     grew_s: float | None = None

@@ -84,7 +84,7 @@ def nearest_rank(count: int, percent: int) -> int:
 def exact_percentiles(durations_ms: Sequence[int]) -> dict[str, int | None]:
     """`PERCENTILES` of durations in milliseconds, in any order; None if none exists.
 
-    They have the names of `Histogram.percentiles`.
+    The keys are those of `Histogram.percentiles`.
     """
     ordered = sorted(durations_ms)
     return {

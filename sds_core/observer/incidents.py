@@ -37,7 +37,7 @@ class IncidentKind(enum.StrEnum):
     UNDELIVERED = "undelivered"
     """Seen, but participants lacked it after its deadline (docs/figures.md, 5)."""
     UNACKNOWLEDGED = "unacknowledged"
-    """Seen, but not acknowledged in time although others spoke (docs/figures.md, 4)."""
+    """Seen, but not acknowledged in time although others sent (docs/figures.md, 4)."""
 
 
 class Incident(msgspec.Struct, array_like=True, tag=True):
@@ -50,14 +50,14 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
         found_ms: The channel's clock when the problem was found.
         ended_ms: The channel's clock when the problem ended: when the message arrived,
             was delivered to all who lacked it, or was acknowledged. None before.
-        lacking: Participants that lack it as far as is known, with the time of the
-            first frame that showed this. Empty if the incident has ended; if its kind
+        lacking: Participants that lack the message as far as is known, with the time of
+            the first frame that showed it. Empty if the incident has ended; if its kind
             is unacknowledged, participants may still lack the message.
         waku_hash: Waku message hash of its first copy, 32 bytes; empty if no tap saw
             the message or the tap reported no hash.
         hint: Retrieval hint from a causal history; empty if none exists.
-        lacking_others: Minimum number of further participants known to lack it.
-            `lacking` names the first `MOST_LACKING`.
+        lacking_others: Minimum number of further participants known to lack the
+            message. `lacking` names only the first `MOST_LACKING`.
     """
 
     kind: IncidentKind
@@ -111,8 +111,7 @@ class IncidentPlace(NamedTuple):
 
     Attributes:
         found_ms: When it was found, Unix ms.
-        channel, kind, message_id: These order incidents that were found at the same
-            time.
+        channel, kind, message_id: Order of incidents that were found at equal times.
     """
 
     found_ms: int
@@ -167,7 +166,7 @@ class Incidents:
         """Return and drop the incidents recorded since the last call.
 
         Once incidents have `_NAMES_AT_ONCE` names of participants that lack a message,
-        each further incident has at most `_FEW_NAMES`, and the number of the others.
+        each further incident has at most `_FEW_NAMES` names, and counts the rest.
         """
         changed, self._changed = self._changed.values(), {}
         left = _NAMES_AT_ONCE

@@ -100,7 +100,7 @@ def judge(
     """Return what a record is.
 
     `written_ms` is the latest possible time of writing, Unix ms, according to
-    `sds_core.observer.ahead`. It is the wall time if nothing else is known.
+    `sds_core.observer.ahead`. If nothing else is known, `written_ms` is the wall time.
     """
     future = is_future(record.timestamp_ms, written_ms)
     value = record.value or b""

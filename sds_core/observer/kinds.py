@@ -1,11 +1,10 @@
 """Interfaces of views, of kinds of view, and of protocols.
 
 A view tracks one thing that the monitor observes: an SDS channel, a tap, the dead
-letters of a partition. All views of one kind share a `Kind`. It defines how their
-digests, totals and state are read, and where their events are sent. A `TrafficProtocol`
-defines how a record of the topic becomes a frame, and to which view the frame belongs.
-The streaming job uses only these objects; `sds_core/observer/protocols.py` lists the
-protocols.
+letters of a partition. All views of one kind share a `Kind`, which defines how digests,
+totals and state are read, and where events are sent. A `TrafficProtocol` defines how a
+record of the topic becomes a frame, and to which view the frame belongs. The streaming
+job uses only kinds and protocols; `sds_core/observer/protocols.py` lists the protocols.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
         """End the view on request; afterwards it is like a new view.
 
         Returns:
-            Its last events; they include its end if its kind has `remains`.
+            The view's last events, including its end if its kind has `remains`.
         """
 
     @property
@@ -111,8 +110,8 @@ class Outlet(enum.Enum):
 class Grouping(Generic[Totals, Part]):
     """How the totals of views become the totals of groups, which are published.
 
-    The views of such a kind divide the traffic in a way that suits the state. A group
-    is what an operator knows by name. Any number of views may have a part of a group.
+    The views divide the traffic in a way that suits the state. A group is what an
+    operator knows by name. Any number of views may have a part of a group.
 
     Attributes:
         totals: Type of the totals of a group; `Kind.figures` is their table. They
@@ -127,8 +126,8 @@ class Grouping(Generic[Totals, Part]):
         changed: Returns the totals of a view with only those groups that may have
             changed in its last `apply`, so that a batch costs no more than its changes.
             None if each batch has the totals of all groups of its views.
-        leftovers: Names of the groups for traffic of unknown groups; lists show them
-            last.
+        leftovers: Names of the groups that collect traffic of unknown groups; lists
+            show them last.
     """
 
     totals: type[Part]
@@ -171,7 +170,7 @@ class Kind(Generic[Digest, Totals, Event]):
             all views, which is its counts. None if the views are never forgotten, or no
             sum over them is published.
         grouping: How views are joined into groups, which then have the labels, figures
-            and incidents. Such views are never forgotten. None if single views are
+            and incidents. Grouped views are never forgotten. None if single views are
             published.
         explain: Returns one sentence that gives the reason for an incident.
         runbooks: Kind of an incident -> name of its runbook.
@@ -351,7 +350,7 @@ class Kinds:
         return iter(self._by_prefix.values())
 
     def without_figures(self) -> Kinds:
-        """Return the same kinds for Spark's Python workers.
+        """Return the kinds without tables of figures, for Spark's Python workers.
 
         Workers unpickle the kinds for every task, and never read a figure.
         """

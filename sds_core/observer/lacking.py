@@ -42,7 +42,7 @@ class Lack(NamedTuple):
         tap_hole: Number of messages that may have arrived without any tap seeing it.
         at_least: Whether `messages` is a minimum, because incidents do not name all
             participants that lack their message.
-        followed: Whether the monitor may still see these messages arrive.
+        followed: Whether the monitor may still see the messages arrive.
     """
 
     channel: str

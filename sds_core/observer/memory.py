@@ -29,7 +29,7 @@ def oldest(
 ) -> list[_Key]:
     """Keys of the old entries at the front, in order of age; the caller deletes them.
 
-    One pass finds them. Deleting the first entry of a dictionary again and again takes
+    One pass finds all keys. Deleting a dictionary's first entry again and again takes
     quadratic time, because each search steps over all deleted entries.
     """
     old = takewhile(lambda entry: is_old(entry[1]), entries.items())

@@ -2,8 +2,8 @@
 
 A minute of event time is emitted if the view's figures at its end differ from those of
 the previously emitted minute, or of a new view. The figures are all totals except the
-clock, the names of taps and momentary values. So neither a clock change alone nor
-copies that Kafka delivers again cause a minute.
+clock, the names of taps and momentary values. Neither a clock change alone nor copies
+that Kafka delivers again cause a minute.
 
 A minute includes every frame and every deadline before its end, and nothing at its end
 or later.
@@ -46,7 +46,7 @@ class Minute(msgspec.Struct, Generic[Totals], array_like=True):
 class GroupMinute(Minute[Totals], Generic[Totals], array_like=True):
     """The figures of one view's part of a group at the end of one minute.
 
-    A subclass has a tag that is persisted. It distinguishes minutes from incidents.
+    A subclass has a persisted tag, which distinguishes minutes from incidents.
     """
 
     group: str
@@ -126,8 +126,8 @@ class Minutes(Generic[Totals, MinuteOf]):
     def finish(self, clock_ms: int) -> None:
         """Emit the last figures, because the view ends during the running minute.
 
-        They are put into the previous minute. If a new view with the name starts within
-        the running minute, its figures would replace them there.
+        The last figures are put into the previous minute. If a new view with the name
+        starts within the running minute, its figures would replace them there.
         """
         self._check_ms = _end_of_minute(clock_ms) - MINUTE_MS
         self.check(None)

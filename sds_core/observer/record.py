@@ -15,7 +15,7 @@ NO_SEQ = -1
 NO_HASH = 0
 
 MAX_AHEAD_MS = 60_000
-"""How far a record's time may be ahead of its writing; others are dead letters."""
+"""Maximum lead of a record's time over its writing; beyond it, a dead letter."""
 
 SOURCES = frozenset({b"relay", b"store", b"filter", b"replay", b"simulator"})
 _KINDS = frozenset({b"heartbeat"})

@@ -1,7 +1,7 @@
 """Builds the report: the figures of all views as one JSON-ready object.
 
-Its keys are explained in ``docs/figures.md``. All numbers are integers. All times are
-in milliseconds.
+``docs/figures.md`` explains the keys. All numbers are integers. All times are in
+milliseconds.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def build_report(
         generated_at_ms: Wall time, Unix ms; the only value taken from the wall clock.
         details: With ``--report-detail``, every definite acknowledgement by view at the
             root. The percentiles of latency are then exact.
-        incidents: With ``--report-detail``, every incident of a view at the root. Views
-            then have likely causes.
+        incidents: With ``--report-detail``, every incident of a view at the root. The
+            report then has likely causes.
         others: With ``--report-detail``, incidents of the other kinds, by prefix.
     """
     known = dict(others)

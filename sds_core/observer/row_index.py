@@ -25,8 +25,8 @@ class RowIndex:
     _slots: Int32s
     _count: int
     _mask: int
-    # It depends on all keys. To make ids collide, a sender would have to know every
-    # key.
+    # The seed depends on all keys. To make ids collide, a sender would have to know
+    # every key.
     _seed: Uint64
     _searches: int
     _is_made: bool

@@ -155,8 +155,8 @@ class VerdictLog:
 
         Args:
             views: Totals by view name, with the shown verdicts.
-            now_ms: Wall time, Unix ms. If it is earlier than the previous time, the
-                previous time is used.
+            now_ms: Wall time, Unix ms. A time before the previous call's counts as the
+                previous call's.
             unwatched: Why the verdicts are invalid, as one word; "" if they are valid.
             changed: Names of the views whose verdict may have changed since the last
                 call, including new and removed views; None for all.

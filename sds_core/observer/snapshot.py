@@ -67,7 +67,7 @@ class Views(Generic[Totals]):
 
     Attributes:
         labels: Names of the views with a metric label of their own, in order of
-            assignment. The others are exported as ``other``. A view that is no longer
+            assignment. Other views are exported as ``other``. A view that is no longer
             in `totals` keeps its label.
         remainder: Sums over forgotten views; None if none was forgotten.
         muted: Names of the views that are muted now.

@@ -1,8 +1,8 @@
 """A table of entries by key that stay encoded in columns until they are used.
 
 A view is decoded and encoded in every batch, but a batch uses only a few of the view's
-thousands of entries. So a table keeps the integers as encoded columns, and the rest of
-each entry as bytes. An entry is decoded into an object when it is requested.
+thousands of entries. A table therefore keeps integers as encoded columns, and the rest
+of each entry as bytes. An entry is decoded into an object when it is requested.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class PackedTable(msgspec.Struct, array_like=True):
 class Table(Generic[Entry]):
     """Entries by key, in order of insertion.
 
-    An entry may be changed until `flush` or `packed` is called. Afterwards, look it up
-    again.
+    An entry may be changed until `flush` or `packed` is called. Afterwards, look the
+    entry up again.
 
     Raises:
         ValueError: The encoded form is damaged.
@@ -105,7 +105,7 @@ class Table(Generic[Entry]):
     # Rows before this one are removed; other removed rows are in `_gone`.
     _first: int
     _gone: set[int]
-    # By row, the entries that are objects; and their rows in order of first use.
+    # Decoded entries by row, and their rows in order of first use.
     _objects: list[Entry | None]
     _touched: list[int]
     # Entries that have no row yet.
@@ -322,7 +322,7 @@ class Table(Generic[Entry]):
     ) -> None:
         """Join the rests of the remaining rows and of added entries.
 
-        This sets the ends of all remaining rows, before removed rows are cut out of the
+        The ends of all remaining rows are set before removed rows are cut out of the
         columns.
         """
         last: int = self._last

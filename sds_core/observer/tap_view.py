@@ -191,8 +191,8 @@ class TapState(msgspec.Struct, array_like=True):
 class TapView:
     """Finds gaps in one tap's numbers, and silences between its records.
 
-    A tap that is silent for the retention window is forgotten. If it returns, it counts
-    as new.
+    A tap that is silent for the retention window is forgotten, and counts as new if it
+    returns.
     """
 
     totals: TapTotals
@@ -231,7 +231,7 @@ class TapView:
         The order of the digests does not matter. A tap has no events.
 
         Raises:
-            DamagedDigest: This release did not make a digest.
+            DamagedDigest: A digest is damaged, or another release made it.
         """
         state = self._state
         own_times = state.ahead_own or [record[0] for record in state.ahead]
@@ -322,7 +322,7 @@ class TapView:
         # A tap may use any time, so differences may exceed 64 bits.
         first_own_ms = min(own_times)
         if last_own_ms is None or max(own_times) < last_own_ms:
-            # The tap's clock shows nothing about the time since.
+            # The tap's own clock shows nothing about the time since the last record.
             own_silence_ms = time_ms - last_ms
         else:
             own_silence_ms = first_own_ms - last_own_ms

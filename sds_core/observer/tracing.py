@@ -1,7 +1,7 @@
 """Interfaces of a trace, which shows what happened to messages (docs/trace.md).
 
-A protocol that can be traced provides a `Tracing`. Its tracer reads the digests that
-the protocol's views read, and runs these views. Steps are evidence from frames.
+A protocol that can be traced provides a `Tracing`. The protocol's tracer reads the
+digests that its views read, and runs the views. Steps are evidence from frames.
 Conclusions are the notes in the views' journals.
 """
 
@@ -83,12 +83,13 @@ class Person(msgspec.Struct):
 
     Attributes:
         name: Participant id.
-        heard_before_ms: Its latest frame before the message appeared.
-        heard_after_ms, heard_last_ms: Its first and its latest frame since.
+        heard_before_ms: Time of its latest frame before the message appeared.
+        heard_after_ms, heard_last_ms: Times of its first and latest frame since the
+            message appeared.
         silent_ms: Its longest silence since `heard_before_ms`.
         named_ms, named: Time of its first frame whose history names the message; number
             of such frames.
-        held_ms: Its first frame whose filter holds the message.
+        held_ms: Time of its first frame whose filter holds the message.
         lacked_ms, lacked_last_ms: Times of its first and latest frame that was composed
             after the message appeared and whose filter lacks it.
         requests: Number of its repair requests.

@@ -18,7 +18,7 @@ from sds_core.observer.rule_settings import RuleSettings
 _SHOWN_MS = 10_000
 """How long payloads are remembered, by the clock.
 
-It is short, because copies of one payload follow each other in a partition.
+A short time suffices, because copies of one payload follow each other in a partition.
 """
 
 
@@ -64,7 +64,7 @@ class Copies:
     evicted: int
     _settings: RuleSettings
     _numbers: Memory
-    # By content and peers, in order of age; and all of them, in order of age.
+    # Payloads by content and peers, in order of age; all payloads in order of age.
     _shown: OrderedDict[tuple[int, int, int], deque[Shown]]
     _ages: deque[Shown]
 

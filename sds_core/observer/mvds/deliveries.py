@@ -49,7 +49,7 @@ class Deliveries:
         self._journal = None
 
     def watch(self, journal: Journal) -> None:
-        """Record conclusions about the watched messages from now on."""
+        """Start to record conclusions about the watched messages."""
         self._journal = journal
 
     def sent(

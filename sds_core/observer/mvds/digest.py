@@ -1,8 +1,8 @@
 """Encodes the part of a chunk's payloads that one view needs as one digest.
 
-A digest has a row for each payload that has records of the view's ids. It also has a
-row for each peer and second, so that every view knows which peers were active. It
-contains each id and peer once.
+A digest has a row for each payload that has records of the view's ids. A further row
+for each peer and second shows every view which peers were active. Each id and peer is
+stored once.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class Exchanges:
         self._journal = None
 
     def watch(self, journal: Journal) -> None:
-        """Record conclusions about the watched messages from now on."""
+        """Start to record conclusions about the watched messages."""
         self._journal = journal
 
     def offered(self, message: Message, pair: Pair, clock_ms: int) -> None:

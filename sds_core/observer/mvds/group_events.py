@@ -23,7 +23,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 class MvdsMinute(GroupMinute[GroupTotals], array_like=True, tag="MvdsMinute"):
     """One view's part of a group's figures at the end of one minute.
 
-    The tag is persisted. It distinguishes minutes from incidents in the outbox.
+    The persisted tag distinguishes minutes from incidents in the outbox.
     """
 
 

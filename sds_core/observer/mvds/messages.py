@@ -119,7 +119,7 @@ class Message:
         return cls(key, time_ms, clock_ms, _Rest(message_id, "", 0, [], []))
 
     def pairs(self) -> list[Pair]:
-        """Its pairs of sender and receiver, in order of their first record."""
+        """Pairs of sender and receiver, in order of their first record."""
         return list(self._pairs.values())
 
     def links(self) -> int:
@@ -127,7 +127,7 @@ class Message:
         return len(self.peers) + len(self._pairs)
 
     def due_ms(self) -> int:
-        """Its earliest deadline; `NO_DEADLINE` if it waits for nothing."""
+        """The message's earliest deadline; `NO_DEADLINE` if it waits for nothing."""
         due = [peer.due_ms for peer in self.peers if peer.due_ms]
         for pair in self._pairs.values():
             if pair.offer_due_ms:
@@ -208,7 +208,7 @@ class MessageTable(Table[Message]):
     def deadlines(self, from_ms: int, to_ms: int) -> list[tuple[int, int]]:
         """Deadline and key of the messages due from `from_ms` to before `to_ms`.
 
-        They are valid as of the last `flush`; entries may have changed since.
+        The values are from the last `flush`; entries may have changed since.
         """
         due = self.column(_DUE)
         rows = (due > NO_DEADLINE) & (due >= from_ms) & (due < to_ms)

@@ -49,7 +49,7 @@ class Peers:
             self.evicted += 1
 
     def was_heard_since(self, peer: int, time_ms: int) -> bool:
-        """Whether the latest second in which a peer sent began then or later."""
+        """Whether a peer sent in a second that began at this clock or later."""
         second_ms = self._heard.get(peer)
         return second_ms is not None and second_ms >= time_ms
 
@@ -67,7 +67,7 @@ class Peers:
         return f"{uint64(peer):016x}" if known is None else known[1]
 
     def forget_before(self, heard_ms: int, named_ms: int) -> None:
-        """Drop peers that last sent, and names last needed, before these clocks."""
+        """Drop peers that sent nothing, and names not needed, since these clocks."""
         for peer in [one for one, ms in self._heard.items() if ms < heard_ms]:
             del self._heard[peer]
         for peer in [one for one, (ms, _) in self._names.items() if ms < named_ms]:

@@ -82,7 +82,7 @@ class ShardModel:
         self._exchanges = Exchanges(rule, self._ledger, awaited)
 
     def watch(self, journal: Journal) -> None:
-        """Record conclusions about the watched messages from now on."""
+        """Start to record conclusions about the watched messages."""
         self._journal = journal
         self._deliveries.watch(journal)
         self._exchanges.watch(journal)

@@ -78,7 +78,7 @@ class ShardView:
         return blob.pack(self.totals, self._model.pack())
 
     def watch(self, journal: Journal) -> None:
-        """Record conclusions about the watched messages from now on."""
+        """Start to record conclusions about the watched messages."""
         self._model.watch(journal)
 
     def apply(self, digests: Iterable[ShardDigest], clock_ms: int) -> list[GroupEvent]:

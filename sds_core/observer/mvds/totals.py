@@ -1,8 +1,8 @@
 """Totals of an MVDS group, and of one view, which has a part of each group.
 
 ``docs/figures.md``, 14, defines each figure; the modules in ``figures/`` beside this
-file define where it is published. Fields are only ever added, at the end and with a
-default. So an older blob decodes into a newer struct.
+file define where it is published. Add fields only at the end and with a default, so
+that an older blob decodes into a newer struct.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class ShardTotals(msgspec.Struct, array_like=True):
     Attributes:
         clock_ms: Admission time up to which the figures are valid, Unix ms.
         groups: `GroupTotals` of each group by name, each encoded with MessagePack. A
-            batch encodes only those that it changed.
+            batch encodes only the groups that it changed.
     """
 
     clock_ms: int = 0

@@ -17,7 +17,8 @@ STEP_MS = 10_000
 class Rule(msgspec.Struct, array_like=True, frozen=True):
     """The settings for a verdict, as they were in the view that counted.
 
-    They are stored, because the code that joins parts of a group lacks the settings.
+    The window stores them, because the code that joins parts of a group lacks the
+    settings.
 
     Attributes:
         warm_up_ms: Time after a group's first record in which it has no verdict.

@@ -24,8 +24,8 @@ from sds_core.wire import FrameKind
 _MOST_WITNESSES = 64
 """Maximum number of witnesses of a message.
 
-This suffices for filters with a false-positive rate of 0.8. Untrusted senders may
-invent names, so the number is limited.
+64 witnesses suffice for filters with a false-positive rate of 0.8. The number is
+limited, because untrusted senders may invent names.
 """
 
 
@@ -87,7 +87,7 @@ class Acknowledgements:
         deadlines.add_all(Due.ACKNOWLEDGEMENT, awaited)
 
     def watch(self, journal: Journal) -> None:
-        """Record conclusions about the watched messages from now on."""
+        """Start to record conclusions about the watched messages."""
         self._journal = journal
 
     def get(self, key: int) -> Message | None:
@@ -150,13 +150,13 @@ class Acknowledgements:
         """Look up unacknowledged messages of others in a frame's filter.
 
         Call this after `mentioned` for the frame's causal history. If the filter holds
-        a message, the message gets a witness. Otherwise, if the frame could have
-        acknowledged it, the message had an opportunity. A frame could not if its sender
+        a message, the message gets a witness. Otherwise, the message had an opportunity
+        if the frame could have acknowledged it. A frame could not if its sender
         returned from a long silence after the message.
 
         Args:
             frame: The frame.
-            by: Its sender: participant index or `UNKNOWN`.
+            by: The frame's sender: participant index or `UNKNOWN`.
             clock_ms: The channel's clock.
             is_first_copy: Whether the frame is a first copy; other frames carry an old
                 filter.
@@ -173,7 +173,7 @@ class Acknowledgements:
         filter_, time_ms = frame.filter, frame.time_ms
         # A participant may have been offline when earlier messages were sent.
         returned_ms: int = self._deliveries.returned_ms(by)
-        # Each has a flag for whether the filter holds it.
+        # Each message has a flag for whether the filter holds it.
         found: list[tuple[Message, bool]] = []
         keys: Iterable[int] = islice(reversed(self._unacknowledged), searched)
         if filter_ is None:
@@ -254,7 +254,7 @@ class Acknowledgements:
         return definite
 
     def forget(self, key: int) -> Message:
-        """Drop and return a message. If it is in flight, it ends as unwitnessed."""
+        """Drop and return a message; a message in flight ends as unwitnessed."""
         message: Message = self._messages[key]
         self._messages.remove(key)
         self._deliveries.forget(message)

@@ -1,7 +1,7 @@
 """Finds likely causes of the verdict on a channel (docs/figures.md, 12).
 
 Each rule needs several failures, and checks that their common property is not chance.
-For example, if all are from one sender, others must have sent too.
+For example, if all failures are from one sender, others must have sent too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEAST = 3
 CHANCE = 0.001
 """Maximum probability that the common sender or participant is chance.
 
-It assumes that each had an equal risk.
+The probability assumes that each sender or participant had an equal risk.
 """
 
 _NAMED_LATE_MS = 60_000
@@ -38,7 +38,7 @@ _NAMED_LATE_MS = 60_000
 _GAP_SHARE = 2
 """Divisor of the verdict's window: the maximum share that gaps of a tap may take.
 
-With a larger share, anything would coincide with them.
+With a larger share, most failures would coincide with gaps by chance.
 """
 
 
@@ -219,7 +219,8 @@ def _tap_gap(evidence: Evidence, around: Surroundings) -> Cause | None:
 def _lie_in(
     found: Iterable[Found], holes: Iterable[tuple[int, int]], before: int, after: int
 ) -> bool:
-    """Return whether all evidence begins in a capture gap extended by these ms."""
+    """Return whether all evidence begins in a capture gap widened by ms on both
+    sides."""
     return all(
         any(
             from_ms - before - STEP_MS <= since_ms <= to_ms + after + STEP_MS

@@ -161,7 +161,7 @@ class ChannelModel:
         )
 
     def watch(self, journal: Journal) -> None:
-        """Record conclusions about the watched messages from now on."""
+        """Start to record conclusions about the watched messages."""
         self._journal = journal
         self._deliveries.watch(journal)
         self._acknowledgements.watch(journal)

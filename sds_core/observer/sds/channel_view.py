@@ -53,7 +53,7 @@ def _order_of(frame: SeenFrame) -> tuple[int, int, int]:
 class ChannelView:
     """Acknowledgement, delivery, missing dependencies and repair of one channel.
 
-    A channel that is silent for `forget_ms` is forgotten. If it returns, it is new.
+    A channel that is silent for `forget_ms` is forgotten, and is new if it returns.
     """
 
     _settings: ObserverSettings
@@ -132,7 +132,7 @@ class ChannelView:
         return [*events, *self._drain()]
 
     def watch(self, journal: Journal) -> None:
-        """Record conclusions about the watched messages from now on."""
+        """Start to record conclusions about the watched messages."""
         self._journal = journal
         self._model.watch(journal)
 

@@ -101,7 +101,7 @@ class Deliveries:
         self._journal = None
 
     def watch(self, journal: Journal) -> None:
-        """Record conclusions about the watched messages from now on."""
+        """Start to record conclusions about the watched messages."""
         self._journal = journal
 
     @property
@@ -127,9 +127,9 @@ class Deliveries:
             by: Participant index or `UNKNOWN`.
             clock_ms: The channel's clock.
             is_newest: Whether the frame's filter is the participant's newest.
-            proves_lack: Whether the frame was composed shortly before it was seen. If
-                so, the participant lacked the messages that the frame's filter does not
-                hold.
+            proves_lack: Whether the frame was composed shortly before it was seen, so
+                that the participant lacked the messages that the frame's filter does
+                not hold.
         """
         self.forget_old(clock_ms)
         if by == UNKNOWN:
@@ -192,11 +192,11 @@ class Deliveries:
         rolled_ms = self._filters.rolled_ms(by)
         since_ms: int = _NEVER if rolled_ms is None else rolled_ms
         grace_ms: int = time_ms - self._settings.delivery_grace_ms
-        # A message that it already lacked before this time is lost.
+        # A message that the participant already lacked before this time is lost.
         overdue_ms: int = time_ms - self._settings.delivery_deadline_ms
         if receiver.returns[0] >= overdue_ms:
-            # It returned recently and had no time to catch up, unless it had returned
-            # before.
+            # The participant returned recently and had no time to catch up, unless it
+            # had returned before.
             overdue_ms = min(overdue_ms, receiver.returns[1])
         missing, lost = receiver.missing, receiver.lost
         # Each loss is an incident. The participant's next frame shows the rest.
@@ -249,7 +249,7 @@ class Deliveries:
         of_use: set[int] = set()
         for receiver in self._receivers.values():
             of_use.update(receiver.waiting, receiver.watched)
-        # These are the first message that is new to any receiver, and all later ones.
+        # The first message that is new to any receiver, and all later messages.
         of_use.update(range(self._new_from(), self._totals.messages))
         return of_use
 
@@ -353,7 +353,7 @@ class Deliveries:
     def _delivered(
         self, receiver: Receiver, by: int, message: Message, time_ms: int, clock_ms: int
     ) -> None:
-        """Count a delivery. If it counted as lost, retract the loss."""
+        """Count a delivery, and retract its loss if it counted as lost."""
         totals, order = self._totals, message.order
         was_lost = order in receiver.lost
         missing_ms = receiver.missing.get(order)

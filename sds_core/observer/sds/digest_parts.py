@@ -33,8 +33,8 @@ _CHANGE_BYTES = 12
 _NewEntries = tuple[int, list[bytes], list[int], list[tuple[bytes, HistoryEntry]]]
 """A history, compared with `Histories.indices`.
 
-Its position there, its new entries, their sizes in the frame, and the new entries that
-no earlier history has.
+The history's position there, its new entries, their sizes in the frame, and the new
+entries that no earlier history has.
 """
 
 
@@ -115,8 +115,8 @@ def usable_id(raw: bytes) -> str | None:
 class Histories:
     """Causal histories, each a slice of one list.
 
-    Usually a history is that of the channel's previous frame without its first entries,
-    followed by new entries. If so, only the new entries are added.
+    Usually a history is the previous frame's history without its first entries,
+    followed by new entries. Then only the new entries are added.
 
     Attributes:
         indices: Index of the name of each entry.

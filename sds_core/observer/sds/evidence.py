@@ -20,7 +20,7 @@ Found = tuple[int, int, int]
 """Evidence of one kind: its start, when it was found, and the number of events.
 
 Both times are clocks in Unix ms, in multiples of `STEP_MS`. The start is rounded down,
-the other up.
+the time of finding up.
 """
 
 
@@ -85,7 +85,7 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
     Attributes:
         messages, pairs, saturated, content, attributed: See `Counts`. States of
             releases before 0.13 lack `attributed`.
-        lost, undelivered, unacknowledged: All failures of this kind.
+        lost, undelivered, unacknowledged: All failures of these kinds.
         recovered, expired: For each step in which events were found, the event that
             began last.
         gaps: Of the open gaps, only the one that began last.

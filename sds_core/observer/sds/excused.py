@@ -1,6 +1,6 @@
 """Findings of a channel that do not count: the monitor may have missed messages.
 
-Alerts on a channel are suppressed because of them (docs/figures.md, 8).
+Such findings suppress alerts on a channel (docs/figures.md, 8).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def excused_findings(
 ) -> tuple[ExcusedFindings, ...]:
     """Return a channel's findings by kind, for the kinds with excused findings.
 
-    A message that seems lost may have been sent in a capture gap and named later. So
-    for lost messages, earlier capture gaps count too.
+    A message that seems lost may have been sent in a capture gap and named later. For
+    lost messages, earlier capture gaps count too.
     """
     evidence = totals.evidence
     if evidence is None:

@@ -176,7 +176,7 @@ TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
 _ROWS = tuple(
     tuple(TRANSITIONS[state].get(event) for event in GapEvent) for state in GapState
 )
-"""The same table by numbers, because ids are named often and enums are slow keys."""
+"""`TRANSITIONS` with numbers as keys, because enums are slow keys."""
 
 
 def transition(state: GapState, event: GapEvent) -> Transition:

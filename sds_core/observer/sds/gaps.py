@@ -67,7 +67,7 @@ class Gaps:
         deadlines.add_all(Due.GAP_OVERDUE, overdue)
 
     def watch(self, journal: Journal) -> None:
-        """Record conclusions about the watched messages from now on."""
+        """Start to record conclusions about the watched messages."""
         self._journal = journal
 
     def room(self) -> int:

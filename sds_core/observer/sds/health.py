@@ -165,8 +165,8 @@ class Health:
         self.retracted(key)
         losses[key] = time_ms
         self._lost[step_after(time_ms)] += 1
-        # Many are deleted at once, because each search for the first entry steps over
-        # all deleted ones.
+        # Many losses are deleted at once, because each search for the first entry steps
+        # over all deleted entries.
         if len(losses) > 2 * _MOST_LOSSES:
             for old in list(islice(losses, _MOST_LOSSES)):
                 self.retracted(old)

@@ -57,8 +57,8 @@ class HistoryHeads:
         Args:
             frame: The first copy.
             by: Participant index or `UNKNOWN`.
-            has_rolled: Whether the frame's filter shows that the participant restarted.
-                If so, the earlier history proves nothing.
+            has_rolled: Whether the frame's filter shows that the participant restarted,
+                so that the earlier history proves nothing.
 
         Returns:
             The previous history, if the last entries of this one follow its head. This

@@ -25,7 +25,8 @@ A tap that misses 95 % of a channel's messages sees 19 in each frame.
 MOST_SEGMENT_SETS = 100
 """Maximum segmented messages of a channel that are tracked until they are complete.
 
-As many complete messages are tracked. nim-segmentation reassembles as many at once.
+Complete messages have an equal limit. nim-segmentation reassembles as many messages at
+once.
 """
 
 MOST_TAPS = 50

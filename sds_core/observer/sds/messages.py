@@ -31,7 +31,7 @@ class Message:
         opportunity: Whether another participant could have acknowledged it.
         witnesses: Participants whose filters held it, until it has a definite
             acknowledgement.
-        witness_rate: Product of the false-positive rates of those filters.
+        witness_rate: Product of the false-positive rates of the witnesses' filters.
         message_id: The id. Empty if no later frame can need it.
         waku_hash: Waku message hash of the first copy, 32 bytes; empty if unknown or if
             the id is empty.
@@ -68,7 +68,7 @@ class Message:
 
     @property
     def is_unacknowledged(self) -> bool:
-        """Whether it was not acknowledged in time, although others could have."""
+        """Whether others could have acknowledged it in time, but did not."""
         return self.overdue and self.opportunity and not self.in_time
 
 
@@ -242,8 +242,8 @@ class MessageTable(Table[Message]):
     def name_settled(self, key: int, hint: bytes, clock_ms: int) -> bool:
         """Update `latest_ms` of a named message, without decoding it.
 
-        It returns False and changes nothing if the message is not remembered, or lacks
-        a definite acknowledgement or the hint.
+        Returns False and changes nothing if the message is not remembered, or lacks a
+        definite acknowledgement or the hint.
         """
         row: int = self._row(key)
         if row < 0:
@@ -369,7 +369,7 @@ class MessageTable(Table[Message]):
     def keep_ids_of(self, orders: set[int], since_ms: int) -> None:
         """Drop ids, hashes and hints that no later frame can need.
 
-        It keeps those of `orders`, and of messages without a definite acknowledgement.
+        The ids of `orders`, and of messages without a definite acknowledgement, stay.
         """
         self.flush()
         cells: Int64Rows = self._cells

@@ -37,7 +37,7 @@ class MissingDeliveries:
         self._incidents = incidents
         self._undelivered = undelivered
         # By order of the message: the receivers that lack it, and the receivers to
-        # which it is lost. Each has the time when a frame first showed the lack.
+        # which it is lost, each with the time when a frame first showed the lack.
         self._missing: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self._lost: defaultdict[int, dict[int, int]] = defaultdict(dict)
         for by, receiver in receivers.items():
@@ -47,7 +47,8 @@ class MissingDeliveries:
                 self._lost[order][by] = receiver.missing[order]
 
     def of(self, message: Message) -> tuple[dict[str, int], int]:
-        """When participants were first shown to lack a message, and number of others.
+        """When frames first showed that participants lack a message; number of the
+        rest.
 
         Only `MOST_LACKING` participants are named.
         """

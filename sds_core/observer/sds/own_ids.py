@@ -87,7 +87,7 @@ class OwnIds:
         self._journal = None
 
     def watch(self, journal: Journal) -> None:
-        """Record conclusions about the watched messages from now on."""
+        """Start to record conclusions about the watched messages."""
         self._journal = journal
         self._timing.watch(journal)
         self._segments.watch(journal)
@@ -160,8 +160,9 @@ class OwnIds:
     def _came_back(self, frame: SeenFrame, sender: int, clock_ms: int) -> bool:
         """If a frame is a rebroadcast of a forgotten message, count it and return True.
 
-        Such a message was requested, or returned before. Otherwise, a hostile sender's
-        high Lamport timestamp could turn all frames of a participant into rebroadcasts.
+        Only a requested message, or one that returned before, counts. Otherwise, a
+        hostile sender's high Lamport timestamp could turn all frames of a participant
+        into rebroadcasts.
         """
         key, lamport = frame.named.fingerprint, frame.lamport
         seen = self._seen_ids.get(key)

@@ -1,8 +1,8 @@
 """Figures of single participants, for the page of a channel (docs/figures.md, 5).
 
-They leave the job with the totals, but encoded and limited. Decoded, they would take
-more memory than the totals of thousands of channels. Only the page and the API decode
-them.
+The figures leave the job with the totals, but encoded and limited. Decoded figures
+would take more memory than the totals of thousands of channels. Only the page and the
+API decode the figures.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sds_core.observer.sds.totals import BloomGauge
 MOST_PARTICIPANTS = 100
 """Maximum number of participants of a channel with figures of their own.
 
-These are the participants that lack most messages, then those that sent last.
+Participants that lack most messages come first, then those that sent last.
 """
 
 
@@ -29,8 +29,8 @@ class ParticipantFigures(msgspec.Struct, array_like=True, frozen=True):
     Attributes:
         heard_ms: Time of its latest first copy.
         lacks: Number of messages that it lacks according to its frames.
-        lacks_since_ms: When a frame first showed that it lacked one of these; None if
-            it lacks none.
+        lacks_since_ms: When a frame first showed that it lacked one of these messages;
+            None if it lacks none.
         undelivered: Number of these messages that it lacked beyond the deadline, so
             they count as undelivered.
         failed: Number of deliveries to it that count as lost and are not retracted.
@@ -90,7 +90,7 @@ def pack_participants(
             participants.name(by),
             participants.last_ms(by),
             len(receivers[by].missing),
-            # The first entry is the oldest.
+            # The first entry is the message lacked for longest.
             next(iter(receivers[by].missing.values()), None),
             len(receivers[by].lost),
             receivers[by].delivered,

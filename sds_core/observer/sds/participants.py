@@ -34,7 +34,7 @@ class Participants:
         self._limit = settings.remembered
         self._all = state
         self._index = {participant.name: i for i, participant in enumerate(state)}
-        # Those that have sent frames, the latest senders last.
+        # Participants that have sent frames, the latest senders last.
         spoken = [one for one in enumerate(state) if one[1].first_ms is not None]
         self._spoken = dict(sorted(spoken, key=lambda one: one[1].last_ms))
 

@@ -37,7 +37,7 @@ class Repairs:
         deadlines.add_all(Due.EPISODE_EXPIRED, requests.open_until())
 
     def watch(self, journal: Journal) -> None:
-        """Record conclusions about the watched messages from now on."""
+        """Start to record conclusions about the watched messages."""
         self._journal = journal
 
     def was_requested(self, key: int) -> bool:

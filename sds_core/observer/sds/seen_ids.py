@@ -1,6 +1,6 @@
 """Seen ids that are not tracked as messages, and their encoded form.
 
-Some are ids of sync frames, which nim-sds names and repairs. The others are of content
+The table has ids of sync frames, which nim-sds names and repairs, and of content
 messages that returned after they were forgotten (docs/figures.md, 2).
 """
 

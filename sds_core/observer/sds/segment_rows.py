@@ -1,12 +1,12 @@
 """The part of a segment of a larger payload that a view needs.
 
 Segments have no mark of their own, so other content may look like a segment. The checks
-here are stricter than `read_segment_header`. They refuse headers that no sender of
+here are stricter than `read_segment_header`, and refuse headers that no sender of
 segments writes (docs/figures.md, 13).
 
 If a payload has only one data segment, the segment is the whole payload, so its hash is
-checked. This takes 6 us plus 3 us per kB on one core, measured with pycryptodome 4.4.
-No other frame is hashed.
+checked. The check takes 6 us plus 3 us per kB on one core, measured with pycryptodome
+4.4. No other frame is hashed.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def _has_wrong_hash(header: SegmentHeader) -> bool:
 
 def _is_plausible(header: SegmentHeader) -> bool:
     if not header.payload_hash.translate(None, _PRINTABLE):
-        # This is text, such as a hexadecimal id. One of 10^13 hashes looks like text.
+        # The hash is text, such as a hexadecimal id. One of 10^13 real hashes looks
+        # like text.
         return False
     size, whole, count = len(header.payload), header.whole_bytes, header.data_count
     if not size:

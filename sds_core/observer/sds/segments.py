@@ -91,7 +91,7 @@ class Segments:
             deadlines.add(one.latest_ms + self._idle_ms, Due.SEGMENTS_IDLE, key)
 
     def watch(self, journal: Journal) -> None:
-        """Record conclusions about the watched messages from now on."""
+        """Start to record conclusions about the watched messages."""
         self._journal = journal
 
     def first_copy(self, segment: SeenSegment, clock_ms: int) -> None:

@@ -61,8 +61,8 @@ class Start:
     def is_before(self, key: int, message: Message | None) -> bool:
         """Whether an id leaves open if the ids after it were sent after the start.
 
-        This is so if the id is not known to be from after the warm-up, or later
-        messages may be forgotten.
+        True if the id is not known to be from after the warm-up, or if later messages
+        may be forgotten.
         """
         seen = self._seen_ids.get(key) if message is None else message
         if seen is None:

@@ -16,9 +16,9 @@ class Origin(msgspec.Struct, array_like=True, frozen=True):
     Attributes:
         failed: Number of failed messages.
         sent: Number of messages that it sent from the first failed message to the last.
-        arrived: Number of others' messages in that time that arrived at a participant
-            that lacks a failed message; at any participant, if the failed ones are lost
-            to all.
+        arrived: Number of messages of other senders in that time that arrived at a
+            participant without a failed message. If the failed messages are lost to
+            all, any participant counts.
     """
 
     name: str

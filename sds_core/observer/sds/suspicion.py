@@ -1,8 +1,8 @@
 """Finds what the failures behind a bad verdict have in common.
 
 A cause needs more counts than the verdict: who sent the failed messages, who else has
-them, what was requested and what was retried. They are computed from the model once per
-batch, only while the verdict is bad.
+them, what was requested and what was retried. The counts are computed from the model
+once per batch, only while the verdict is bad.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MOST_COMPARED = 20
 _LEAST_SPREAD_MS = 60_000
 """Minimum time from the first failed message to the last.
 
-Failures within a minute are one event, such as a short absence. This may happen to any
+Failures within a minute are one event, such as a short absence, which may happen to any
 participant.
 """
 
@@ -226,7 +226,7 @@ def _may_lack(memory: Memory, by: int, failed: Mapping[int, _Sent]) -> bool:
     receiver = memory.receivers[by]
     if receiver.waiting and not receiver.waiting.isdisjoint(failed.keys()):
         return True
-    # It may have been offline since then, and may show later what it lacks.
+    # The participant may have been offline since, and may show later what it lacks.
     after_ms, until_ms = memory.participants.active_span(by)
     return receiver.checked_to <= max(failed) and any(
         order >= receiver.checked_to

@@ -29,7 +29,7 @@ class RepairTiming:
         self._journal: Journal | None = None
 
     def watch(self, journal: Journal) -> None:
-        """Record conclusions about the watched messages from now on."""
+        """Start to record conclusions about the watched messages."""
         self._journal = journal
 
     def requested(

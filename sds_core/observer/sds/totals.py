@@ -1,12 +1,12 @@
 """Totals of one SDS channel.
 
 Totals are in the query's state, first in each blob, so they are as durable as the
-checkpoint. They leave the job as absolute values, so a sink may set them twice.
+checkpoint. Totals leave the job as absolute values, so a sink may set a value twice.
 ``docs/figures.md`` defines each figure; the modules in ``figures/`` beside this file
 define where it is published.
 
-Fields are only ever added, at the end and with a default. So an older blob decodes into
-a newer struct.
+Add fields only at the end and with a default, so that an older blob decodes into a
+newer struct.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     # Entries that limits dropped, keyed by `LeftOut` (section 2).
     left_out: dict[str, int] = {}
 
-    # Evidence of a bad verdict (section 8). It is momentary, so minutes omit it.
+    # Evidence of a bad verdict (section 8). Minutes omit this momentary value.
     evidence: Evidence | None = None
 
     # Encoded `participant_figures.ParticipantTable` (section 5). Momentary too.
@@ -218,7 +218,8 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 
     @property
     def frames_new(self) -> int:
-        """Frames minus sync frames and rebroadcasts. A repeated sync frame is both."""
+        """Frames minus sync frames and rebroadcasts; repeated sync frames count in
+        both."""
         again = self.rebroadcasts_repair + self.rebroadcasts_retry
         return self.frames_content + self.frames_ephemeral - again
 
@@ -244,7 +245,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 class ChannelMinute(Minute[ChannelTotals], array_like=True, tag="ChannelMinute"):
     """The figures of a channel at the end of one minute.
 
-    The tag is persisted. It distinguishes minutes from incidents in the outbox.
+    The persisted tag distinguishes minutes from incidents in the outbox.
     """
 
 

@@ -39,11 +39,11 @@ class _Messages(msgspec.Struct, array_like=True):
     """Columns of n messages, each of shape (n,).
 
     Attributes:
-        orders, t0s: These are encoded by `pack_steps`, the other columns by
+        orders, t0s: These columns are encoded by `pack_steps`, the other columns by
             `pack_ints`.
         delays: `seen_ms - t0_ms`.
-        flags: Bits in the order above.
-        ids, hashes, hints: One for each message; empty if no longer needed.
+        flags: Bits of the flags, in the order of their constants.
+        ids, hashes, hints: One value for each message; empty if no longer needed.
         witnesses: By order, `witnesses` and `witness_rate` of messages with witnesses.
     """
 

@@ -96,8 +96,8 @@ _REPORT_ORDER = (
 )
 """Order of the report of release 0.5.0.
 
-Columns of the history have the same order, and users load its files by position. So
-this tuple never changes, and new figures come after it.
+Columns of the history have the same order, and users load its files by position. Never
+change this tuple; new figures come after it.
 """
 
 CHANNEL_FIGURES = FigureTable(
