@@ -44,8 +44,8 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
     blindness ends, if that time is still known.
 
     If no record arrives in the whole topic, every view is blind. The moment of
-    `Snapshot.as_of` decides. If there is none, as in a report, or Kafka does not
-    answer, or the topic does not exist, only event time decides.
+    `Snapshot.as_of` decides. Without a moment, as in a report, only event time decides.
+    The same applies while Kafka does not answer or the topic does not exist.
     """
     settings = snapshot.observer
     silent = (

@@ -22,8 +22,9 @@ class Objectives(msgspec.Struct, frozen=True):
 
     Attributes:
         delivery: Share of the ended deliveries that were not lost (docs/figures.md, 5).
-        acknowledgement: Of the messages that others could have acknowledged, the share
-            that was acknowledged by its deadline (docs/figures.md, 4).
+        acknowledgement: Share of messages that were acknowledged by their deadline.
+            Messages that others could not acknowledge do not count (docs/figures.md,
+            4).
     """
 
     delivery: Ratio | None = None

@@ -39,7 +39,7 @@ class Deadlines:
     # Deadline, kind, key and -1; for a list: deadline of its last entries, kind,
     # `_BEFORE_KEYS` and number of the list.
     _heap: list[tuple[int, Due, int, int]]
-    # Of each list: kind, and pairs of deadline and key, the latest deadline first.
+    # Lists: each has a kind, and pairs of deadline and key, latest deadline first.
     _lists: list[tuple[Due, list[tuple[int, int]]]]
 
     def __init__(self) -> None:

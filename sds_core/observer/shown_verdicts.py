@@ -30,7 +30,7 @@ WORST_FIRST = (
     Verdict.QUIET.value,
     Verdict.OK.value,
 )
-"""The possible values. Of a minute's values, the first in this order counts."""
+"""The possible values. The first in this order counts for a minute."""
 
 DAY_MS = 86_400_000
 

@@ -32,7 +32,7 @@ least: Join = min
 
 
 def sum_totals(kind: type[Totals], views: Iterable[Totals]) -> Totals:
-    """Sum of totals over views; if there are no views, the totals of a new view."""
+    """Sum of totals over views; without views, the totals of a new view."""
     found = list(views)
     if not found:
         return kind()

@@ -87,8 +87,8 @@ class Person(msgspec.Struct):
         heard_after_ms, heard_last_ms: Times of its first and latest frame since the
             message appeared.
         silent_ms: Its longest silence since `heard_before_ms`.
-        named_ms, named: Time of its first frame whose history names the message; number
-            of such frames.
+        named_ms: Time of its first frame whose history names the message.
+        named: Number of its frames whose history names the message.
         held_ms: Time of its first frame whose filter holds the message.
         lacked_ms, lacked_last_ms: Times of its first and latest frame that was composed
             after the message appeared and whose filter lacks it.

@@ -88,7 +88,7 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
         lost, undelivered, unacknowledged: All failures of these kinds.
         recovered, expired: For each step in which events were found, the event that
             began last.
-        gaps: Of the open gaps, only the one that began last.
+        gaps: The open gap that began last.
         lacking: `undelivered` by participant id, for the participants to which most
             messages are lost.
         lacking_others: Number of further participants to which messages are lost.

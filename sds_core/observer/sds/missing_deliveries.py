@@ -47,8 +47,7 @@ class MissingDeliveries:
                 self._lost[order][by] = receiver.missing[order]
 
     def of(self, message: Message) -> tuple[dict[str, int], int]:
-        """When frames first showed that participants lack a message; number of the
-        rest.
+        """When frames first showed participants lacking a message; number of the rest.
 
         Only `MOST_LACKING` participants are named.
         """

@@ -218,8 +218,10 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 
     @property
     def frames_new(self) -> int:
-        """Frames minus sync frames and rebroadcasts; repeated sync frames count in
-        both."""
+        """Frames minus sync frames and rebroadcasts.
+
+        A repeated sync frame counts as both.
+        """
         again = self.rebroadcasts_repair + self.rebroadcasts_retry
         return self.frames_content + self.frames_ephemeral - again
 
