@@ -66,8 +66,8 @@ def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | N
     If a later record has a time more than `MAX_AHEAD_MS` before this one, then either
     this record is from the future, or the later one is late. In the first case, the
     later records that agree with this one are from the future too. The time is refuted
-    if, up to any later record, at least `_REFUTING` records disagree with it and
-    outnumber the others by more than three to two.
+    if at least `_REFUTING` records up to any later one disagree, and outnumber the
+    others by more than three to two.
 
     Args:
         time_ms: Time of the record, Unix ms.
@@ -116,8 +116,8 @@ class Foresight(Generic[_Record]):
         """Add the next record.
 
         Returns:
-            The records that are now decided, in order, each with the latest time at
-            which it was written, Unix ms; see `record.is_future`.
+            The records that are now decided, each with its latest time of writing.
+            The time is in Unix ms; see `record.is_future`.
         """
         time_ms = record.timestamp_ms
         if (

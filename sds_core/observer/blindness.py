@@ -43,9 +43,10 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
     does not count in other verdicts. A verdict that follows blindness begins when the
     blindness ends, if that time is still known.
 
-    If no record arrives in the whole topic, every view is blind. The moment of
-    `Snapshot.as_of` decides. Without a moment, as in a report, only event time decides.
-    The same applies while Kafka does not answer or the topic does not exist.
+    If no record arrives in the whole topic, every view is blind. This condition is
+    checked at the moment of `Snapshot.as_of`. A report has no such moment, so only
+    event time counts there. Only event time counts too while Kafka does not answer or
+    the topic does not exist.
     """
     settings = snapshot.observer
     silent = (

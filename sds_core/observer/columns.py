@@ -208,8 +208,8 @@ def pack_ints(values: Sequence[int] | Column, *, signed: bool = False) -> bytes:
     The integers are in [0, 2**64), or in [-2**63, 2**63) if `signed`.
 
     Returns:
-        Empty without values; otherwise the code of the width (1 byte), the
-        least value (8 bytes, little-endian) and the differences, shape (n,).
+        Code of the width (1 byte), minimum (8 bytes), differences, shape (n,).
+        All are little-endian. Without values, the result is empty.
     """
     if not len(values):
         return b""
@@ -240,8 +240,8 @@ def pack_steps(values: Sequence[int] | Column) -> bytes:
     """Encode mostly increasing integers in [-2**62, 2**62) as their differences.
 
     Returns:
-        Empty without values; otherwise the first value (8 bytes,
-        little-endian), then the steps, encoded by `pack_ints`.
+        First value (8 bytes, little-endian), then steps, encoded by `pack_ints`.
+        Without values, the result is empty.
     """
     if not len(values):
         return b""

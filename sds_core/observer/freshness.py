@@ -45,8 +45,8 @@ class Freshness:
             moment of `asked_ms`.
         silent_s: Seconds from `answered_s` to the last `as_of`.
         cause: Why the newest request got no answer, in one line; empty if it got one.
-        asked_ms: When the first request was sent, wall time, Unix ms, if Kafka has not
-            answered yet; None if it has answered, or nothing was sent.
+        asked_ms: When the first request was sent, wall time, Unix ms; None if Kafka has
+            answered, or nothing was sent.
     """
 
     answered_ms: int | None = None
@@ -66,7 +66,7 @@ class Freshness:
         return self.silent_s > STALE_S
 
     def as_of(self, monotonic_s: float) -> Freshness:
-        """Return the same at another moment, seconds of the monotonic clock."""
+        """Return the figures at another moment, seconds of the monotonic clock."""
         if self.answered_ms is None and self.asked_ms is None:
             return self
         return replace(self, silent_s=max(0.0, monotonic_s - self.answered_s))
@@ -109,7 +109,7 @@ class Arrivals:
         return self
 
     def as_of(self, monotonic_s: float) -> Arrivals:
-        """Return the same at another moment, seconds of the monotonic clock."""
+        """Return the figures at another moment, seconds of the monotonic clock."""
         if self.grew_s is None:
             return self
         return replace(self, idle_s=max(0.0, monotonic_s - self.grew_s))

@@ -57,8 +57,7 @@ class Histogram(msgspec.Struct, array_like=True):
         """Upper bound of the bucket that holds the nearest-rank percentile.
 
         Returns:
-            Milliseconds; None if nothing was observed or the percentile lies in
-            the open bucket.
+            Milliseconds; None without observations, or in the open bucket.
         """
         rank = nearest_rank(self.count, percent)
         for bound, count in zip(BUCKETS_MS, self.counts, strict=False):

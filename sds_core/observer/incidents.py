@@ -165,8 +165,8 @@ class Incidents:
     def drain(self) -> list[Incident]:
         """Return and drop the incidents recorded since the last call.
 
-        Once incidents have `_NAMES_AT_ONCE` names of participants that lack a message,
-        each further incident has at most `_FEW_NAMES` names, and counts the rest.
+        After `_NAMES_AT_ONCE` names of participants in all, each further incident has
+        at most `_FEW_NAMES` names and counts the rest.
         """
         changed, self._changed = self._changed.values(), {}
         left = _NAMES_AT_ONCE

@@ -123,9 +123,9 @@ class Grouping(Generic[Totals, Part]):
             are `sds_core.observer.incidents.GroupIncident`. Minutes are a subclass of
             `sds_core.observer.minutes.GroupMinute`. All views emit a minute in the same
             batch.
-        changed: Returns the totals of a view with only those groups that may have
-            changed in its last `apply`, so that a batch costs no more than its changes.
-            None if each batch has the totals of all groups of its views.
+        changed: Returns the totals of a view with only the groups that its last `apply`
+            may have changed, so that a batch costs no more than its changes. None if
+            each batch has the totals of all groups of its views.
         leftovers: Names of the groups that collect traffic of unknown groups; lists
             show them last.
     """
@@ -281,8 +281,8 @@ class FrameReader(Protocol):
         """Add the frame of a record to the digest of its view.
 
         Returns:
-            Approximate number of bytes that the digest keeps in memory. If the frame
-            was not added, 0: nothing was changed, and the frame may be valid or not.
+            Approximate number of bytes that the digest keeps in memory.
+            0 means that nothing was changed, and that the frame may be valid or not.
         """
 
 

@@ -36,7 +36,8 @@ class Lack(NamedTuple):
 
     Attributes:
         participant: The participant that did not receive the messages, or the peer that
-            did not acknowledge them; None if the problem does not concern a single one.
+            did not acknowledge them. None if the problem concerns no single
+            participant.
         since_ms: If `participant` is set, when a frame first showed that it lacked one
             of the messages; otherwise the earliest `Incident.since_ms`. Unix ms.
         tap_hole: Number of messages that may have arrived without any tap seeing it.
@@ -123,8 +124,8 @@ def lacks_of(
     `Kind.personal`.
 
     Returns:
-        The followed groups, then the others; within each part in the order of
-        `IncidentKind`, then by number of messages, largest first.
+        The followed groups, then the others.
+        Both are in order of `IncidentKind`, then by number of messages, largest first.
     """
     groups: dict[_Group, tuple[int, int, int]] = {}
     unnamed = set()

@@ -16,8 +16,8 @@ class ObserverSettings:
     remembered: int = 20_000  # 2: entries of each memory of a channel
     # 2: maximum number of newest ids of each kind that are looked up in a filter.
     searched: int = 1_000
-    # 2 and 5: maximum number of newest messages that a participant may lack, their sum
-    # over a channel, and number of participants whose filters are tracked.
+    # 2 and 5: maximum numbers of newest messages that a participant may lack, of these
+    # over a channel, and of participants whose filters are tracked.
     awaited: int = 1_000
     awaited_by_all: int = 500_000
     followed: int = 2_000

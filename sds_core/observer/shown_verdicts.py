@@ -120,9 +120,9 @@ _Shown = tuple[str, str]
 class VerdictLog:
     """Tracks the views of one kind, and returns a row whenever what is shown changes.
 
-    If a verdict is worse than all others of the running minute, its row is returned
-    immediately, so a killed process loses only the last second. Rows of better verdicts
-    are returned when the minute has ended.
+    The row of the worst verdict so far in the running minute is returned immediately,
+    so a killed process loses only the last second. Rows of better verdicts are returned
+    when the minute has ended.
 
     Args:
         rows: The newest row of each view, from an earlier run.

@@ -174,8 +174,8 @@ class TapState(msgspec.Struct, array_like=True):
             or earlier.
         last_own_ms: Time of the last record by the tap's own clock, Unix ms; None
             before the first.
-        judged_ms: Event time of the last record before the clock, Unix ms; silences are
-            judged up to it. 0 in a blob of release 0.12 or earlier.
+        judged_ms: Event time up to which silences are judged, Unix ms: the last record
+            before the clock. 0 in a blob of release 0.12 or earlier.
     """
 
     highest: int = NO_SEQ

@@ -201,13 +201,13 @@ class SeenPayload:
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """See `SeenPeer`; if both have the same position, the peer was heard first."""
+        """See `SeenPeer`. If both have the same position, the peer comes first."""
         return self.clock_ms, self.partition, self.offset
 
 
 @native
 def heard_in(digest: ShardDigest) -> list[SeenPeer]:
-    """Return the peers that were heard, in order of offsets.
+    """Return the peers that sent something, in order of offsets.
 
     Raises:
         DamagedDigest: A row refers to something that the digest does not contain.

@@ -34,7 +34,7 @@ MOST_TAPS = 50
 """Maximum number of taps that are tracked for a group, within the retention window."""
 
 MOST_SHOWN = 100
-"""Maximum number of payloads with equal content that are compared; the latest count."""
+"""Maximum number of the latest payloads with equal content that are compared."""
 
 
 class LeftOut(StrEnum):

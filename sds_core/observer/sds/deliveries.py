@@ -1,7 +1,7 @@
 """Tracks the delivery of each message to each participant (docs/figures.md, 5).
 
-A bloom filter has no false negatives. If a participant sends a frame after it could
-have received a message, and the frame's filter does not hold the message, then the
+A bloom filter has no false negatives. If a participant could have received a message
+before it sent a frame, but the frame's filter does not hold the message, the
 participant lacks it. Each pair of message and participant is judged only when the
 participant sends a frame, so a pair needs no state before that.
 """
@@ -39,8 +39,8 @@ class DeliveriesState(msgspec.Struct, array_like=True):
 
     Attributes:
         receivers: Receivers by participant index.
-        undelivered: By order of each message that was ever lost to a participant: event
-            time of the first frame without it, and clock when it was first found lost.
+        undelivered: For each message that was ever lost to a participant, by order:
+            event time of the first frame without it, and clock when the loss was found.
     """
 
     receivers: dict[int, PackedReceiver] = {}

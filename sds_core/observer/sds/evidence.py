@@ -31,9 +31,9 @@ class Counts:
 
     Attributes:
         messages, unacknowledged: Number of messages whose deadline was in the window,
-            and number of these that were not acknowledged.
+            and number of unacknowledged ones among them.
         pairs, undelivered: Number of deliveries that ended in the window, and number of
-            these that are lost and not retracted.
+            lost, not retracted ones among them.
         lost: Number of messages that are lost to all participants.
         recovering: Whether gaps are open, or a delivery recovered.
         expired: Whether a repair episode expired.

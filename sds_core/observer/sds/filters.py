@@ -26,7 +26,7 @@ class FilterTrace(msgspec.Struct, array_like=True):
         rolled_ms: Event time of the frame that showed the latest roll-over; None if
             none did.
         grown_from: Event time and estimated number of ids of an earlier frame, from
-            which growth is computed: a frame of one to two retention windows ago, or
+            which growth is computed. That frame is one to two retention windows old, or
             the first.
         grown_next: The values of a later frame, which replace `grown_from` after a
             retention window.
@@ -72,7 +72,7 @@ class Filters:
         return self._has_rolled
 
     def rolled(self, by: int, frame: SeenFrame) -> None:
-        """Record a roll-over of the filter in this frame, the participant's newest."""
+        """Record a roll-over in this frame's filter, its sender's newest."""
         trace = self._traces[by]
         self._has_rolled = True
         trace.rolled_ms = frame.time_ms

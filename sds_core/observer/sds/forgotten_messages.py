@@ -1,4 +1,4 @@
-"""Bounds of time and Lamport timestamp of forgotten messages (docs/figures.md, 6)."""
+"""Newest clock and Lamport timestamps of forgotten messages (docs/figures.md, 2, 6)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ForgottenState(msgspec.Struct, array_like=True):
 
 @native
 class ForgottenMessages:
-    """Tracks the bounds of forgotten content messages and sync frames."""
+    """Tracks clock and Lamport timestamps of forgotten content and sync frames."""
 
     _limit: int
     _totals: ChannelTotals

@@ -16,7 +16,7 @@ from sds_core.wire import Dialect
 
 
 class Gap(msgspec.Struct, array_like=True, gc=False):
-    """One id that is named but not seen. Stored in the state, by position.
+    """One id that is named but not seen. The state stores the fields by position.
 
     Attributes:
         named_ms: Event time of the naming at which the gap began.
@@ -30,8 +30,8 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
         naming: Dialect and Lamport timestamp of the frame at which the gap began. Later
             frames could have had the id.
         lacking: Participants that lack it as far as is known, with the event time of
-            the first frame that showed this; at most `MOST_LACKING`, because untrusted
-            senders may invent names.
+            the first frame that showed this. `MOST_LACKING` limits them, because
+            untrusted senders may invent names.
         hint: A retrieval hint for it; empty if none exists.
     """
 
@@ -99,7 +99,7 @@ class GapTable(Table[Gap]):
         return found
 
     def state_of(self, key: int) -> GapState:
-        """State of an entry, which must exist; does not decode the entry."""
+        """State of an entry, which must exist; the entry is not decoded."""
         row: int = self._row(key)
         if row < 0:
             return self._added[key].state

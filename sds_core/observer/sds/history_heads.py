@@ -61,8 +61,8 @@ class HistoryHeads:
                 so that the earlier history proves nothing.
 
         Returns:
-            The previous history, if the last entries of this one follow its head. This
-            is so if the previous one has the same dialect, is older and is not longer.
+            The previous history, if the last entries of this one follow its head.
+            The previous one must have the same dialect, be older and not be longer.
             Otherwise None.
         """
         if by == UNKNOWN or frame.kind is FrameKind.EPHEMERAL:

@@ -93,8 +93,8 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(tuple[bytes, bytes, bytes, list[int], float])
 """The part of a message that is not in columns.
 
-The id, as bytes if it is hexadecimal, otherwise in UTF-8; the Waku hash; the hint, if
-it differs from the hash; the witnesses; `witness_rate`.
+Id, Waku hash, hint, witnesses and `witness_rate`. A hexadecimal id is stored as bytes,
+another id in UTF-8. A hint that equals the hash is empty.
 """
 
 
@@ -190,7 +190,7 @@ class MessageTable(Table[Message]):
         return -1 if message is None else message.order
 
     def sender_of(self, key: int) -> int:
-        """Sender of a message, which must exist; does not decode the message."""
+        """Sender of a message, which must exist; the message is not decoded."""
         row: int = self._row(key)
         if row >= 0:
             return self._cells[_SENDER, row]

@@ -68,12 +68,11 @@ class Participants:
     def active_span(self, index: int) -> tuple[int, int]:
         """Range of t0 of the messages for which a participant is active.
 
-        A participant is active for a message if it sent a first copy before the
-        message's t0, and its latest first copy is at most a retention window older.
+        A participant is active for a message if it sent a first copy before t0. Its
+        latest first copy must also be at most a retention window older than t0.
 
         Returns:
-            Event times, Unix ms: exclusive start and inclusive end; (0, 0) if it has
-            not spoken.
+            Exclusive start and inclusive end, Unix ms; (0, 0) without a first copy.
         """
         participant = self._all[index]
         if participant.first_ms is None:

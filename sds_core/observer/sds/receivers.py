@@ -29,8 +29,8 @@ class Receiver:
             frame that showed this.
         lost: The waiting messages that count as lost to it.
         watched: Messages that its newest filter held, at most `WATCHED`.
-        returns: Event times of the latest two first copies with which it ended a
-            silence longer than the deadline, the latest first; 0 if none exists.
+        returns: Event times of the latest two first copies that ended a silence longer
+            than the deadline, the latest first; 0 if none exists.
         failed: Number of deliveries to it that count as lost and are not retracted.
         first, bitmap: See `PackedReceiver`; invalid once `unpacked` is set.
         unpacked: The waiting messages; None before their first use, because a batch

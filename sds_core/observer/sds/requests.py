@@ -14,7 +14,7 @@ REMEMBERED = 32
 
 
 class Request(msgspec.Struct, array_like=True, gc=False):
-    """Repair requests for one message id. Stored in the state, by position.
+    """Repair requests for one message id. The state stores the fields by position.
 
     Attributes:
         first_ms: Event time of the first request of the newest episode, Unix ms.

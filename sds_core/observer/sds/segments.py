@@ -13,7 +13,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 
 
 class SegmentSet(msgspec.Struct, array_like=True):
-    """The segments of one message. Stored in the state, by position.
+    """The segments of one message. The state stores the fields by position.
 
     Attributes:
         data_count, parity_count, whole_bytes: See `SeenSegment`; 0 or None while no

@@ -32,7 +32,7 @@ class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
 
     Attributes:
         one_percent_ms: Time when the false-positive rate passes or passed 1 %, if the
-            filter continues to grow as it does, Unix ms; None if it does not grow.
+            filter's growth continues, Unix ms; None if it does not grow.
     """
 
     bits_set: int
