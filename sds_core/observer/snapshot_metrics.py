@@ -125,7 +125,7 @@ def _tap_clocks(snapshot: Snapshot) -> Iterable[Sample]:
 
 
 def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
-    """Metrics of the snapshot and its kinds of view, which have no label for a view."""
+    """Metrics without a label for a view: of the snapshot and of its kinds of view."""
     kinds = list(kinds)
     return [
         Metric(

@@ -335,7 +335,7 @@ class TapView:
         state.last_own_ms = max(own_times)
 
     def _seen_now(self, clock_ms: int, own_times: Sequence[int]) -> None:
-        """Record that some records have the clock's time, and more may follow.
+        """Record that records with exactly the clock's time exist; more may follow.
 
         If they may end a gap, the tap counts as silent until all are known.
         """

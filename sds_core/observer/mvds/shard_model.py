@@ -1,7 +1,7 @@
 """Draws a passive observer's conclusions from the payloads of one shard of ids.
 
 The model processes each payload, and each deadline that the clock passes. `ShardView`
-calls it; batches do not affect it.
+calls the model; batches do not affect the model.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Draws a passive observer's conclusions from the frames of one channel.
 
 The model processes each frame, and each deadline that the clock passes. `ChannelView`
-calls it; batches do not affect it.
+calls the model; batches do not affect the model.
 """
 
 from __future__ import annotations

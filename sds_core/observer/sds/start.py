@@ -59,7 +59,7 @@ class Start:
             self._highest[frame.dialect] = max(highest, frame.lamport)
 
     def is_before(self, key: int, message: Message | None) -> bool:
-        """Whether an id leaves open if the ids after it were sent after the start.
+        """Whether the ids after an id may still be from before the start.
 
         True if the id is not known to be from after the warm-up, or if later messages
         may be forgotten.

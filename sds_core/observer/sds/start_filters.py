@@ -79,7 +79,7 @@ class StartFilters:
             bits = bits | np.frombuffer(same[0].bits, np.uint8)
         joined = bits.tobytes()
         set_bits = count_set_bits(Dialect.NIM, joined, added.m_bits)
-        # A filter that holds any id would hide all missing dependencies.
+        # A filter with too many false positives would hide missing dependencies.
         union = Filter(Dialect.NIM, *size, joined, set_bits)
         if union.false_positive_rate() > self._limit:
             return False

@@ -228,7 +228,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     def verdict_without(
         self, excused: Callable[[int, int], bool], settings: ObserverSettings
     ) -> tuple[Verdict, str]:
-        """Verdict and reason without some evidence; see `ViewTotals`."""
+        """Verdict and reason, if some evidence does not count; see `ViewTotals`."""
         if self.evidence is None:
             return self.verdict, self.verdict_reason
         return self.evidence.verdict_without(excused, settings)
