@@ -105,7 +105,7 @@ class Window(msgspec.Struct, array_like=True):
         return self.verdict(clock_ms, unacknowledged, sum(self.unanswered.values()))
 
     def judge_without(self, clock_ms: int, excused: Excused) -> tuple[Verdict, str]:
-        """Return verdict and reason, if some evidence does not count; see `ViewTotals`."""
+        """Return verdict and reason if some evidence is excused; see `ViewTotals`."""
 
         def count(found: Mapping[int, int]) -> int:
             lead_ms = self.rule.ack_deadline_ms + STEP_MS
