@@ -12,10 +12,10 @@ from sds_core.planning.estimates import NOTHING, Estimate, difference, estimated
 from sds_core.planning.experiment import Outcome
 
 TARGET_S = 5.0
-"""S of the field's targets.
+"""S in the delivery targets for SDS.
 
-A message reaches a participant within S, 90 % of the misses are found within 3 S, and
-all participants have it within 6 S.
+A message reaches one participant within S, 90 % of missing messages are noticed within
+3 S, and all participants have the message within 6 S.
 """
 
 
@@ -32,7 +32,7 @@ class PlannedFigure(NamedTuple):
 
     Attributes:
         estimate: Its value with an interval.
-        change: By how much it exceeds that of the base; None for the base.
+        change: Difference from the base's value; NaN for the base.
     """
 
     source: FigureSource
@@ -43,9 +43,9 @@ class PlannedFigure(NamedTuple):
 def closed_figures(plan: ChannelPlan) -> dict[str, float]:
     """Return the figures with a closed form, by name.
 
-    Other names than those of `Outcome`: ``frame_bytes`` and ``filter_frame_bytes`` of a
+    In addition to names of `Outcome`: ``frame_bytes`` and ``filter_frame_bytes`` of a
     frame with the mean payload or its segment, ``days_to_full_filter``,
-    ``missed_messages``, the share of frames that some participant misses, and
+    ``missed_messages`` (share of frames that some participant misses), and
     ``fixed_syncs_per_day``.
     """
     data, _ = plan.segments()
@@ -68,7 +68,7 @@ def figures_of(
     outcomes: Sequence[Outcome],
     base: tuple[ChannelPlan, Sequence[Outcome]] | None = None,
 ) -> dict[str, PlannedFigure]:
-    """Return all figures of a plan, compared with those of a base.
+    """Return all figures of a plan, with their differences from a base plan.
 
     Runs of the base have the same seeds in the same order. An interval needs 2 runs.
 
