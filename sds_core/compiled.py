@@ -1,6 +1,6 @@
-"""Loads the compiled form of the rules if it was made from exactly these sources.
+"""Loads the compiled form of the core if it was built from exactly these sources.
 
-`python -m compiler` makes it. Without it, the same sources run interpreted. A changed
+`python -m compiler` builds it. If it is absent, the sources run interpreted. A changed
 module runs interpreted until the core is compiled again. Either all modules are
 compiled or none, because each depends on the C structures of the others.
 """
@@ -64,7 +64,7 @@ def directory(root: str = _ROOT) -> str:
     """Return the path for the compiled form of the sources; it may not exist.
 
     The path contains a hash of all modules in the packages of the compiled ones,
-    because the build takes constants and enumerations from them.
+    because the build copies their constants and enumerations.
     """
     digest = hashlib.sha256()
     for package in sorted({name.rpartition(".")[0] for name in MODULES}):

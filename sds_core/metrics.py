@@ -24,8 +24,7 @@ class MetricKind(enum.StrEnum):
 class BucketCounts(Protocol):
     """Durations counted in buckets: `sds_core.observer.histogram.Histogram`.
 
-    It is a protocol, because the packages that declare metrics must not import each
-    other.
+    A protocol, because packages that declare metrics must not import each other.
     """
 
     @property

@@ -13,7 +13,7 @@ _MOST_DIGITS = 19
 
 
 class MirroredMessage(NamedTuple):
-    """A message from a record; texts that the record lacks are empty.
+    """A message from a record; texts are empty if the record lacks them.
 
     Attributes:
         item: Sender's time and message hash.

@@ -31,8 +31,8 @@ class AuditResult(NamedTuple):
 
     Attributes:
         other: Name of the other side, as the operator entered it.
-        start_ns, end_ns: Range of the senders' times that is compared, Unix ns; the end
-            is exclusive.
+        start_ns, end_ns: Compared range of senders' times, Unix ns; the end is
+            exclusive.
         here, there: Number of messages in this range in the mirror and at the other
             side.
         missing_here: Messages that only the other side has, in order of time.

@@ -45,8 +45,7 @@ class Change(msgspec.Struct, array_like=True):
     Attributes:
         number: Sequence number of the change, from 1.
         now_ms: Time of the call, Unix ms.
-        next_sync_ms: When the next sync message is due, as of the end of the call, Unix
-            ms.
+        next_sync_ms: Time of the next sync message after the call, Unix ms.
     """
 
     number: int

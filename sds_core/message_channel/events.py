@@ -27,8 +27,7 @@ class Broadcast(NamedTuple):
     """One frame that the transport must send to all participants of the channel.
 
     Attributes:
-        cause: why it is sent: content is a message's first sending; retry and repair
-            are later ones.
+        cause: content for a message's first sending; retry or repair for later ones.
         value: the bytes to send; all sendings of a message have equal bytes.
     """
 

@@ -33,7 +33,7 @@ class FrameBuilder(Behaviour):
     ) -> tuple[bytes, list[HistoryEntry]]:
         """Return the bytes of a content or sync frame, and its repair requests.
 
-        If the frame is too long, its causal history loses its first entries.
+        If the frame is too long, the first entries of its history are omitted.
 
         Raises:
             FrameTooLarge: The frame is too long even without a history; the state is

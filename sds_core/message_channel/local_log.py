@@ -16,9 +16,9 @@ class LocalLog:
 
     Attributes:
         entries: Entry for causal histories, by message id.
-        forgotten: Lamport timestamps by id, for the ids that were dropped last, at most
-            as many as the log holds. A dependency on a forgotten id is met, and a
-            second copy of its message is recognised.
+        forgotten: Lamport timestamps of the ids dropped last, by id; at most as many
+            ids as the log holds. A dependency on a forgotten id is met, and a second
+            copy of its message is recognised.
         horizon: (lamport, message id) of the last message that is neither in the log
             nor in `forgotten`; None if no such message exists.
     """
@@ -34,7 +34,7 @@ class LocalLog:
         self.horizon: tuple[int, str] | None = None
 
     def is_older(self, lamport: int, message_id: str) -> bool:
-        """Return whether a message sorts before the log, which has dropped entries."""
+        """Return whether a message sorts before the first entry of a truncated log."""
         if self._ordered_horizon is None or not self._order:
             return False
         return (lamport, message_id) < self._order[0]

@@ -61,7 +61,7 @@ class AfterRequest(StrEnum):
 
 
 class Eviction(StrEnum):
-    """Which entry a full repair buffer drops: that with the smallest or greatest T."""
+    """Which entry a full repair buffer drops: the one due first, or due last."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -89,7 +89,7 @@ class Profile:
     log_order: LogOrder = LogOrder.LAMPORT
     log_limit: int = 10_000  # ids; the first in order is dropped
     # SDS recommends 2; js-waku has 200, nim-sds 10. If no received history names a
-    # message, its loss stays unknown.
+    # message, its loss is never noticed.
     causal_history_size: int = 20
 
     # Bloom filter; see rolling_bloom.py for what the two limits do.
@@ -137,17 +137,18 @@ class Profile:
     hint_limit: int = 4_096  # bytes of a retrieval hint; a longer one is ignored
     max_frame_bytes: int = 262_144
 
-    # Sync messages: after (this share + random()) x interval x a factor, see sync.py;
-    # None: after the interval, whatever others send (nim-sds). If the share is 0, as in
-    # js-waku, some participant of a large group always draws a short time.
+    # A sync message is due after (this share + random()) x interval x a factor, see
+    # sync.py. None: it is due after each interval, whatever others send (nim-sds). If
+    # the share is 0, as in js-waku, some participant of a large group always draws a
+    # short time.
     sync_interval_ms: int = 30_000
     sync_least_share: float | None = 1.0
-    # Received content only makes a sync message earlier. All traffic together delays it
-    # by at most this many intervals per participant of the channel, counted from our
-    # last frame; None: without limit (js-waku). In 3 intervals per participant, nearly
-    # all have sent one, so the limit seldom makes several send at once.
+    # Received content only makes a sync message earlier. Traffic delays it to at most
+    # this number of intervals per participant after our last frame; None: without limit
+    # (js-waku). Within 3 intervals per participant, nearly all participants have sent
+    # one, so the limit seldom makes several send at once.
     sync_put_off_limit: int | None = 3
-    # Earlier by this factor while repair requests wait to be carried (js-waku).
+    # Factor on the delay while repair requests wait for a frame (js-waku).
     sync_requests_factor: float = 0.3
 
     # SDS-R.
@@ -243,7 +244,7 @@ class Profile:
         return 4 * self._overhead_bytes() // 3
 
     def _overhead_bytes(self) -> int:
-        """Return the maximum bytes of all fields but causal history and content."""
+        """Return the maximum bytes of all fields except causal history and content."""
         filters = [self.bloom, self.bloom_rolled or self.bloom]
         requests = self.requests_per_message * self._entry_bytes()
         rest = 3 * 4 * self.id_limit + requests + 1_024
@@ -255,7 +256,7 @@ class Profile:
 
     @classmethod
     def spec(cls) -> Profile:
-        """SDS and the SDS-R guide, as far as they can be followed.
+        """Return the options of SDS and the SDS-R guide, as far as possible.
 
         `Profile()` loses fewer messages: the guide stores messages only for T_max, and
         most requests for them arrive later.
@@ -290,7 +291,7 @@ class Profile:
 
     @classmethod
     def nim_sds(cls) -> Profile:
-        """nim-sds with its own defaults."""
+        """Return nim-sds with its own defaults."""
         profile = cls(
             dialect=Dialect.NIM,
             lamport_rule=LamportRule.TICK,
@@ -318,7 +319,7 @@ class Profile:
 
 
 def _with_wide_limits(profile: Profile) -> Profile:
-    """Return a library's profile with limits that are practically never reached.
+    """Return a library's profile with limits so high that they have no effect.
 
     The library's own traffic reaches the limits on entries first.
     """

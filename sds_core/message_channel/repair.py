@@ -26,7 +26,8 @@ class PriorityQueue(Generic[Priority]):
     """Ids by ascending priority; equal priorities by id.
 
     SDS-R guide, "Performance Recommendations". A removed or changed entry stays in the
-    heap until it is at the top, or until outdated pairs outnumber the entries.
+    heap as an outdated pair, until it reaches the top or outdated pairs outnumber the
+    entries.
     """
 
     __slots__ = ("_heap", "_priorities")
@@ -56,7 +57,7 @@ class PriorityQueue(Generic[Priority]):
             heapify(self._heap)
 
     def remove(self, message_id: str) -> bool:
-        """Remove an id; return whether it was in."""
+        """Remove an id; return whether it existed."""
         return self._priorities.pop(message_id, None) is not None
 
     def first(self) -> tuple[Priority, str] | None:
@@ -288,7 +289,7 @@ class RepairRequests:
 
 
 class RepairResponses:
-    """The incoming repair request buffer: messages that we answer with."""
+    """The incoming repair request buffer: messages to send as answers."""
 
     __slots__ = ("_due_ms", "_evictable", "_profile")
 

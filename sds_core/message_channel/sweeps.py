@@ -1,4 +1,4 @@
-"""What a participant does at its deadlines, and after a time off."""
+"""Actions of a participant at its deadlines, and after a restart."""
 
 from __future__ import annotations
 

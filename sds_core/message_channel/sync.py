@@ -25,9 +25,9 @@ class SyncTimer:
 
     A sync message acknowledges received content, so content makes the next one earlier.
     Sync messages of other participants replace ours, except those of the content's
-    sender. Traffic delays ours up to a limit (`Profile.sync_put_off_limit`). While
-    repair requests wait for a frame, nothing delays ours (SDS-R guide, "Periodic Sync
-    Messages").
+    sender. Traffic delays our sync message up to a limit
+    (`Profile.sync_put_off_limit`). While repair requests wait for a frame, nothing
+    delays it (SDS-R guide, "Periodic Sync Messages").
 
     Attributes:
         next_ms: When our next sync message is due, Unix ms.
@@ -87,7 +87,7 @@ class SyncTimer:
         self._plan(AFTER_SYNC_RECEIVED, now_ms, latest_ms, requests_wait=requests_wait)
 
     def sync_sent(self, now_ms: int, *, requests_wait: bool) -> None:
-        """Plan again after our own sync message, or after it was skipped as empty."""
+        """Plan again after our own sync message, even if it was empty and not sent."""
         self._own_frame(now_ms)
         factor = AFTER_SYNC_SENT * (self._requests_factor if requests_wait else 1.0)
         self.next_ms = now_ms + self._delay_ms(factor)

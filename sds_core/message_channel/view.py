@@ -1,4 +1,4 @@
-"""What an application may read of a participant."""
+"""The read-only view that an application has of a participant."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ParticipantView(Behaviour):
 
     @property
     def next_request_ms(self) -> float:
-        """From when the next frame carries a repair request, Unix ms; inf if never."""
+        """When a frame will first carry a repair request, Unix ms; inf if never."""
         return self._repairer.requests.due_ms
 
     def retrieval_hints_of(self, message_id: str) -> tuple[bytes, ...]:

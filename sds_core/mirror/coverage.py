@@ -25,10 +25,10 @@ class Coverage:
     """Records since when each node has answered without a break.
 
     Args:
-        patience_ms: Maximum age of a node's last answer that still counts as an answer
-            now, because nodes are read at different moments.
-        goes_on: Whether the mirror ran before, so that messages that nodes have stored
-            for it since then can be lost too.
+        patience_ms: Maximum age of a node's last answer at which it still counts as
+            current, because nodes are read at different moments.
+        goes_on: Whether the mirror ran before. Then messages that nodes have stored
+            since its last run can be lost too.
     """
 
     def __init__(

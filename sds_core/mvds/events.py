@@ -39,7 +39,7 @@ class Waiting(_Event, frozen=True):
 
 
 class Duplicate(_Event, frozen=True):
-    """A known message arrived again; it is acknowledged again."""
+    """A known message arrived and was acknowledged again."""
 
     message_id: bytes
     sender: bytes
@@ -53,7 +53,7 @@ class Acknowledged(_Event, frozen=True):
 
 
 class GaveUp(_Event, frozen=True):
-    """A record is not sent again: after `max_sends` times, or without its message."""
+    """A record is not sent again: `max_sends` is reached, or it has no message."""
 
     message_id: bytes
     peer: bytes

@@ -43,8 +43,8 @@ class Options:
         max_sends: Number of sendings after which a record is dropped; None: never.
         forward: Whether received messages are offered to the other peers of the group.
             Deployed nodes do so; the document does not mention it.
-        write_parents: Whether our messages name as parents the group's messages that
-            have no known child yet.
+        write_parents: Whether our messages name parents: messages of the group without
+            a known child.
         group_id_bytes: Length of group ids; None: any. If group ids differ in length,
             message ids are ambiguous. Deployed nodes use 32.
         max_payload_bytes: Maximum length of a sent payload. Waku relays carry 150 KB.

@@ -42,7 +42,7 @@ class Reception:
         """Replace the OFFER by the MESSAGE.
 
         A request without an offer requests a parent. A MESSAGE that is already in the
-        state stays, so that repeated requests cause no additional sendings.
+        state stays, so that repeated requests cause no further sendings.
         """
         message = self._state.store.message(one)
         if message is None or not self._shares(message.group_id):

@@ -12,7 +12,7 @@ from enum import StrEnum
 from heapq import heapify, heappop, heappush
 
 _FEW_ENTRIES = 1_000
-"""Number of entries below which outdated entries of a schedule are kept."""
+"""Number of schedule entries below which outdated ones are not removed."""
 
 
 class RecordType(StrEnum):
@@ -75,7 +75,7 @@ class RecordTable:
         return self._requests[peer]
 
     def put(self, record: Record) -> None:
-        """Store a record, replacing that for the same peer and message."""
+        """Store a record; it replaces that for the same peer and message."""
         self.remove(record.peer, record.message_id)
         self._by_message.setdefault(record.message_id, {})[record.peer] = record
         if record.type is RecordType.REQUEST:
@@ -112,7 +112,7 @@ class RecordTable:
         return due
 
     def put_back(self, record: Record) -> None:
-        """Return a record from `take_due` to the schedule."""
+        """Put a record from `take_due` back, so that it is due again."""
         self._number += 1
         heappush(self._due, (record.send_epoch, self._number, record))
         # A hostile peer could fill the memory with removed records.

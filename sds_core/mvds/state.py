@@ -77,7 +77,7 @@ class ForeignMessages:
     """Messages that were refused because their group is not shared with their sender.
 
     If the group is shared later, the messages are requested. They are not part of the
-    state. Of each peer, at most `most` ids are stored; the oldest is dropped.
+    state. At most `most` ids of each peer are stored; the oldest is dropped.
     """
 
     def __init__(self, most: int) -> None:

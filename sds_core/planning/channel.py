@@ -24,7 +24,7 @@ from sds_core.wire import BloomParameters
 DAY_S: Final = 86_400.0
 
 MAX_MESSAGES_PER_DAY: Final = 500_000
-"""Maximum message rate; the warm-up of a run then lasts minutes.
+"""Maximum message rate of a channel.
 
 At a higher rate, a run with losses takes too long, because each participant waits for
 many messages at once.
@@ -114,7 +114,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
             "filter_rate": profile.bloom.error_rate,
             "t_min_s": profile.t_min_ms / 1_000,
             "t_max_s": profile.t_max_ms / 1_000,
-            # Computed as by a participant that knows all others.
+            # The number that a participant computes if it knows all others.
             "response_groups": profile.response_groups
             or max(1, self.participants // 128),
             "sync_interval_s": profile.sync_interval_ms / 1_000,

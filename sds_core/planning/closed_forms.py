@@ -1,8 +1,8 @@
 """Figures of a planned channel that have a closed form.
 
-`tests/sds_core/planning/test_closed_forms.py` compares each with the simulator. Other
-figures, such as latencies and sync messages of a busy channel, have no valid closed
-form, so only the simulator gives them.
+`tests/sds_core/planning/test_closed_forms.py` compares each figure with the simulator.
+Other figures, such as latencies and sync messages of a busy channel, have no valid
+closed form, so only the simulator gives them.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def false_positive_rates(ids: Floats, bloom: BloomParameters) -> Floats:
 
 
 def steady_ids(plan: ChannelPlan) -> Floats:
-    """Return likely numbers of ids in filters of an old channel, shape (n,).
+    """Return equally likely numbers of ids in a long-running channel's filters, (n,).
 
     If filters roll over, all numbers between the kept ids and the maximum are equally
     likely. If filters never roll over, the number has no limit, and the capacity is

@@ -42,7 +42,7 @@ FitRow = tuple[str, Sequence[float], float]
 
 
 def fit(rows: Sequence[FitRow]) -> Fit:
-    """Return the nonnegative coefficients with the least squared residuals in sum.
+    """Return the nonnegative least-squares coefficients.
 
     Residuals are shares of the measured value. All subsets of the features are tried,
     as they are few.

@@ -10,7 +10,7 @@ class NoForecast(ValueError):
 
 
 class TooLittleHistory(NoForecast):
-    """The history has too few whole days; `after_ms` is the end of a silence."""
+    """Too few whole days of history; `after_ms`: when a silence before them ended."""
 
     def __init__(self, days: int, needed: int, after_ms: int | None = None) -> None:
         since = ""

@@ -46,8 +46,8 @@ _LEAD_INTERVAL_S = 2.0
 _LARGE_GROUP = 100
 """Number of participants above which the warm-up has no losses.
 
-T_max, at most 300 s, then pass before the measured time. Each loss causes sync messages
-in proportion to the group, so a warm-up with losses would cause most of the receptions.
+A silence of T_max, at most 300 s, then follows it. Each loss causes sync messages in
+proportion to the group, so a warm-up with losses would cause most of the receptions.
 The first minute with losses has as many sync messages as later minutes.
 """
 _LEAD_QUIET_S = 300.0

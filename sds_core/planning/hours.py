@@ -26,7 +26,7 @@ Figures before a silence do not predict later figures.
 """
 
 CLOCK_MS = DAY_MS
-"""How much later than now a row may be, ms; later rows come from a wrong clock."""
+"""A row that is further ahead of now than this, ms, comes from a wrong clock."""
 
 LEAST_DAYS = 14
 """Minimum days of history: each day of the week twice, because once may be chance."""

@@ -68,7 +68,7 @@ class Load:
     trigger_s: float = 1.0
 
     def times(self, factor: float) -> Load:
-        """Return the load of more channels, each with the same traffic."""
+        """Return the load of `factor` times as many channels with the same traffic."""
         return replace(
             self,
             channels=self.channels * factor,
@@ -87,13 +87,13 @@ class Load:
 
     @property
     def remembered(self) -> float:
-        """Messages that a channel remembers; every frame counts as one."""
+        """Number of messages that a channel remembers; each frame counts as one."""
         seen = self.frames_per_s / self.channels * self.hours * 3_600
         return min(seen, DEFAULTS.remembered)
 
 
 class BatchRow(NamedTuple):
-    """A row of the benchmarks: a batch of some loads; unknown values are 0."""
+    """A row of the benchmarks: costs of a batch with some loads; 0 if unknown."""
 
     name: str
     loads: list[Load]
@@ -196,7 +196,7 @@ class CostRows:
 
 
 class Limit(NamedTuple):
-    """The maximum number of channels with the traffic of a load."""
+    """The maximum load: more channels, each with unchanged traffic."""
 
     cores: float
     channels: int

@@ -10,7 +10,7 @@
     ├── Unauthorised        the peer sent no token that this side knows
     └── PeerRefused         the peer does not answer, and reports the reason
 
-After each error, the state is that before the synchronisation.
+After each error, the state is as before the synchronisation.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class LimitExceeded(SyncError):
 
 
 class Unauthorised(SyncError):
-    """The peer sent no token that this side knows."""
+    """The peer did not send a token that this side knows."""
 
     def __init__(self) -> None:
         super().__init__("a token of this server is needed: set SDS_MONITOR_PEER_TOKEN")

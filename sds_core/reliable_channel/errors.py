@@ -5,8 +5,8 @@
     ├── MessageIdRefused (a ValueError)
     └── StateError (a ValueError)
 
-Failures after the call are events. Segmentation and encryption have errors of their
-own.
+Failures after a call has returned are events. Segmentation and encryption have errors
+of their own.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class SendingMessageIrrecoverableError(_ChunkEvent, frozen=True):
     """A chunk cannot be sent, and is not sent again.
 
     Attributes:
-        detail: Its values, for a log line.
+        detail: Details for a log line.
     """
 
     error: SendError
@@ -185,7 +185,7 @@ class UnusableMessage(_Event, frozen=True):
     """A message on the content topic cannot be used in this channel.
 
     Attributes:
-        detail: Its values, for a log line.
+        detail: Details for a log line.
     """
 
     why: Unusable
@@ -199,7 +199,7 @@ class LimitReached(_Event, frozen=True):
 
     Attributes:
         limit: The option with the limit.
-        message_id: What was dropped; empty if it has no id.
+        message_id: Id of the dropped entry; empty if it has no id.
     """
 
     limit: str

@@ -77,7 +77,7 @@ class StoreAnswered(_Input, frozen=True):
     """A store answered a query with one page.
 
     Attributes:
-        cursor: Cursor for the next page; None on the last.
+        cursor: Cursor for the next page; None on the last page.
     """
 
     number: int

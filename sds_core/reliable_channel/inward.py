@@ -137,8 +137,8 @@ class Inward:
     def is_of_channel(self, arrived: Arrived) -> bool:
         """Return whether a message is of another participant and has a causal history.
 
-        At such a message, a query on connect can stop, because SDS finds the earlier
-        ones.
+        At such a message, a query on connect stops, because SDS finds the earlier
+        messages.
         """
         frame = self._read(arrived)
         return (

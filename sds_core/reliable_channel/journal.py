@@ -134,8 +134,8 @@ class StoredChannel:
         Raises:
             NotStarted: See `ReliableChannelCore.apply`.
         """
-        # The checkpoint comes first: after the input, it would delete the entry from
-        # which a restart recovers the events.
+        # A checkpoint after the input would delete the entry from which a restart
+        # recovers the events, so it comes before the input.
         if self._entries >= CHECKPOINT_ENTRIES or self._bytes >= CHECKPOINT_BYTES:
             self.checkpoint()
         output = self.core.apply(event, now_ms)

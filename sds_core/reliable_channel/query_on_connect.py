@@ -15,7 +15,7 @@ import msgspec
 _CLOCK_DRIFT_MS = 20_000
 """Maximum clock error of senders that stores accept (logos-delivery), ms.
 
-A query can cover a message's time up to this long before the message is stored.
+A store may receive a message up to this long after a query that covers its time.
 """
 
 

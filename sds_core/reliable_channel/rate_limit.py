@@ -146,7 +146,7 @@ class RateLimit:
     def renewed_ms(self, now_ms: int) -> float:
         """Return when the next class of messages may be sent, Unix ms; inf if never.
 
-        This is when the level is REACHED no longer, or else APPROACHED no longer.
+        The level then is no longer REACHED or, if it is APPROACHED now, becomes FREE.
         """
         used = self.used(now_ms)
         budget = self._options.messages_per_epoch
@@ -157,14 +157,14 @@ class RateLimit:
         return self._freed_ms(self._times_ms[used - limit])
 
     def state(self) -> bytes:
-        """Return what `restore` takes."""
+        """Return the state for `restore`."""
         return msgspec.msgpack.encode(list(self._times_ms))
 
     def restore(self, state: bytes) -> None:
         """Continue with the result of `state`; the options may have changed.
 
         Raises:
-            StateError: The bytes are not such a state.
+            StateError: The bytes are not a result of `state`.
         """
         try:
             times = msgspec.msgpack.decode(state, type=list[int])

@@ -16,7 +16,7 @@ from math import inf
 from random import Random
 
 MOST_POSTPONEMENT = 2
-"""Maximum number of intervals after our last frame to which traffic delays a sync.
+"""Maximum delay by traffic after our last frame, in intervals.
 
 Without a limit, a participant that only listens to a steady sender would never
 acknowledge anything.
@@ -25,7 +25,7 @@ acknowledge anything.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncMultipliers:
-    """Factors on the drawn time, by what caused the draw; defaults of the document.
+    """Factors on the drawn time, by cause of the draw, with the document's defaults.
 
     Attributes:
         content_received: The next sync message is earlier, to acknowledge the content.
@@ -53,8 +53,8 @@ class ChannelSyncTimer:
     """Draws the time of the next sync message.
 
     Args:
-        requests_factor: Factor on the drawn time that must pass between one of our
-            frames and a sync message with repair requests.
+        requests_factor: The minimum time between our last frame and a sync message with
+            repair requests is the drawn time multiplied by this.
 
     Attributes:
         next_ms: When the next sync message is due, Unix ms; inf if never.

@@ -1,4 +1,4 @@
-"""Lists of nodes as messages contain them: fingerprints and bitmaps."""
+"""Lists of nodes in the form of messages: fingerprints and bitmaps."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ ITEMS_PER_MESSAGE: Final = 20_000
 """Some 800 kB."""
 
 _MOST_SKIPPED: Final = 512
-"""Maximum number of nodes (3 kB) below a skipped level; otherwise none is skipped."""
+"""Maximum number of nodes, 3 kB, in the list after a skipped level."""
 
 
 class BatchedServer:
@@ -48,7 +48,7 @@ class BatchedServer:
         self._allowance = Allowance(limits)
         self._salt = b""
         self._root: pb.Root | None = None
-        """Whether the root is part of the next answer."""
+        """The root for the next answer; None if it was sent."""
         self._list: Sequence[Node] = ()
         """Nodes whose fingerprints were sent last."""
 

@@ -8,8 +8,8 @@ the representation of the field (`field.py`) and in the points:
   shard j is the value at point data count + j.
 - Leopard (Leopard-RS with 8 bits: nim-segmentation, LIP-243): with m the next power of
   two of the parity count, parity shard j is the value at point j and data shard i at m
-  + i. The values at the points after them are zero. The polynomial has a degree below
-  256 - m.
+  + i. The values at the points after the data shards are zero. The polynomial has a
+  degree below 256 - m.
 
 Interoperability: parity is byte-identical to that of klauspost/reedsolomon 1.14.2 in
 its default form and in its Leopard form of 8 bits (tests/vectors/reed_solomon.json).

@@ -49,7 +49,7 @@ class SegmentTooLarge(SegmentationError):
 
 
 class SegmentsDisagree(SegmentationError):
-    """A segment contradicts earlier ones of its payload; only it is dropped."""
+    """A segment contradicts earlier segments of its payload, and is dropped."""
 
     def __init__(self, payload_hash: bytes, detail: str) -> None:
         super().__init__(f"a segment of payload {payload_hash.hex()}: {detail}")
@@ -73,7 +73,7 @@ class SetTooLarge(SegmentationError):
 
 
 class PayloadHashMismatch(SegmentationError):
-    """The payload's hash is wrong: a segment was changed. All segments are dropped."""
+    """The payload's hash is wrong: a segment was changed. The payload is dropped."""
 
     def __init__(self, payload_hash: bytes) -> None:
         super().__init__(

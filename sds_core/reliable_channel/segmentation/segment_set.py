@@ -20,11 +20,11 @@ class SegmentSet:
     """The segments of one payload.
 
     Attributes:
-        layouts: The layouts that fit all of them.
+        layouts: The layouts that fit all segments.
         data_count: Number of data segments; None while only parity segments of
             status-go have arrived.
         parity_count: Number of parity segments; None if no segment has named it.
-        updated_ms: When the last one was added, Unix ms.
+        updated_ms: When the last segment was added, Unix ms.
     """
 
     __slots__ = (
