@@ -73,8 +73,8 @@ class AuditResult(NamedTuple):
     def newest_missing_ms(self) -> Mapping[str, int]:
         """Time of the newest message that the mirror lacks, by channel, Unix ms.
 
-        An unknown channel is an empty text. Messages that were written to the mirror
-        afterwards do not count.
+        If the channel is unknown, the key is empty. Messages that were written to the
+        mirror afterwards do not count.
         """
         if self.is_complete:
             return {}

@@ -1,4 +1,4 @@
-"""Parents of messages: decides which to name, and which messages wait for parents.
+"""Tracks which parents a new message names, and which messages wait for parents.
 
 Source: 4/MVDS-META. Metadata is not part of a message's id, so a node that forwards a
 message can change its parents. The first copy that arrives counts.

@@ -97,7 +97,7 @@ class _Daily(NamedTuple):
 
 
 Daily = Mapping[str, _Daily]
-"""Daily figures by the names of `Forecast.figures`."""
+"""Daily figures, with the names of `Forecast.figures`."""
 
 
 def daily_figures(

@@ -38,7 +38,7 @@ class MeasuredChannel(NamedTuple):
     """A channel as its history describes it.
 
     Attributes:
-        figures: Measured values, by the names of `Outcome`.
+        figures: Measured values, by field names of `Outcome`.
         hours: Hours of the history that were used, at most the last week.
         assumed: Assumptions about values that the history does not store, one sentence
             each.

@@ -25,7 +25,7 @@ Each class has a third of the frames.
 """
 
 USUAL = 5
-"""Participants of the data sets; some rows have other numbers."""
+"""Number of participants of the data sets; some rows have other numbers."""
 
 _LIVE_HOURS = 50 / 3_600
 """Hours of traffic that channels remember in the middle of a live row."""

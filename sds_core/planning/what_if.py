@@ -12,7 +12,7 @@ from sds_core.planning.estimates import NOTHING, Estimate, difference, estimated
 from sds_core.planning.experiment import Outcome
 
 TARGET_S = 5.0
-"""S in the delivery targets for SDS.
+"""The time S of the delivery targets, s.
 
 A message reaches one participant within S, 90 % of missing messages are noticed within
 3 S, and all participants have the message within 6 S.
@@ -43,10 +43,10 @@ class PlannedFigure(NamedTuple):
 def closed_figures(plan: ChannelPlan) -> dict[str, float]:
     """Return the figures with a closed form, by name.
 
-    In addition to names of `Outcome`: ``frame_bytes`` and ``filter_frame_bytes`` of a
-    frame with the mean payload or its segment, ``days_to_full_filter``,
-    ``missed_messages`` (share of frames that some participant misses), and
-    ``fixed_syncs_per_day``.
+    Besides names of `Outcome`, these are ``frame_bytes``, ``filter_frame_bytes``,
+    ``days_to_full_filter``, ``missed_messages`` (share of frames that some participant
+    misses), and ``fixed_syncs_per_day``. The frame has the mean payload, or a segment
+    of it.
     """
     data, _ = plan.segments()
     mean_bytes = (plan.payload_least_bytes + plan.payload_most_bytes) // 2
@@ -106,7 +106,7 @@ def compared(
 ) -> dict[str, dict[str, PlannedFigure]]:
     """Return the figures of plans, each compared with the first.
 
-    Run i of each plan has the same seed.
+    The runs with number i have the same seed in all plans.
 
     Raises:
         sds_core.planning.errors.ModelMissing: scipy is not installed.

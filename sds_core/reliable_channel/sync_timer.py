@@ -5,8 +5,8 @@ others, which replaces its sync message. But other participants do not send our 
 requests, so nothing delays a sync message that carries them (SDS-R guide, "Periodic
 Sync Messages").
 
-This timer replaces that of the SDS participant (`sds_core.message_channel.sync`), which
-cannot stop, and which has a limit that grows with the group.
+This timer replaces that of the SDS participant (`sds_core.message_channel.sync`). The
+latter cannot stop, and its limit grows with the group.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Transmission(NamedTuple):
             causal histories.
         value: The frame's bytes; the same at every sending of one message.
         waku_hash: Waku message hash of this sending, `0x` and 64 hex digits.
-        waku_timestamp_ns: the hashed time, by the sender's clock.
+        waku_timestamp_ns: the time in the Waku message, by the sender's clock.
     """
 
     number: int

@@ -54,7 +54,7 @@ class Reception(NamedTuple):
 
 
 Loss = Callable[[Transmission, str], bool]
-"""Function of a participant's name: whether a transmission to it is lost."""
+"""Takes a participant's name; returns whether a transmission to it is lost."""
 
 
 class SimulatedStore:

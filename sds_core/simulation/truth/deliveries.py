@@ -180,7 +180,7 @@ def _rollovers_ms(frames: Sequence[SeenFrame]) -> Iterator[int]:
 
     The value is 0 if no frame so far shows a roll-over. If a frame's Lamport timestamp
     shows that it was composed before an earlier frame, it is skipped. All ids of the
-    filter are compared. A program that reads filters can miss a roll-over that clears
+    filter are compared. A program that reads filters can miss a roll-over, if it clears
     no bit and removes only ids that no tap mirrored.
     """
     rollover_ms = 0
