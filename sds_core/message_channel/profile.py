@@ -87,7 +87,7 @@ class Profile:
 
     # Local log.
     log_order: LogOrder = LogOrder.LAMPORT
-    log_limit: int = 10_000  # ids; the first in order is dropped..
+    log_limit: int = 10_000  # ids; the first in order is dropped.
     # SDS recommends 2; js-waku has 200, nim-sds 10. If no received history names a
     # message, its loss is never noticed.
     causal_history_size: int = 20
@@ -95,7 +95,7 @@ class Profile:
     # Bloom filter; see rolling_bloom.py for what the two limits do.
     bloom: BloomParameters = DEFAULT_PARAMETERS
     bloom_rollover_ids: int | None = 10_000  # js-waku: None; nim-sds: 1.2 x capacity
-    bloom_kept_ids: int = 5_000  # nim-sds: 0.8 x capacity..
+    bloom_kept_ids: int = 5_000  # nim-sds: 0.8 x capacity.
     # Capacity of the filter after it has rolled over; None: unchanged. Readers of the
     # specification's dialect expect one size, nim-sds uses 1.2 x capacity.
     bloom_rolled: BloomParameters | None = None
@@ -118,7 +118,7 @@ class Profile:
     retry_unacknowledged_ms: int = 30_000
     retry_possibly_acknowledged_ms: int = 60_000
     max_retries: int = 10
-    outgoing_limit: int = 1_000 # the oldest is dropped..
+    outgoing_limit: int = 1_000  # the oldest is dropped.
     # Bytes of the frames in a buffer: 128 frames of the maximum length.
     outgoing_bytes_limit: int = 32 * 2**20
 
