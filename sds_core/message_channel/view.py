@@ -71,7 +71,7 @@ class ParticipantView(Behaviour):
 
     @property
     def next_request_ms(self) -> float:
-        """When a frame will first carry a repair request, Unix ms; inf if never."""
+        """From this time, Unix ms, frames carry a repair request; inf if never."""
         return self._repairer.requests.due_ms
 
     def retrieval_hints_of(self, message_id: str) -> tuple[bytes, ...]:

@@ -53,7 +53,10 @@ class Acknowledged(_Event, frozen=True):
 
 
 class GaveUp(_Event, frozen=True):
-    """A record is not sent again: `max_sends` is reached, or it has no message."""
+    """A record is not sent again.
+
+    It was sent `max_sends` times, or a full store dropped its message.
+    """
 
     message_id: bytes
     peer: bytes

@@ -64,8 +64,8 @@ class Traffic(Table, frozen=True, kw_only=True):
     Attributes:
         mean_interval_s: mean time between two occasions to send; exponentially
             distributed.
-        per: whether each participant has its own occasions. Otherwise each occasion of
-            the channel is for one random participant that is present.
+        per: `participant`: each participant has its own occasions; `channel`: each
+            occasion is for one random participant that is present.
         burst: number of messages at an occasion.
         burst_spacing_ms: time between messages of a burst.
         spells: periods with more or less traffic; if two overlap, their rates multiply.

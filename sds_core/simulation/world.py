@@ -15,7 +15,7 @@ from sds_core.simulation.log import GapCause, Heartbeat, TapGap
 from sds_core.simulation.scenario import BaseScenario
 from sds_core.simulation.streams import Agenda, Draws, Streams
 
-# Index of the receiver: a tap's links have no other.
+# Index of the tap, which is the only receiver of its links.
 _HERE = np.zeros(1, np.intp)
 
 EntryT = TypeVar("EntryT")
