@@ -19,7 +19,7 @@ _Item = TypeVar("_Item")
 
 
 class Packer:
-    """Collects the records of one payload; methods return False if they do not fit."""
+    """Collects records of a payload; methods return False if a record does not fit."""
 
     def __init__(self, max_bytes: int) -> None:
         self.left_bytes = max_bytes

@@ -41,7 +41,7 @@ and the wait for missing messages end within it.
 """
 
 _LEADS = (20, 50, 200, 1_000)
-"""Possible numbers of warm-up messages, few so that variants have equal traffic."""
+"""Possible numbers of warm-up messages; few, so that variants have equal traffic."""
 _LEAD_INTERVAL_S = 2.0
 _LARGE_GROUP = 100
 """Number of participants above which the warm-up has no losses.

@@ -44,7 +44,7 @@ class Reached(NamedTuple):
 
 
 def reached_by_level(paths: Floats, limit: float, now: float, begin_ms: int) -> Floats:
-    """Return when each future of a daily maximum reaches a limit.
+    """Return when each simulated future of a daily maximum reaches a limit.
 
     Args:
         paths: Shape (days, paths).
@@ -64,7 +64,7 @@ def reached_by_level(paths: Floats, limit: float, now: float, begin_ms: int) -> 
 def reached_by_sum(
     paths: Floats, limit: float, now: float, begin_ms: int, profile: Floats
 ) -> Floats:
-    """Return when each future of a growing figure reaches a limit.
+    """Return when each simulated future of a growing figure reaches a limit.
 
     Args:
         paths: Growth on each day, shape (days, paths).

@@ -20,8 +20,8 @@ from sds_core.planning.measured import Performance, Run, Scaling
 MIX = ((1, 10), (5, 5), (25, 3))
 """(channels, participants) of the classes of `mix` in benchmarks/data.py.
 
-The number of channels is for 10 frames/s and counts twice (with and without filter).
-Each class has a third of the frames.
+Numbers of channels are per 10 frames/s. Each class occurs with and without filter, and
+has a third of the frames.
 """
 
 USUAL = 5

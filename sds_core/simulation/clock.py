@@ -27,7 +27,7 @@ class Clock(NamedTuple):
         offset_ms: Milliseconds by which the clock is ahead at the start.
         drift_ppm: Millionths by which it runs too fast.
         jumps: Jumps in order of time; a negative jump sets the clock back.
-        never_back: Whether a clock that a jump would set back stands still until it has
+        never_back: Whether the clock stands still at a negative jump until it has
             caught up. A participant needs this, because its time must not decrease.
     """
 

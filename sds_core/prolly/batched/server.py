@@ -157,7 +157,7 @@ class BatchedServer:
 
 
 def _below_tail(request: pb.Open, level: int) -> bytes:
-    """Return fingerprints of the client's nodes below the tail of the level above."""
+    """Return fingerprints of the client's nodes on a level, under the tail above it."""
     above = level - request.height
     if above < 0:
         return request.tail_children[-above - 1]

@@ -153,7 +153,7 @@ def _is_overdue(
 
 
 def returns_ms_of(frames: Iterable[SeenFrame]) -> Iterator[tuple[int, int]]:
-    """Yield a participant's last two returns from silence as of each of its frames."""
+    """For each frame of a participant, yield its last two returns from silence."""
     last_ms = None
     latest_ms = one_before_ms = 0
     for frame in frames:
@@ -176,7 +176,7 @@ def _could_know(frame: SeenFrame, message: SeenFrame) -> bool:
 
 
 def _rollovers_ms(frames: Sequence[SeenFrame]) -> Iterator[int]:
-    """Yield when a participant's filter last rolled over, as of each of its frames.
+    """For each frame of a participant, yield when its filter last rolled over.
 
     The value is 0 if no frame so far shows a roll-over. If a frame's Lamport timestamp
     shows that it was composed before an earlier frame, it is skipped. All ids of the
@@ -191,7 +191,7 @@ def _rollovers_ms(frames: Sequence[SeenFrame]) -> Iterator[int]:
 
 
 def rolled_over(frames: Iterable[SeenFrame]) -> Iterator[bool]:
-    """Yield whether a participant's filter rolled over, for each of its frames."""
+    """For each frame of a participant, yield whether its filter rolled over then."""
     newest: dict[Dialect, SeenFrame] = {}
     for frame in frames:
         has_rolled = False

@@ -132,7 +132,7 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
 
 
 def _histories_before(view: TapView) -> dict[int, tuple[Named, ...]]:
-    """Return earlier histories of senders that are usable, by index of a first copy.
+    """Return usable earlier histories of the senders, by index of a first copy.
 
     A log only grows. So a usable history has the same dialect, is older and not longer,
     and the sender has not restarted since.
