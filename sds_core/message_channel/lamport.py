@@ -50,7 +50,7 @@ class LamportTimestamp:
         return (now_ms + self._max_ahead_ms) // self._unit_ms
 
     def _raise_to(self, value: int, now_ms: int) -> None:
-        """Increase the timestamp by at most half of the distance that frames may have.
+        """Increase the timestamp up to half of the allowed distance from the clock.
 
         The other half is reserved for sent frames. Otherwise a timestamp at the limit
         would soon exceed it, and all participants would refuse all further frames.
