@@ -16,7 +16,7 @@ class LocalLog:
 
     Attributes:
         entries: Entry for causal histories, by message id.
-        forgotten: Lamport timestamps of the ids dropped last, by id; at most as many
+        forgotten: Lamport timestamp of each id that was dropped last; at most as many
             ids as the log holds. A dependency on a forgotten id is met, and a second
             copy of its message is recognised.
         horizon: (lamport, message id) of the last message that is neither in the log

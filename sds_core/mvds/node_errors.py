@@ -26,7 +26,7 @@ class UnknownGroup(NodeError, LookupError):
 
 
 class BadGroupId(NodeError, ValueError):
-    """The length of the group's id is not that of the node's other groups."""
+    """The length of the group's id differs from `Options.group_id_bytes`."""
 
     def __init__(self, group_id: bytes, expected_bytes: int) -> None:
         super().__init__(

@@ -145,7 +145,7 @@ class Payload:
 
 
 def decode(value: bytes) -> Payload:
-    """Decode a payload in either numbering; no bytes are an empty payload.
+    """Decode a payload in either numbering; empty input is an empty payload.
 
     If a known field exists, unknown fields are ignored.
 

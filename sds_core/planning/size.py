@@ -196,7 +196,7 @@ class CostRows:
 
 
 class Limit(NamedTuple):
-    """The maximum load: more channels, each with unchanged traffic."""
+    """The maximum load if only the number of channels grows."""
 
     cores: float
     channels: int

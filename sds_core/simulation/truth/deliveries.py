@@ -1,6 +1,6 @@
 """Deliveries as the participants' frames show them (docs/figures.md, 5).
 
-These are conclusions of a correct monitor. The stories (messages.py) hold which
+These are conclusions of a correct monitor. The stories (messages.py) show which
 participants actually received a message.
 """
 

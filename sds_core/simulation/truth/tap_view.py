@@ -26,7 +26,7 @@ REPAIR_WINDOWS_MS = {Dialect.SPEC: 135_000, Dialect.NIM: 315_000}
 
 
 class Copy(enum.Enum):
-    """Relation of a frame that is not a replica to the previous frames."""
+    """Relation of a frame to the previous frames; replicas have none."""
 
     FIRST = enum.auto()
     REBROADCAST = enum.auto()
