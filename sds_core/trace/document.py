@@ -47,7 +47,7 @@ class ReadObject(TypedDict):
 
 
 class TraceTapObject(TypedDict):
-    """A tap, and the periods in which it may have missed frames.
+    """A tap, and the periods in which it may have missed records.
 
     Attributes:
         name: Its id.

@@ -39,7 +39,7 @@ class Trace(msgspec.Struct, frozen=True):
     Attributes:
         evidence: Evidence from frames, and conclusions of the view.
         taps: Taps of the records that were read, each with the periods (from, to; Unix
-            ms) in which it may have missed frames.
+            ms) in which it may have missed records.
         in_gaps: Kinds of the message's incidents during which every tap of the channel
             had a capture gap.
         records: Number of records of the channel that were read.
