@@ -166,7 +166,7 @@ class RetriesExhausted(_ChunkEvent, frozen=True):
 
 
 class RateLimitReached(_Event, frozen=True):
-    """The budget of this epoch is spent; emitted when a message begins to wait."""
+    """The budget of this epoch is spent; emitted when the first message waits."""
 
     queued: int
 

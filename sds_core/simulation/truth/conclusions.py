@@ -23,7 +23,8 @@ class Episodes:
     Attributes:
         response_times_ms: response times of the answered episodes.
         expired: number of episodes that were not answered.
-        responses: frames that answered an episode or arrived in its time window.
+        responses: frames that answered an episode, or arrived during the episode's
+            window.
     """
 
     response_times_ms: list[int] = field(default_factory=list)
